@@ -1,0 +1,1 @@
+"""Termination methods behind one interface."""

