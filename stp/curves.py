@@ -92,7 +92,9 @@ class Curves:
 
         put("tokens", _integers("tokens", self.tokens, np.int64))
         put("correct", _integers("correct", self.correct, np.int32))
-        put("trajectory_offsets", _integers("trajectory_offsets", self.trajectory_offsets, np.int64))
+        put(
+            "trajectory_offsets", _integers("trajectory_offsets", self.trajectory_offsets, np.int64)
+        )
         put("question", _integers("question", self.question, np.int32))
         trajectories = self.question.size
         if self.trajectory_offsets.size != trajectories + 1:
@@ -100,11 +102,13 @@ class Curves:
                 f"trajectory_offsets has {self.trajectory_offsets.size} entries for "
                 f"{trajectories} trajectories; it needs one more than there are trajectories"
             )
-        for name, missing in (("benchmark", 0), ("model", 0)):
+        for name in ("benchmark", "model"):
             values = np.asarray(getattr(self, name))
             if values.size == 0:
-                values = np.full(trajectories, missing, np.int32)
+                values = np.zeros(trajectories, np.int32)
             put(name, _integers(name, values, np.int32))
+        if self.model.size != trajectories:
+            raise ValueError(f"model has {self.model.size} entries for {trajectories} trajectories")
         if np.asarray(self.sample).size == 0 and trajectories:
             put("sample", _count_within(self.model, self.question))
         put("sample", _integers("sample", self.sample, np.int32))
@@ -116,7 +120,7 @@ class Curves:
 
     def _check(self) -> None:
         trajectories = self.question.size
-        for name in ("benchmark", "model", "sample", "original_correct"):
+        for name in ("benchmark", "sample", "original_correct"):
             if getattr(self, name).size != trajectories:
                 raise ValueError(
                     f"{name} has {getattr(self, name).size} entries for {trajectories} trajectories"
@@ -125,11 +129,13 @@ class Curves:
             raise ValueError(
                 f"tokens has {self.tokens.size} positions and correct has {self.correct.size}"
             )
-        if not isinstance(self.probes, int | np.integer) or self.probes < 1:
+        if self.probes != int(self.probes) or self.probes < 1:
             raise ValueError(f"probes must be a positive integer, not {self.probes!r}")
         offsets = self.trajectory_offsets
         if offsets[0] != 0 or offsets[-1] != self.tokens.size:
-            raise ValueError("trajectory_offsets must start at 0 and end at the number of positions")
+            raise ValueError(
+                "trajectory_offsets must start at 0 and end at the number of positions"
+            )
         if np.any(np.diff(offsets) < 1):
             raise ValueError("every trajectory needs at least one position, k = 0")
         if self.correct.size and (self.correct.min() < 0 or self.correct.max() > self.probes):
@@ -139,7 +145,9 @@ class Curves:
         falls = np.diff(self.tokens) < 0
         falls[offsets[1:-1] - 1] = False
         if np.any(falls):
-            raise ValueError(f"tokens falls within a trajectory at position {int(np.argmax(falls)) + 1}")
+            raise ValueError(
+                f"tokens falls within a trajectory at position {int(np.argmax(falls)) + 1}"
+            )
 
     @property
     def trajectories(self) -> int:
