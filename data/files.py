@@ -1,0 +1,158 @@
+"""Rows of a question file: JSONL, JSON, Parquet or CSV, each row a mapping of column to value.
+
+Knows file formats and nothing of questions. Every error names the file, and the line where there
+is one.
+"""
+
+import csv
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from data.errors import MisuseError
+
+Row = Mapping[str, object]
+"""One row of a file: column name to value."""
+
+SUFFIXES = (".jsonl", ".parquet", ".json", ".csv")
+"""File name endings that :func:`read_rows` knows."""
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Return the rows of a file, in its order.
+
+    Parameters
+    ----------
+    path
+        A file whose name ends in one of :data:`SUFFIXES`.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If the file is missing, of an unknown kind, or damaged; the message names file and line.
+    """
+    if not path.is_file():
+        raise MisuseError(f"{path}: no such file")
+    readers = {
+        ".jsonl": _read_jsonl,
+        ".json": _read_json,
+        ".parquet": _read_parquet,
+        ".csv": _read_csv,
+    }
+    reader = readers.get(path.suffix.lower())
+    if reader is None:
+        raise MisuseError(f"{path}: unknown kind of file; expected one of {', '.join(SUFFIXES)}")
+    return reader(path)
+
+
+def value_of(row: Row, column: str, where: str) -> object:
+    """Return a column's value.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If there is no such column; the message names those there are.
+    """
+    if column not in row:
+        raise MisuseError(f"{where}: no column {column!r}; there are {', '.join(map(repr, row))}")
+    return row[column]
+
+
+def text_of(row: Row, column: str, where: str) -> str:
+    """Return a column's value as text, outer white space removed.
+
+    Parameters
+    ----------
+    row
+        One row.
+    column
+        Its column.
+    where
+        File and row, for the message.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If the column is missing (the message names those there are), empty or no plain value.
+    """
+    value = value_of(row, column, where)
+    if value is None or (isinstance(value, float) and value != value):
+        raise MisuseError(f"{where}: column {column!r} is empty")
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise MisuseError(f"{where}: column {column!r} holds a {type(value).__name__}, not text")
+    text = str(value).strip()
+    if not text:
+        raise MisuseError(f"{where}: column {column!r} is empty")
+    return text
+
+
+def _read_jsonl(path: Path) -> list[Row]:
+    rows: list[Row] = []
+    # Not str.splitlines(): U+2028 and its kind may stand unescaped inside a JSON string.
+    with _open_text(path) as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            rows.append(_as_row(_parse_json(line, f"{path}, line {number}"), path, number))
+    return rows
+
+
+def _read_json(path: Path) -> list[Row]:
+    with _open_text(path) as file:
+        values = _parse_json(file.read(), str(path))
+    if not isinstance(values, list):
+        raise MisuseError(f"{path}: expected a JSON list of objects")
+    return [_as_row(value, path, number) for number, value in enumerate(values, start=1)]
+
+
+def _read_parquet(path: Path) -> list[Row]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        rows: list[Row] = pq.read_table(path).to_pylist()
+    except (pa.ArrowInvalid, OSError) as error:
+        raise MisuseError(f"{path}: not a readable Parquet file ({error})") from error
+    return rows
+
+
+def _read_csv(path: Path) -> list[Row]:
+    # The default limit of 128 KiB a field is too small for explanations in real files.
+    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+    with _open_text(path) as file:
+        reader = csv.DictReader(file)
+        rows: list[Row] = []
+        for row in reader:
+            if None in row or None in row.values():
+                raise MisuseError(
+                    f"{path}, line {reader.line_num}: expected {len(reader.fieldnames or [])} "
+                    "fields as in the first line"
+                )
+            rows.append(row)
+    return rows
+
+
+@contextmanager
+def _open_text(path: Path) -> Iterator[TextIO]:
+    """Open UTF-8 text (a byte order mark is skipped), with our error where it is not UTF-8."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            yield file
+    except UnicodeDecodeError as error:
+        raise MisuseError(f"{path}: not UTF-8 text ({error})") from error
+
+
+def _parse_json(text: str, where: str) -> object:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise MisuseError(f"{where}: not valid JSON ({error})") from error
+
+
+def _as_row(value: object, path: Path, number: int) -> Row:
+    if not isinstance(value, dict):
+        raise MisuseError(f"{path}, row {number}: expected an object, found {value!r:.40}")
+    return value
