@@ -75,19 +75,19 @@ def letter_question(
     Raises
     ------
     data.errors.MisuseError
-        If there are fewer than 2 or more than 26 options, if one is empty, if two are the same,
-        or if ``letter`` is none of theirs.
+        If there are fewer than 2 or more than 26 options, if one is empty, if the right one stands
+        there twice, or if ``letter`` is none of theirs.
     """
     if not 2 <= len(options) <= len(LETTERS):
         raise MisuseError(f"{where}: {len(options)} options; 2 to {len(LETTERS)} can be shown")
     if any(not option.strip() for option in options):
         raise MisuseError(f"{where}: an option is empty")
-    if len(set(options)) != len(options):
-        raise MisuseError(f"{where}: two options are the same")
     if letter not in LETTERS[: len(options)] or len(letter) != 1:
         raise MisuseError(
             f"{where}: the reference {letter!r} is no letter from A to {LETTERS[len(options) - 1]}"
         )
+    if options.count(options[LETTERS.index(letter)]) > 1:
+        raise MisuseError(f"{where}: the right option {letter} stands there twice")
     shown = "\n".join(f"{LETTERS[place]}. {option}" for place, option in enumerate(options))
     return Question(
         id=question_id,

@@ -122,11 +122,15 @@ class PublicSource:
                 f"'stp-engine[hub]'). Without it: {self._advice(None)}"
             ) from error
 
-        builder = {".jsonl": "json", ".json": "json", ".csv": "csv", ".parquet": "parquet"}
+        builder = {".jsonl": "json", ".json": "json", ".csv": "csv", ".parquet": "parquet"}[
+            Path(self.files[0]).suffix
+        ]
+        # An option may well be "None" or "NA"; to the CSV reader these are missing values.
+        options = {"keep_default_na": False} if builder == "csv" else {}
         urls = [hub_url(self.repository, self.revision, file) for file in self.files]
         try:
             table = datasets.load_dataset(
-                builder[Path(self.files[0]).suffix], data_files={"rows": urls}, split="rows"
+                builder, data_files={"rows": urls}, split="rows", **options
             )
         except Exception as error:
             # Whatever the hub's clients raise (theirs, httpx's, pyarrow's) means the same to us.
