@@ -1,0 +1,93 @@
+r"""Boxes in a response: where each ``\boxed{...}`` starts and ends, in linear time.
+
+Text only; what a box's content means is decided elsewhere.
+"""
+
+import re
+from dataclasses import dataclass
+
+BOX_COMMANDS = (r"\boxed", r"\fbox", r"\framebox")
+MAX_BOXES = 64
+"""Boxes looked at, from the end. A response with more of them is a loop, not an answer."""
+
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
+_OPENING = re.compile(r"\\(?:boxed|fbox|framebox)\s{0,4}(?=\{)|\\boxed\s{1,4}(?=[\w\\-])")
+_BARE_CONTENT = re.compile(r"[^\s$]{1,60}")
+_MATH_END = re.compile(r"\$|\\\]|\\\)|\n\s*\n|\\end\{")
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """One box: ``text[start:end]`` is the whole of it, `content` what it holds.
+
+    `closed` is False if the brace is never closed: the response was cut inside the box.
+    """
+
+    start: int
+    end: int
+    content: str
+    closed: bool = True
+
+
+def matching_brace(text: str, opening: int, end: int | None = None) -> int:
+    r"""Index of the brace that closes the one at `opening`; -1 if there is none before `end`.
+
+    Escaped braces (``\{``) do not count.
+    """
+    depth = 0
+    for token in _BRACE.finditer(text, opening, len(text) if end is None else end):
+        character = token.group()
+        if character == "{":
+            depth += 1
+        elif character == "}":
+            depth -= 1
+            if depth == 0:
+                return token.start()
+    return -1
+
+
+def last_boxes(text: str, limit: int = MAX_BOXES) -> list[Box]:
+    """Boxes of a text in their order, at most the last `limit` of them.
+
+    A box inside a box is reported, the outer one is not. A brace that is never closed is closed
+    at the end of its formula, if that end is there (a model forgot it); otherwise the box is
+    reported as not closed.
+    """
+    starts: list[int] = []
+    position = len(text)
+    while len(starts) < limit:
+        position = max(text.rfind(command, 0, position) for command in BOX_COMMANDS)
+        if position < 0:
+            break
+        starts.append(position)
+    boxes: list[Box] = []
+    inner_start = len(text)
+    for start in starts:
+        box = _read_box(text, start, inner_start)
+        inner_start = start
+        if box is not None:
+            boxes.append(box)
+    boxes.reverse()
+    return boxes
+
+
+def _read_box(text: str, start: int, end: int) -> Box | None:
+    """Read the box at `start`, looking no further than `end`, the start of the next box.
+
+    None if the next box is inside this one. Looking no further keeps all boxes together linear.
+    """
+    opening = _OPENING.match(text, start)
+    if opening is None:
+        return None
+    if text[opening.end()] != "{":
+        bare = _BARE_CONTENT.match(text, opening.end())
+        return None if bare is None else Box(start, bare.end(), bare.group())
+    closing = matching_brace(text, opening.end(), end)
+    if closing >= 0:
+        return Box(start, closing + 1, text[opening.end() + 1 : closing])
+    formula_end = _MATH_END.search(text, opening.end(), end)
+    if formula_end is not None:
+        return Box(start, formula_end.start(), text[opening.end() + 1 : formula_end.start()])
+    if end == len(text):
+        return Box(start, end, text[opening.end() + 1 :], closed=False)
+    return None

@@ -1,0 +1,174 @@
+"""Grading: responses to verdicts, with what is known already remembered.
+
+Sees questions and the text of responses. One answer goes through: extraction (text) → known
+verdicts → exact rules (this process) → other processes (symbolic equality, sandbox) → verdict.
+"""
+
+import os
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+
+from data.question import Question
+from evaluator.answers.cache import VerdictFile
+from evaluator.answers.judge import Judge, SlowTools
+from evaluator.answers.judges import judge_for
+from evaluator.answers.symbolic import SymbolicPool
+from evaluator.answers.verdict import NO_ANSWER, Verdict
+
+LIMIT_SECONDS = 5.0
+
+
+class _Known:
+    """One question's judge and the verdicts on its answers so far."""
+
+    __slots__ = ("file_key", "judge", "verdicts")
+
+    def __init__(self, judge: Judge, file_key: bytes | None) -> None:
+        self.judge = judge
+        self.file_key = file_key
+        self.verdicts: dict[str, Verdict] = {}
+
+
+class Checker:
+    """Checks answers; a context manager that owns its worker processes and its cache.
+
+    Parameters
+    ----------
+    cache_path
+        File in which verdicts are kept for later runs; none by default. Within one checker they
+        are always kept in memory.
+    workers
+        Worker processes for symbolic equality, and programs run at a time; by default as many as
+        there are cores, at most four. They start when first needed.
+    limit_seconds
+        CPU time for one symbolic comparison. An answer that needs more is wrong.
+    unsandboxed
+        True allows programs to run without a sandbox where bubblewrap is missing. They then run
+        with your rights: never say so for programs of a model that you do not trust.
+
+    Examples
+    --------
+    >>> question = Question(id="1", prompt="4 + 5?", reference="9", answer_kind="math")
+    >>> with Checker() as checker:
+    ...     [v.right for v in checker.check_many([(question, r"\\boxed{9}"), (question, "hm")])]
+    [True, False]
+    """
+
+    def __init__(
+        self,
+        *,
+        cache_path: Path | None = None,
+        workers: int | None = None,
+        limit_seconds: float = LIMIT_SECONDS,
+        unsandboxed: bool = False,
+    ) -> None:
+        self._workers = workers or min(4, os.cpu_count() or 1)
+        self._pool = SymbolicPool(self._workers, limit_seconds)
+        self._tools = SlowTools(symbolic_equal=self._pool.equal, unsandboxed=unsandboxed)
+        self._file = VerdictFile(cache_path) if cache_path is not None else None
+        self._known: dict[Question, _Known] = {}
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> "Checker":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Kill the workers and close the cache's file."""
+        self._pool.close()
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def check(self, question: Question, response: str) -> Verdict:
+        """Check one response. As `check_many` of one pair."""
+        return self.check_many([(question, response)])[0]
+
+    def check_many(self, pairs: Sequence[tuple[Question, str]]) -> list[Verdict]:
+        """Check many responses; each distinct answer to a question is judged once.
+
+        Parameters
+        ----------
+        pairs
+            Questions and whole responses to them.
+
+        Returns
+        -------
+        list of Verdict
+            One per pair, in their order.
+
+        Raises
+        ------
+        CheckerError
+            A worker or the sandbox could not be started: trouble of ours, not an answer's.
+        BadReferenceError
+            A question's reference cannot be used.
+        """
+        with self._lock:
+            verdicts: list[Verdict | None] = [None] * len(pairs)
+            waiting: dict[tuple[Question, str], list[int]] = {}
+            for index, (question, response) in enumerate(pairs):
+                known = self._known.get(question)
+                if known is None:
+                    known = self._remember(question)
+                answer = known.judge.extract(response)
+                if answer is None:
+                    verdicts[index] = NO_ANSWER
+                    continue
+                verdict = known.verdicts.get(answer)
+                if verdict is not None:
+                    verdicts[index] = verdict
+                else:
+                    waiting.setdefault((question, answer), []).append(index)
+            for key, verdict in self._judge_all(list(waiting)).items():
+                for index in waiting[key]:
+                    verdicts[index] = verdict
+            return [verdict for verdict in verdicts if verdict is not None]
+
+    def _remember(self, question: Question) -> _Known:
+        file_key = VerdictFile.question_key(question) if self._file is not None else None
+        known = _Known(judge_for(question), file_key)
+        self._known[question] = known
+        return known
+
+    def _judge_all(
+        self, answers: list[tuple[Question, str]]
+    ) -> dict[tuple[Question, str], Verdict]:
+        """Judge answers that are not in memory: from the file, by exact rules, by other processes."""
+        judged: dict[tuple[Question, str], Verdict] = {}
+        slow: list[tuple[Question, str]] = []
+        fresh: list[tuple[bytes, str, Verdict]] = []
+        for key in answers:
+            question, answer = key
+            known = self._known[question]
+            verdict = known.judge.quick(answer)
+            if verdict is None and self._file is not None and known.file_key is not None:
+                verdict = self._file.get(known.file_key, answer)
+            if verdict is None:
+                slow.append(key)
+            else:
+                judged[key] = known.verdicts[answer] = verdict
+        if slow:
+            with ThreadPoolExecutor(max_workers=self._workers) as threads:
+                results = threads.map(
+                    lambda key: self._known[key[0]].judge.slow(key[1], self._tools), slow
+                )
+                for key, verdict in zip(slow, results, strict=True):
+                    question, answer = key
+                    judged[key] = self._known[question].verdicts[answer] = verdict
+                    file_key = self._known[question].file_key
+                    if file_key is not None:
+                        fresh.append((file_key, answer, verdict))
+        if self._file is not None and fresh:
+            self._file.put(fresh)
+        return judged

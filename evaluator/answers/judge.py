@@ -1,0 +1,41 @@
+"""How one question is judged: the interface that each answer kind implements."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from evaluator.answers.verdict import Verdict
+
+
+class CannotDecideError(Exception):
+    """The exact rules do not decide this pair; symbolic equality has to."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlowTools:
+    """What a judge may use outside this process.
+
+    Attributes
+    ----------
+    symbolic_equal
+        ``(gold, answer) -> bool`` for two LaTeX expressions. Raises
+        `symbolic.SymbolicTimeoutError` or `errors.CheckerError`.
+    unsandboxed
+        Whether the user has said that programs may run without a sandbox.
+    """
+
+    symbolic_equal: Callable[[str, str], bool]
+    unsandboxed: bool = False
+
+
+class Judge(Protocol):
+    """Judges answers to one question. Prepared once per question, then used for all its answers."""
+
+    def extract(self, response: str) -> str | None:
+        """Extract the answer from a response; None if it has none. Pure, linear, never raises."""
+
+    def quick(self, answer: str) -> Verdict | None:
+        """Judge an extracted answer by exact rules; None if `slow` is needed. Pure and fast."""
+
+    def slow(self, answer: str, tools: SlowTools) -> Verdict:
+        """Judge an extracted answer with other processes."""

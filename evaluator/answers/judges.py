@@ -1,0 +1,21 @@
+"""Which judge for which answer kind: the one place where kinds are told apart."""
+
+from data.question import Question
+from evaluator.answers.errors import BadReferenceError
+from evaluator.answers.judge import Judge
+from evaluator.answers.mathematics import MathJudge
+
+
+def judge_for(question: Question) -> Judge:
+    """Prepare the judge of a question.
+
+    Raises
+    ------
+    BadReferenceError
+        The answer kind is unknown, or the reference cannot be used.
+    """
+    if question.answer_kind == "math":
+        return MathJudge(question)
+    raise BadReferenceError(
+        f"question {question.id}: unknown answer kind '{question.answer_kind}'; known: math"
+    )

@@ -1,0 +1,116 @@
+r"""The answer in a response to a mathematical question.
+
+Text in, text out; nothing is parsed as mathematics here. The last box that stands for itself is
+the answer: placeholders (an empty box, a box with dots) do not count, neither does a box that the
+model takes back, and neighbouring boxes are parts of one answer. Without a box, see `marked`.
+
+One record::
+
+    response  "I get \boxed{6}. Wait, I dropped a factor; it is \boxed{9}."
+    extracted "9"
+"""
+
+import re
+
+from evaluator.answers.boxes import Box, last_boxes
+from evaluator.answers.marked import labelled_answer, marked_answer, retraction
+from evaluator.answers.visible import visible_text
+
+MAX_ANSWER_CHARACTERS = 2000
+"""An answer longer than this is no expression but a response that ran away."""
+
+_PLACEHOLDER = re.compile(
+    r"[\s.…_?\\,;:]*(?:\\[lcd]?dots|\\text\{\s*(?:your |the |final )*(?:answer|result)s?(?: here)?\s*\}|"
+    r"(?:your |the |final )*answer(?: here)?)?[\s.…_?\\]*",
+    re.IGNORECASE,
+)
+_CONNECTOR = re.compile(
+    r"(?:[\s$,;&*]|\\[,;:!()\[\] ]|\\q?quad\b|\\\\|\\text\{\s{0,3}(?:and|or|,)\s{0,3}\}|and\b|or\b|"
+    r"\b[a-zA-Z](?:_\{?\d\}?)?\s{0,3}=)*"
+)
+_JOINING = re.compile(r"[,;&]|\band\b|\bor\b|\\q?quad\b")
+_RETRACTING = re.compile(
+    r"\b(?:wait|actually|no|not|wrong|mistake|error|instead|rather|oops|hold on|correct(?:ion|ed|ing)?|"
+    r"recheck|re-?check|check|hmm|sorry|first|then|so|thus|therefore|hence|final(?:ly)?)\b",
+    re.IGNORECASE,
+)
+_SIGN_BEFORE = re.compile(r"(?:^|[=$:(\[,]|\\\(|\\\[|\bis)\s{0,4}[-−](?:\{\}|\\[!, ])?\s?\Z")
+_TRAILING_FACTOR = re.compile(
+    r"\s{0,2}(?:(?:\\%|%)|\^\s{0,2}\{?\s{0,2}\\circ\s{0,2}\}?|°|\\pi\b|\\sqrt\{[^{}]{1,40}\}|\^\{?[\w]{1,6}\}?"
+    r"|\\(?:text|mathrm|mbox)\{[^{}]{1,30}\}(?:\^\{?\d\}?)?)"
+)
+_MAX_GAP = 160
+
+
+def extract(response: str, parts: int = 1) -> str | None:
+    """Extract the answer from a whole response.
+
+    Parameters
+    ----------
+    response
+        A model's output; thinking between tags is dropped first.
+    parts
+        How many values the reference lists. Several boxes that are not joined by a connector
+        (one per line, say) are read as one answer only if there are as many of them as parts.
+
+    Returns
+    -------
+    str or None
+        The expression as it was written, or None if nothing is marked as an answer.
+    """
+    text = visible_text(response)
+    if text is None:
+        return None
+    boxes = last_boxes(text) if "box" in text else []
+    if boxes and not boxes[-1].closed:
+        return None  # cut inside the box: \boxed{12 may have become 12 or 123
+    boxes = [box for box in boxes if not _PLACEHOLDER.fullmatch(box.content[:80])]
+    if not boxes:
+        answer = marked_answer(text)
+    else:
+        answer = _boxed_answer(text, boxes, parts)
+    if answer is None:
+        return None
+    answer = answer.strip()
+    return answer if 0 < len(answer) <= MAX_ANSWER_CHARACTERS else None
+
+
+def _boxed_answer(text: str, boxes: list[Box], parts: int) -> str | None:
+    tail = text[boxes[-1].end :]
+    if len(tail) > 8:
+        labelled = labelled_answer(tail[-1000:])
+        if labelled is not None and re.search(r"\d|\\[a-z]", labelled[0]):
+            return labelled[0]
+        taken_back, value = retraction(tail)
+        if taken_back:
+            return value
+    contents = [_whole_content(text, box) for box in boxes]
+    group = [contents[-1]]
+    for index in range(len(boxes) - 1, 0, -1):
+        gap = text[boxes[index - 1].end : boxes[index].start]
+        if len(gap) > _MAX_GAP or not _CONNECTOR.fullmatch(gap) or not _JOINING.search(gap):
+            break
+        group.append(contents[index - 1])
+    if len(group) == 1 and parts > 1:
+        group = _separate_parts(text, boxes, contents, parts)
+    distinct = list(dict.fromkeys(reversed(group)))
+    return distinct[0] if len(distinct) == 1 else ", ".join(distinct)
+
+
+def _separate_parts(text: str, boxes: list[Box], contents: list[str], parts: int) -> list[str]:
+    """One box per part, each with its own words around it: exactly `parts` different ones."""
+    if len(dict.fromkeys(contents)) != parts or len(boxes) != parts:
+        return contents[-1:]
+    gaps = [text[first.end : second.start] for first, second in zip(boxes, boxes[1:], strict=False)]
+    if any(len(gap) > _MAX_GAP or _RETRACTING.search(gap) for gap in gaps):
+        return contents[-1:]
+    return contents[::-1]
+
+
+def _whole_content(text: str, box: Box) -> str:
+    r"""Add what belongs to the value but was left outside: ``-\boxed{5}``, ``\boxed{50}\%``."""
+    content = box.content
+    if _SIGN_BEFORE.search(text[max(0, box.start - 12) : box.start]):
+        content = f"-({content})" if re.search(r"[-+−]", content.strip()[1:]) else f"-{content}"
+    factor = _TRAILING_FACTOR.match(text, box.end)
+    return content + factor.group() if factor is not None else content

@@ -1,0 +1,151 @@
+"""Symbolic equality by math-verify, in worker processes that can be killed.
+
+Sees pairs of expressions, knows nothing of questions or responses. A pair on which a worker hangs
+or dies costs that pair and nothing else: the worker is killed and the next pair gets a new one.
+"""
+
+import contextlib
+import json
+import os
+import queue
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from evaluator.answers.errors import CheckerError
+
+START_SECONDS = 120.0
+WALL_FACTOR = 4.0
+MEMORY_BYTES = 4 * 2**30
+_PACKAGE_ROOT = Path(__file__).resolve().parents[2]
+
+
+class SymbolicTimeoutError(Exception):
+    """A pair ran out of its time or memory, or crashed its worker."""
+
+
+class SymbolicWorker:
+    """One worker process, started when first needed and again after every kill.
+
+    Parameters
+    ----------
+    limit_seconds
+        CPU time for one pair. The wall-clock limit is four times as long, so that a busy machine
+        does not turn a slow answer into a wrong one.
+    """
+
+    def __init__(self, limit_seconds: float) -> None:
+        self._limit_seconds = limit_seconds
+        self._process: subprocess.Popen[bytes] | None = None
+        self._buffer = b""
+
+    def equal(self, gold: str, answer: str) -> bool:
+        """Ask math-verify whether two LaTeX expressions are equal.
+
+        Raises
+        ------
+        SymbolicTimeoutError
+            The worker ran out of its limits or died on this pair.
+        CheckerError
+            No worker could be started.
+        """
+        process = self._process if self._process is not None else self._start()
+        job = json.dumps({"gold": gold, "answer": answer}) + "\n"
+        try:
+            assert process.stdin is not None
+            process.stdin.write(job.encode())
+            process.stdin.flush()
+            reply = self._read_line(self._limit_seconds * WALL_FACTOR)
+        except OSError:
+            reply = None
+        if reply is None:
+            self.kill()
+            raise SymbolicTimeoutError
+        return bool(json.loads(reply)["equal"])
+
+    def kill(self) -> None:
+        """Kill the process, if there is one. A later call of `equal` starts another."""
+        if self._process is None:
+            return
+        process, self._process = self._process, None
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-P", "-m", "evaluator.answers.symbolic_worker"]
+        limits = [str(max(1, round(self._limit_seconds))), str(MEMORY_BYTES)]
+        environment = dict(os.environ, PYTHONPATH=str(_PACKAGE_ROOT), OMP_NUM_THREADS="1")
+        self._buffer = b""
+        try:
+            self._process = subprocess.Popen(
+                command + limits,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=environment,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise CheckerError(
+                f"cannot start a symbolic worker ({sys.executable}): {error}"
+            ) from error
+        if self._read_line(START_SECONDS) is None:
+            self.kill()
+            raise CheckerError(
+                "the symbolic worker did not start: run "
+                f"'{sys.executable} -c \"import math_verify\"' to see why"
+            )
+        return self._process
+
+    def _read_line(self, limit_seconds: float) -> bytes | None:
+        """Read one line of the worker; None if it ends, or if the wall time is over."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        descriptor = self._process.stdout.fileno()
+        deadline = time.monotonic() + limit_seconds
+        while b"\n" not in self._buffer:
+            remaining = deadline - time.monotonic()
+            if remaining <= 0 or not select.select([descriptor], [], [], remaining)[0]:
+                return None
+            chunk = os.read(descriptor, 65536)
+            if not chunk:
+                return None
+            self._buffer += chunk
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        return line
+
+
+class SymbolicPool:
+    """A fixed number of workers, borrowed one at a time; safe to use from several threads."""
+
+    def __init__(self, workers: int, limit_seconds: float) -> None:
+        self.size = workers
+        self._all = [SymbolicWorker(limit_seconds) for _ in range(workers)]
+        self._idle: queue.LifoQueue[SymbolicWorker] = queue.LifoQueue()
+        for worker in self._all:
+            self._idle.put(worker)
+
+    def equal(self, gold: str, answer: str) -> bool:
+        """As `SymbolicWorker.equal`, by whichever worker is idle."""
+        with self._borrowed() as worker:
+            return worker.equal(gold, answer)
+
+    def close(self) -> None:
+        """Kill all workers. The pool can be used again: it starts new ones."""
+        for worker in self._all:
+            worker.kill()
+
+    @contextlib.contextmanager
+    def _borrowed(self) -> Iterator[SymbolicWorker]:
+        worker = self._idle.get()
+        try:
+            yield worker
+        finally:
+            self._idle.put(worker)

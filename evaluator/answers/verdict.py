@@ -1,0 +1,31 @@
+"""What a checker says about one answer."""
+
+from dataclasses import dataclass
+
+CHECKER_VERSION = "1.0"
+"""Stored with every verdict. It changes whenever some answer may be judged differently."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether one response answers its question.
+
+    Attributes
+    ----------
+    right
+        The verdict.
+    answer
+        What was extracted from the response, or None if nothing was marked as an answer. For code
+        it is the program.
+    reason
+        One line that starts with ``"right: "`` or ``"wrong: "`` and says why.
+    """
+
+    right: bool
+    answer: str | None
+    reason: str
+
+
+NO_ANSWER = Verdict(right=False, answer=None, reason="wrong: no answer found")
+TIME_LIMIT_REASON = "wrong: time limit"
+"""The answer made the symbolic worker, or the program its tests, run out of its limit."""
