@@ -29,6 +29,8 @@ from data.choices import LETTERS, letter_question
 from data.errors import ConfigError, MisuseError
 from data.files import Row, read_rows, text_of, value_of
 from data.question import Question
+from data.tasks import task_names
+from data.tasks.base import TASK_INSTRUCTION
 
 ANSWER_FORMS = ("letter", "index", "text")
 """How a choice file names the right option: its letter, its place from 0, or its text."""
@@ -205,12 +207,13 @@ def _check_keys(table: dict[str, object], described: type, apart: set[str], wher
 
 
 def _known_instruction(answer_kind: str, where: str = "") -> str:
-    """Return the instruction of an answer kind; those of tasks are the tasks' own."""
+    """Return the instruction that goes with an answer kind."""
     if answer_kind in INSTRUCTIONS:
         return INSTRUCTIONS[answer_kind]
-    raise ConfigError(
-        f"{where}: unknown answer_kind {answer_kind!r}; known are {', '.join(INSTRUCTIONS)}"
-    )
+    if answer_kind in task_names():
+        return TASK_INSTRUCTION
+    known = ", ".join((*INSTRUCTIONS, *task_names()))
+    raise ConfigError(f"{where}: unknown answer_kind {answer_kind!r}; known are {known}")
 
 
 def _question(described: CustomDescription, row: Row, number: int, where: str) -> Question:
