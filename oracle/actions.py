@@ -1,0 +1,312 @@
+"""Actions: what each strategy may do with each decision unit, and what it costs.
+
+A unit is what an oracle decides on: a (model, question) pair for routing and fixed budgets, a
+trajectory for early exit. An action is one choice for a unit, an integer (reward, cost) pair:
+right probes and retained thinking tokens (paper 002, sections 4.1 and A.3). Dominated actions are
+removed here, so everything after this module sees, per unit, costs and rewards that both rise.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+
+from stp.curves import Curves, IntArray
+
+Strategy = Literal["routing", "fixed_budget", "early_exit"]
+STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Actions:
+    """Non-dominated actions of every unit, concatenated.
+
+    Attributes
+    ----------
+    reward, cost
+        Of every action, int64 ``(actions,)``; within a unit both rise strictly.
+    unit_offsets
+        Where each unit's actions start, and the end of the last; int64 ``(units + 1,)``.
+    choice
+        What the action is, int64 ``(actions,)``: 0 or 1 (thinks) for routing, the cap in tokens
+        for fixed budgets, the position k for early exit, the row given for free-standing arrays.
+    """
+
+    reward: IntArray
+    cost: IntArray
+    unit_offsets: IntArray
+    choice: IntArray = field(repr=False)
+
+    @property
+    def units(self) -> int:
+        """Number of units."""
+        return int(self.unit_offsets.size - 1)
+
+    @property
+    def base_reward(self) -> int:
+        """Reward when every unit takes its cheapest action."""
+        return int(self.reward[self.unit_offsets[:-1]].sum())
+
+    @property
+    def base_cost(self) -> int:
+        """Cost when every unit takes its cheapest action."""
+        return int(self.cost[self.unit_offsets[:-1]].sum())
+
+    @property
+    def top_reward(self) -> int:
+        """Greatest reward that can be had."""
+        return int(self.reward[self.unit_offsets[1:] - 1].sum())
+
+    @property
+    def top_cost(self) -> int:
+        """Least cost of the greatest reward."""
+        return int(self.cost[self.unit_offsets[1:] - 1].sum())
+
+
+def make_actions(
+    *, reward: npt.ArrayLike, cost: npt.ArrayLike, unit_offsets: npt.ArrayLike
+) -> Actions:
+    """Return actions from plain arrays, the dominated ones removed.
+
+    Parameters
+    ----------
+    reward, cost
+        Non-negative integers ``(rows,)``, the rows of one unit side by side, in any order.
+    unit_offsets
+        Integers ``(units + 1,)``: unit u owns rows ``unit_offsets[u]:unit_offsets[u + 1]``.
+
+    Returns
+    -------
+    Actions
+        ``choice`` is the row. Of rows with equal reward and cost the first is kept.
+
+    Raises
+    ------
+    ValueError
+        If a value is negative or not an integer, a unit has no row, or sums leave the range that
+        the exact programs are safe in (2^60).
+
+    Examples
+    --------
+    >>> actions = make_actions(reward=[0, 3, 2], cost=[0, 5, 9], unit_offsets=[0, 3])
+    >>> actions.reward.tolist(), actions.cost.tolist(), actions.choice.tolist()
+    ([0, 3], [0, 5], [0, 1])
+    """
+    columns = {"reward": reward, "cost": cost, "unit_offsets": unit_offsets}
+    arrays = {}
+    for name, values in columns.items():
+        array = np.asarray(values)
+        if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
+            raise ValueError(f"{name} must be a one-dimensional array of integers")
+        arrays[name] = array.astype(np.int64)
+        if array.size and int(arrays[name].min()) < 0:
+            raise ValueError(f"{name} must not be negative")
+    reward_a, cost_a, offsets = arrays["reward"], arrays["cost"], arrays["unit_offsets"]
+    if offsets.size == 0 or offsets[0] != 0 or offsets[-1] != reward_a.size:
+        raise ValueError("unit_offsets must start at 0 and end at the number of rows")
+    if reward_a.size != cost_a.size:
+        raise ValueError(f"reward has {reward_a.size} rows and cost has {cost_a.size}")
+    if np.any(np.diff(offsets) < 1):
+        raise ValueError("every unit needs at least one row")
+    if offsets.size > 1:
+        for name, array in (("reward", reward_a), ("cost", cost_a)):
+            if np.maximum.reduceat(array, offsets[:-1]).astype(np.float64).sum() >= 2.0**60:
+                raise ValueError(f"the {name}s of all units together reach 2^60")
+    unit = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
+    order = np.lexsort((-reward_a, cost_a, unit))
+    keep, kept_offsets = _rising_rows(reward_a[order], offsets)
+    rows = order[keep]
+    return Actions(reward=reward_a[rows], cost=cost_a[rows], unit_offsets=kept_offsets, choice=rows)
+
+
+def strategy_actions(curves: Curves, strategy: Strategy) -> Actions:
+    """Return the actions that a strategy has on measured curves.
+
+    Routing has two per question: all trajectories at k = 0, or all at k = n. Fixed budgets have
+    one per distinct token count of a question: every trajectory stops at its last position whose
+    retained tokens do not exceed the cap; the cost is what is retained, not the cap. Early exit
+    has one per position of each trajectory (paper 002, Table 2 and A.3). In a value of several
+    models the unit of the first two is the (model, question) pair, in the order of
+    :func:`question_groups`; that of early exit is the trajectory, in the order of ``curves``.
+
+    Raises
+    ------
+    ValueError
+        If the strategy is none of :data:`STRATEGIES`.
+    """
+    if strategy == "early_exit":
+        return _early_exit(curves)
+    groups = question_groups(curves)
+    if strategy == "routing":
+        return _routing(curves, groups)
+    if strategy == "fixed_budget":
+        return _fixed_budget(curves, groups)
+    raise ValueError(f"unknown strategy {strategy!r}; choose from {', '.join(STRATEGIES)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class QuestionGroups:
+    """Trajectories grouped by (model, question), groups sorted by the two numbers.
+
+    Attributes
+    ----------
+    model, question
+        Of each group, int32 ``(groups,)``.
+    group
+        Of each trajectory, int64 ``(trajectories,)``.
+    """
+
+    model: npt.NDArray[np.int32]
+    question: npt.NDArray[np.int32]
+    group: IntArray
+
+    @property
+    def count(self) -> int:
+        """Number of groups."""
+        return int(self.model.size)
+
+
+def question_groups(curves: Curves) -> QuestionGroups:
+    """Return the (model, question) pairs of the curves and the pair of each trajectory."""
+    pairs = np.stack([curves.model, curves.question], axis=1)
+    unique, group = np.unique(pairs, axis=0, return_inverse=True)
+    return QuestionGroups(
+        model=np.ascontiguousarray(unique[:, 0]),
+        question=np.ascontiguousarray(unique[:, 1]),
+        group=group.reshape(-1).astype(np.int64),
+    )
+
+
+def full_cost(curves: Curves) -> int:
+    """Return the tokens of full thinking, the sum of L(n)."""
+    return int(curves.full_tokens_s.sum())
+
+
+def _sum_by_group(values: IntArray, group: IntArray, groups: int) -> IntArray:
+    total = np.zeros(groups, np.int64)
+    np.add.at(total, group, values)
+    return total
+
+
+def _routing(curves: Curves, groups: QuestionGroups) -> Actions:
+    count = groups.count
+    zero = _sum_by_group(curves.zero_correct_s.astype(np.int64), groups.group, count)
+    full = _sum_by_group(curves.full_correct_s.astype(np.int64), groups.group, count)
+    tokens = _sum_by_group(curves.full_tokens_s, groups.group, count)
+    reward = np.stack([zero, full], axis=1).reshape(-1)
+    cost = np.stack([np.zeros(count, np.int64), tokens], axis=1).reshape(-1)
+    actions = make_actions(
+        reward=reward, cost=cost, unit_offsets=2 * np.arange(count + 1, dtype=np.int64)
+    )
+    return Actions(
+        reward=actions.reward,
+        cost=actions.cost,
+        unit_offsets=actions.unit_offsets,
+        choice=actions.choice % 2,
+    )
+
+
+def _fixed_budget(curves: Curves, groups: QuestionGroups) -> Actions:
+    lengths = np.diff(curves.trajectory_offsets)
+    group_k = np.repeat(groups.group, lengths)
+    # Each position is an event: when the cap reaches its tokens, its trajectory moves there from
+    # the position before.
+    gain = np.diff(curves.correct.astype(np.int64), prepend=0)
+    spend = np.diff(curves.tokens, prepend=0)
+    first = curves.trajectory_offsets[:-1]
+    gain[first] = curves.correct[first]
+    spend[first] = 0
+    order = np.lexsort((curves.tokens, group_k))
+    offsets = np.zeros(groups.count + 1, np.int64)
+    np.cumsum(np.bincount(group_k, minlength=groups.count), out=offsets[1:])
+    reward, cost, cap, kept_offsets = _caps(
+        curves.tokens[order], gain[order], spend[order], offsets
+    )
+    return Actions(reward=reward, cost=cost, unit_offsets=kept_offsets, choice=cap)
+
+
+def _early_exit(curves: Curves) -> Actions:
+    correct = curves.correct.astype(np.int64)
+    keep, offsets = _last_of_cost_rising(curves.tokens, correct, curves.trajectory_offsets)
+    starts = np.repeat(curves.trajectory_offsets[:-1], np.diff(offsets))
+    return Actions(
+        reward=correct[keep],
+        cost=curves.tokens[keep],
+        unit_offsets=offsets,
+        choice=keep - starts,
+    )
+
+
+@nb.njit(cache=True)
+def _rising_rows(reward: IntArray, offsets: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the rows whose reward exceeds all earlier ones of their unit, and unit offsets."""
+    keep = np.empty(reward.size, np.int64)
+    kept_offsets = np.zeros(offsets.size, np.int64)
+    count = 0
+    for u in range(offsets.size - 1):
+        best = np.int64(-1)
+        for row in range(offsets[u], offsets[u + 1]):
+            if reward[row] > best:
+                best = reward[row]
+                keep[count] = row
+                count += 1
+        kept_offsets[u + 1] = count
+    return keep[:count], kept_offsets
+
+
+@nb.njit(cache=True)
+def _last_of_cost_rising(
+    cost: IntArray, reward: IntArray, offsets: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Return the non-dominated rows where costs never fall within a unit, and unit offsets."""
+    keep = np.empty(reward.size, np.int64)
+    kept_offsets = np.zeros(offsets.size, np.int64)
+    count = 0
+    for u in range(offsets.size - 1):
+        best = np.int64(-1)
+        for row in range(offsets[u], offsets[u + 1]):
+            if reward[row] > best:
+                # A better reward at the same cost dominates what was kept for that cost.
+                if best >= 0 and cost[row] == cost[keep[count - 1]]:
+                    count -= 1
+                best = reward[row]
+                keep[count] = row
+                count += 1
+        kept_offsets[u + 1] = count
+    return keep[:count], kept_offsets
+
+
+@nb.njit(cache=True)
+def _caps(
+    tokens: IntArray, gain: IntArray, spend: IntArray, offsets: IntArray
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Return reward, cost and cap of the non-dominated caps, and unit offsets.
+
+    Events are sorted by tokens within a unit; those of equal tokens happen together.
+    """
+    size = tokens.size
+    out_reward = np.empty(size, np.int64)
+    out_cost = np.empty(size, np.int64)
+    out_cap = np.empty(size, np.int64)
+    kept_offsets = np.zeros(offsets.size, np.int64)
+    count = 0
+    for u in range(offsets.size - 1):
+        best = np.int64(-1)
+        reward = np.int64(0)
+        cost = np.int64(0)
+        stop = offsets[u + 1]
+        for row in range(offsets[u], stop):
+            reward += gain[row]
+            cost += spend[row]
+            if row + 1 < stop and tokens[row + 1] == tokens[row]:
+                continue
+            if reward > best:
+                best = reward
+                out_reward[count] = reward
+                out_cost[count] = cost
+                out_cap[count] = tokens[row]
+                count += 1
+        kept_offsets[u + 1] = count
+    return out_reward[:count].copy(), out_cost[:count].copy(), out_cap[:count].copy(), kept_offsets

@@ -1,0 +1,229 @@
+"""Exact frontiers: the non-dominated (cost, reward) states of a strategy, and what reaches them.
+
+Integers throughout: costs are retained thinking tokens, rewards are right probes (paper 002, A.3).
+A fraction becomes an integer budget before anything is compared, and accuracy is made last.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from oracle import tree
+from oracle.actions import Actions, Strategy, full_cost, question_groups, strategy_actions
+from stp.curves import Curves, IntArray
+
+FloatArray = npt.NDArray[np.float64]
+# A float fraction stands for the simplest rational near it: 0.29 is 29/100, whatever its bits say.
+LARGEST_DENOMINATOR = 10**6
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Frontier:
+    """Every non-dominated state of a problem.
+
+    Attributes
+    ----------
+    cost, reward
+        Of the states, int64 ``(states,)``, both strictly rising. The first is what is had for the
+        least cost.
+    probes
+        All probes that a reward is a part of: trajectories times probes per position.
+    full_cost
+        Tokens of full thinking; budgets are fractions of it.
+    actions
+        What the units could do.
+    """
+
+    cost: IntArray
+    reward: IntArray
+    probes: int
+    full_cost: int
+    actions: Actions = field(repr=False)
+
+    def reward_within(self, budget_tokens: npt.ArrayLike) -> IntArray:
+        """Return the best reward with cost at most each budget; int64, shape of the budgets.
+
+        Raises
+        ------
+        ValueError
+            If a budget is not an integer, or lies below the least cost.
+        """
+        index = self.state_within(budget_tokens)
+        return self.reward[index]
+
+    def state_within(self, budget_tokens: npt.ArrayLike) -> IntArray:
+        """Return the index of the best state with cost at most each budget."""
+        budgets = np.asarray(budget_tokens)
+        if budgets.size and not np.issubdtype(budgets.dtype, np.integer):
+            raise ValueError("budgets in tokens are integers; fractions go to accuracy_at")
+        index = np.searchsorted(self.cost, budgets, side="right") - 1
+        if np.any(index < 0):
+            raise ValueError(f"no state costs less than {int(self.cost[0])} tokens")
+        return np.asarray(index, np.int64)
+
+    def accuracy_at(self, budget_fractions: npt.ArrayLike) -> FloatArray:
+        """Return the best accuracy within fractions of the full-thinking cost.
+
+        Parameters
+        ----------
+        budget_fractions
+            Fractions of ``full_cost``, each at least 0: floats, or ``fractions.Fraction`` values.
+
+        Returns
+        -------
+        float64, shape of the fractions
+            Best reward with cost at most floor(fraction x full_cost), over ``probes``.
+        """
+        budgets = budget_tokens(budget_fractions, self.full_cost)
+        return np.asarray(self.reward_within(budgets) / self.probes, np.float64)
+
+    @cached_property
+    def _tree(self) -> tree.Tree:
+        actions = self.actions
+        return tree.solve_tree(tree.unit_arrays(actions.reward, actions.cost, actions.unit_offsets))
+
+    def actions_at(self, state: int) -> IntArray:
+        """Return an optimal row of ``actions`` for every unit; int64 ``(units,)``.
+
+        ``actions.choice[rows]`` says what each unit does, and ``actions.reward[rows].sum()`` and
+        ``actions.cost[rows].sum()`` are the state's own reward and cost. Where several sets of
+        actions reach the state, one of them is returned, always the same.
+
+        Raises
+        ------
+        IndexError
+            If there is no such state.
+        """
+        wanted = int(self.reward[state]) - self.actions.base_reward
+        solved = self._tree
+        rows = self.actions.unit_offsets[:-1].copy()
+        rows[solved.arrays.unit] += tree.choices_behind(solved, wanted)
+        return rows
+
+    def actions_within(self, budget: int) -> IntArray:
+        """Return :meth:`actions_at` for the best state with cost at most ``budget`` tokens."""
+        return self.actions_at(int(self.state_within(np.int64(budget))))
+
+
+def exact_frontier(curves: Curves, strategy: Strategy) -> Frontier:
+    """Return the exact frontier of a strategy on measured curves.
+
+    Parameters
+    ----------
+    curves
+        One cell, or several: then all cells share one budget and every probe counts the same.
+    strategy
+        ``"routing"``, ``"fixed_budget"`` or ``"early_exit"``.
+
+    Examples
+    --------
+    >>> curves = Curves(tokens=[0, 9, 20], correct=[1, 4, 3], trajectory_offsets=[0, 3],
+    ...                 question=[0], probes=4)
+    >>> frontier = exact_frontier(curves, "early_exit")
+    >>> frontier.cost.tolist(), frontier.reward.tolist(), frontier.accuracy_at([0, 0.45]).tolist()
+    ([0, 9], [1, 4], [0.25, 1.0])
+    """
+    return frontier_of_actions(
+        strategy_actions(curves, strategy),
+        probes=curves.trajectories * curves.probes,
+        full_cost=full_cost(curves),
+    )
+
+
+def frontier_of_actions(
+    actions: Actions, *, probes: int | None = None, full_cost: int | None = None
+) -> Frontier:
+    """Return the exact frontier of free-standing actions.
+
+    Parameters
+    ----------
+    actions
+        From :func:`oracle.make_actions` or :func:`oracle.strategy_actions`.
+    probes
+        What an accuracy is a fraction of; the greatest reward when left out.
+    full_cost
+        What a budget is a fraction of; the least cost of the greatest reward when left out.
+    """
+    least = tree.value_function(
+        tree.unit_arrays(actions.reward, actions.cost, actions.unit_offsets)
+    )
+    keep = np.ones(least.size, np.bool_)
+    keep[:-1] = least[:-1] < least[1:]
+    extra = np.flatnonzero(keep)
+    return Frontier(
+        cost=least[extra].astype(np.int64) + actions.base_cost,
+        reward=extra + actions.base_reward,
+        probes=actions.top_reward if probes is None else probes,
+        full_cost=actions.top_cost if full_cost is None else full_cost,
+        actions=actions,
+    )
+
+
+def budget_tokens(budget_fractions: npt.ArrayLike, full_cost: int) -> IntArray:
+    """Return floor(fraction x full_cost) as int64, computed in integers.
+
+    A float stands for the simplest rational near it (denominator at most a million), because
+    0.29 x 100 is 28.999... in floating point and would lose a token.
+
+    Examples
+    --------
+    >>> budget_tokens([0.29, 1], 100).tolist()
+    [29, 100]
+    """
+    fractions = np.asarray(budget_fractions, dtype=object)
+    budgets = np.empty(fractions.shape, np.int64)
+    for index, value in np.ndenumerate(fractions):
+        fraction = value if isinstance(value, Fraction) else Fraction(float(value))
+        if not isinstance(value, Fraction):
+            fraction = fraction.limit_denominator(LARGEST_DENOMINATOR)
+        if fraction < 0:
+            raise ValueError(f"a budget fraction must not be negative, not {value}")
+        budgets[index] = fraction.numerator * full_cost // fraction.denominator
+    return budgets
+
+
+def grid_budgets(full_cost: int, steps: int = 100) -> IntArray:
+    """Return floor(j x full_cost / steps) for j = 0..steps; int64 ``(steps + 1,)``."""
+    # Python integers: j x full_cost may pass 2^63.
+    return np.array([j * full_cost // steps for j in range(steps + 1)], np.int64)
+
+
+def stopping_positions(
+    curves: Curves, strategy: Strategy, choice: Sequence[int] | IntArray
+) -> IntArray:
+    """Return the position k at which every trajectory stops under chosen actions.
+
+    Parameters
+    ----------
+    curves, strategy
+        What :func:`oracle.strategy_actions` was given.
+    choice
+        One entry of ``Actions.choice`` per unit, ``(units,)``.
+
+    Returns
+    -------
+    int64 ``(trajectories,)``
+        With it a person can add up ``curves.tokens`` and ``curves.correct`` by hand; see
+        :func:`measured_point`.
+    """
+    chosen = np.asarray(choice, np.int64)
+    if strategy == "early_exit":
+        return chosen.copy()
+    per_trajectory = chosen[question_groups(curves).group]
+    starts, ends = curves.trajectory_offsets[:-1], curves.trajectory_offsets[1:]
+    if strategy == "routing":
+        return np.where(per_trajectory == 1, ends - starts - 1, 0)
+    stops = np.empty(curves.trajectories, np.int64)
+    for s, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        stops[s] = np.searchsorted(curves.tokens[start:end], per_trajectory[s], side="right") - 1
+    return stops
+
+
+def measured_point(curves: Curves, stop_s: IntArray) -> tuple[int, int]:
+    """Return cost and reward of stopping trajectory s at position ``stop_s[s]``."""
+    rows = curves.trajectory_offsets[:-1] + stop_s
+    return int(curves.tokens[rows].sum()), int(curves.correct[rows].sum())
