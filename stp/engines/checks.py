@@ -1,0 +1,122 @@
+"""What every engine checks before it starts to work: trees, and the model's folder."""
+
+import hashlib
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from data.errors import MisuseError
+from stp.engines.base import PromptTree, SamplingParameters
+
+_LOG = logging.getLogger(__name__)
+_HASH_CHUNK_BYTES = 1 << 22
+
+
+def check_model_folder(model_path: str | Path) -> Path:
+    """Return the folder of a Hugging Face model, or say in one line what is missing.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If the folder, its ``config.json`` or its safetensors files are missing.
+    """
+    folder = Path(model_path)
+    if not folder.is_dir():
+        raise MisuseError(
+            f"model folder {folder} does not exist; give the path of a Hugging Face model"
+        )
+    if not (folder / "config.json").is_file():
+        raise MisuseError(f"model folder {folder} has no config.json; is it a Hugging Face model?")
+    if not any(folder.glob("*.safetensors")):
+        raise MisuseError(f"model folder {folder} has no *.safetensors file with weights")
+    return folder
+
+
+def weights_hash(folder: Path) -> str:
+    """Return the sha256 (hex) over names and contents of a folder's safetensors files."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.glob("*.safetensors")):
+        digest.update(path.name.encode() + b"\0")
+        with path.open("rb") as file:
+            while chunk := file.read(_HASH_CHUNK_BYTES):
+                digest.update(chunk)
+    return digest.hexdigest()
+
+
+def check_trees(trees: Sequence[PromptTree], *, context_limit: int, vocabulary: int) -> None:
+    """Refuse trees that no engine could run.
+
+    Parameters
+    ----------
+    trees
+        What was asked for.
+    context_limit
+        Most ids, prompt and generation together.
+    vocabulary
+        Number of ids that the model knows.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If a prompt does not fit the context, an id is outside the vocabulary, or a field of a tree
+        is out of its range. The message names the tree.
+    """
+    cut_short = 0
+    for index, tree in enumerate(trees):
+        try:
+            cut_short += _check_tree(tree, context_limit, vocabulary)
+        except MisuseError as error:
+            raise MisuseError(f"tree {index}: {error}") from None
+    if cut_short:
+        _LOG.warning(
+            "%d prompts leave less than max_tokens in the context of %d; their samples may end "
+            'there, with finish "length"',
+            cut_short,
+            context_limit,
+        )
+
+
+def _check_tree(tree: PromptTree, context_limit: int, vocabulary: int) -> int:
+    """Check one tree; return the number of branches that max_tokens could take over the context."""
+    if not tree.branches:
+        raise MisuseError("it has no branches")
+    if tree.max_tokens < 1:
+        raise MisuseError(f"max_tokens is {tree.max_tokens}, but must be at least 1")
+    _check_sampling(tree.sampling)
+    _check_ids(tree.trunk_ids, vocabulary)
+    cut_short = 0
+    previous = 0
+    for branch in tree.branches:
+        if not previous <= branch.cut <= len(tree.trunk_ids):
+            raise MisuseError(
+                f"cut {branch.cut} is not in rising order within 0..{len(tree.trunk_ids)}"
+            )
+        previous = branch.cut
+        _check_ids(branch.suffix_ids, vocabulary)
+        prompt_tokens = branch.cut + len(branch.suffix_ids)
+        if prompt_tokens < 1:
+            raise MisuseError("a branch has an empty prompt")
+        if prompt_tokens >= context_limit:
+            raise MisuseError(
+                f"a prompt of {prompt_tokens} tokens leaves no room to generate in the context of "
+                f"{context_limit}"
+            )
+        cut_short += prompt_tokens + tree.max_tokens > context_limit
+        if any(not 0 <= seed < 2**63 for seed in branch.seeds):
+            raise MisuseError("a seed is outside 0..2**63-1")
+    return cut_short
+
+
+def _check_ids(ids: tuple[int, ...], vocabulary: int) -> None:
+    if ids and (min(ids) < 0 or max(ids) >= vocabulary):
+        bad = next(token for token in ids if not 0 <= token < vocabulary)
+        raise MisuseError(f"token id {bad} is outside the model's vocabulary of {vocabulary}")
+
+
+def _check_sampling(sampling: SamplingParameters) -> None:
+    if not 0.0 <= sampling.temperature < float("inf"):
+        raise MisuseError(f"temperature is {sampling.temperature}, but must be at least 0")
+    if not 0.0 < sampling.top_p <= 1.0:
+        raise MisuseError(f"top_p is {sampling.top_p}, but must be in (0, 1]")
+    if sampling.top_k < 0:
+        raise MisuseError(f"top_k is {sampling.top_k}, but must be at least 0")

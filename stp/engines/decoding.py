@@ -1,0 +1,511 @@
+"""Continuous batching over forked rows: from prompt trees to completions.
+
+A tree's trunk is prefilled once. Branches are admitted in order while there is room: their
+suffixes go through the model as one batch, each tail is copied to the branch's samples, and from
+then on every row of every tree decodes in one batch. Rows that end leave; waiting branches come
+in. When the tails outgrow their memory, the last rows go back to the queue with what they have
+generated: their random streams depend on seed and step only, so they go on as they would have.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from data.errors import EngineError
+from stp.engines.base import (
+    Completion,
+    FinishReason,
+    PromptTree,
+    SamplingParameters,
+    TreeCompletions,
+    Usage,
+)
+from stp.engines.fork_attention import (
+    RowsStep,
+    Tails,
+    Trunk,
+    TrunkBlock,
+    TrunkStep,
+    plan_blocks,
+)
+from stp.engines.sampling import draw, uniforms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchLimits:
+    """How much is done at once.
+
+    Attributes
+    ----------
+    max_rows
+        Samples that decode together.
+    memory_bytes
+        Keys and values of trunks and tails that may be held, as far as one row needs no more.
+    trunk_chunk_tokens
+        Trunk tokens per forward pass.
+    suffix_chunk_tokens
+        Suffix tokens, padding included, per forward pass.
+    most_waste
+        See :func:`stp.engines.fork_attention.plan_blocks`.
+    most_scores
+        See :func:`stp.engines.fork_attention.plan_blocks`.
+    """
+
+    max_rows: int
+    memory_bytes: int
+    trunk_chunk_tokens: int
+    suffix_chunk_tokens: int
+    most_waste: int
+    most_scores: int
+
+
+class ForkableModel(Protocol):
+    """What decoding needs of a model."""
+
+    device: torch.device
+    query_heads: int
+    bytes_per_token: int
+
+    def forward(
+        self,
+        step: TrunkStep | RowsStep,
+        input_ids: Tensor,
+        position_ids: Tensor,
+        logits_at: Tensor,
+    ) -> Tensor:
+        """Run one pass; return logits [R, len(logits_at), V] at these places of the S tokens."""
+
+
+@dataclass(slots=True, eq=False)
+class _Row:
+    """One sample that is not finished."""
+
+    tree: int
+    branch: int
+    sample: int
+    seed: int
+    limit: int
+    generated: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    """Rows to admit that share a prompt: ``cut`` trunk ids, then ``suffix_ids``."""
+
+    tree: int
+    cut: int
+    suffix_ids: tuple[int, ...]
+    rows: list[_Row]
+
+
+@dataclass(slots=True, eq=False)
+class _Grove:
+    """A tree that has been begun: its trunk, and the logits where a branch adds nothing to it."""
+
+    trunk: Trunk
+    logits_after: dict[int, Tensor]
+
+
+class Decoder:
+    """Runs the trees of one call.
+
+    Parameters
+    ----------
+    model
+        The model.
+    trees
+        Checked trees.
+    limits
+        How much is done at once.
+    context_limit
+        Most ids of a sample.
+    usage
+        Counted up as the work is done.
+    stop_text_met
+        Whether generated ids (newest last) complete one of the stop texts.
+    on_progress
+        Called with the number of samples that ended since the last call.
+    """
+
+    def __init__(
+        self,
+        model: ForkableModel,
+        trees: Sequence[PromptTree],
+        *,
+        limits: BatchLimits,
+        context_limit: int,
+        usage: Usage,
+        stop_text_met: Callable[[Sequence[int], Sequence[str]], bool],
+        on_progress: Callable[[int], None] | None,
+    ) -> None:
+        self._model = model
+        self._trees = trees
+        self._limits = limits
+        self._usage = usage
+        self._stop_text_met = stop_text_met
+        self._on_progress = on_progress
+        self._queue: deque[_Waiting] = deque()
+        self._groves: dict[int, _Grove] = {}
+        self._unfinished: dict[int, int] = {}
+        self._done: dict[tuple[int, int, int], Completion] = {}
+        self._rows: list[_Row | None] = []
+        self._cuts = np.zeros(0, dtype=np.int64)
+        self._tails = Tails(np.zeros(0, dtype=np.int64), 0)
+        self._row_blocks: list[TrunkBlock] = []
+        self._row_cuts = self._last_tokens = self._index(self._cuts)
+        for index, tree in enumerate(trees):
+            self._enqueue(index, tree, context_limit)
+
+    def _enqueue(self, index: int, tree: PromptTree, context_limit: int) -> None:
+        width = self._limits.max_rows
+        for number, branch in enumerate(tree.branches):
+            room = context_limit - branch.cut - len(branch.suffix_ids)
+            rows = [
+                _Row(index, number, sample, seed, min(tree.max_tokens, room))
+                for sample, seed in enumerate(branch.seeds)
+            ]
+            for start in range(0, len(rows), width):
+                waiting = _Waiting(
+                    index, branch.cut, branch.suffix_ids, rows[start : start + width]
+                )
+                self._queue.append(waiting)
+            if rows:
+                self._usage.prefill_least_tokens += len(branch.suffix_ids)
+        self._unfinished[index] = sum(len(branch.seeds) for branch in tree.branches)
+        self._usage.prefill_least_tokens += _longest_cut(tree)
+
+    def run(self) -> list[TreeCompletions]:
+        """Decode until every sample has ended."""
+        while self._queue or self._rows:
+            self._admit()
+            if self._rows:
+                self._advance()
+                self._leave_if_worthwhile()
+        return [
+            tuple(
+                tuple(self._done[index, number, sample] for sample in range(len(branch.seeds)))
+                for number, branch in enumerate(tree.branches)
+            )
+            for index, tree in enumerate(self._trees)
+        ]
+
+    # Admission
+
+    def _admit(self) -> None:
+        """Let waiting branches in while there is room for enough of them to be worth a pass."""
+        active = sum(row is not None for row in self._rows)
+        if active and 4 * active > 3 * self._limits.max_rows:
+            return
+        while self._queue:
+            batch = self._next_batch()
+            if not batch:
+                return
+            self._enter(batch)
+
+    def _next_batch(self) -> list[_Waiting]:
+        """Take from the queue what fits the rows, the memory and one pass."""
+        batch: list[_Waiting] = []
+        rows = sum(row is not None for row in self._rows)
+        tail = int(self._tails.lengths.max(initial=0))
+        memory = sum(grove.trunk.capacity for grove in self._groves.values())
+        begun = set(self._groves)
+        widest = 0
+        while self._queue:
+            first = self._queue[0]
+            rows += len(first.rows)
+            tail = max(tail, len(first.suffix_ids) + 1)
+            widest = max(widest, len(first.suffix_ids))
+            if first.tree not in begun:
+                begun.add(first.tree)
+                memory += _longest_cut(self._trees[first.tree])
+            # Room to grow is part of it: a row that is soon sent back is prefilled twice.
+            needed = (memory + rows * _grown(tail)) * self._model.bytes_per_token
+            crowded = rows > self._limits.max_rows or needed > self._limits.memory_bytes
+            if crowded and (batch or rows > len(first.rows)):
+                break
+            if batch and widest * (len(batch) + 1) > self._limits.suffix_chunk_tokens:
+                break
+            batch.append(self._queue.popleft())
+        return batch
+
+    @torch.inference_mode()
+    def _enter(self, batch: list[_Waiting]) -> None:
+        """Prefill a batch of branches, draw their rows' next tokens, and let the rows in."""
+        for waiting in batch:
+            if waiting.tree not in self._groves:
+                self._groves[waiting.tree] = self._begin(self._trees[waiting.tree])
+        tails, logits = self._prefill_suffixes(batch)
+        rows = [row for waiting in batch for row in waiting.rows]
+        source = np.repeat(np.arange(len(batch)), [len(waiting.rows) for waiting in batch])
+        cuts = np.array([waiting.cut for waiting in batch], dtype=np.int64)[source]
+        self._draw(rows, logits[self._index(source)])
+        going = np.array([self._going(row) for row in rows], dtype=bool)
+        kept = np.array([i for i, row in enumerate(self._rows) if row is not None], dtype=np.int64)
+        self._recompose(
+            kept,
+            [row for row, goes in zip(rows, going, strict=True) if goes],
+            tails,
+            source[going],
+            cuts[going],
+        )
+        self._report(int((~going).sum()))
+
+    def _begin(self, tree: PromptTree) -> _Grove:
+        """Prefill a tree's trunk as far as some branch keeps it."""
+        length = _longest_cut(tree)
+        ends = sorted({b.cut for b in tree.branches if b.seeds and not b.suffix_ids})
+        trunk = Trunk(length)
+        grove = _Grove(trunk, {})
+        ids = torch.tensor(tree.trunk_ids[:length], dtype=torch.int64, device=self._model.device)
+        width = self._limits.trunk_chunk_tokens
+        for start in range(0, length, width):
+            stop = min(start + width, length)
+            here = [end for end in ends if start < end <= stop]
+            places = torch.tensor(
+                [end - 1 - start for end in here], dtype=torch.int64, device=ids.device
+            )
+            logits = self._model.forward(
+                TrunkStep(trunk, self._limits.most_scores),
+                ids[None, start:stop],
+                torch.arange(start, stop, device=ids.device)[None],
+                places,
+            )
+            trunk.length = stop
+            self._usage.prefill_tokens += stop - start
+            grove.logits_after.update(zip(here, logits[0].unbind(0), strict=True))
+        return grove
+
+    def _prefill_suffixes(self, batch: list[_Waiting]) -> tuple[Tails, Tensor]:
+        """Return the tails of a batch's suffixes and the logits [rows, V] after them."""
+        logits: list[Tensor | None] = [
+            None if waiting.suffix_ids else self._groves[waiting.tree].logits_after[waiting.cut]
+            for waiting in batch
+        ]
+        longer = [i for i, waiting in enumerate(batch) if waiting.suffix_ids]
+        lengths = np.array([len(waiting.suffix_ids) for waiting in batch], dtype=np.int64)
+        if not longer:
+            return Tails(lengths, 0), torch.stack([x for x in logits if x is not None])
+        width = int(lengths.max())
+        # Rows without a suffix ride along as padding, so that tails and batch have one order.
+        padded = np.zeros((len(batch), width), dtype=np.int64)
+        for row, waiting in zip(padded, batch, strict=True):
+            row[width - len(waiting.suffix_ids) :] = waiting.suffix_ids
+        tails, last = self._advance_padded(batch, padded, lengths)
+        self._usage.prefill_tokens += int(lengths.sum())
+        for i in longer:
+            logits[i] = last[i]
+        return tails, torch.stack([x for x in logits if x is not None])
+
+    def _advance_padded(
+        self,
+        batch: list[_Waiting],
+        padded: npt.NDArray[np.int64],
+        lengths: npt.NDArray[np.int64],
+    ) -> tuple[Tails, Tensor]:
+        """Run left-padded suffixes [rows, S] in chunks of columns; return tails, last logits."""
+        cuts = np.array([waiting.cut for waiting in batch], dtype=np.int64)
+        trunks = [self._groves[waiting.tree].trunk for waiting in batch]
+        width = padded.shape[1]
+        tails = Tails(lengths, width)
+        ids, cuts_there = self._index(padded), self._index(cuts)
+        tail_index = torch.arange(width, device=ids.device) - width + self._index(lengths)[:, None]
+        chunk = max(1, self._limits.suffix_chunk_tokens // len(batch))
+        logits = torch.empty(0)
+        for start in range(0, width, chunk):
+            stop = min(start + chunk, width)
+            here = tail_index[:, start:stop]
+            step = RowsStep(
+                tails=tails,
+                blocks=self._blocks(trunks, cuts, stop - start),
+                cuts=cuts_there,
+                tail_index=here,
+                longest=max(1, stop - int((width - lengths).min())),
+                even=False,
+            )
+            places = torch.tensor([stop - start - 1], device=ids.device)
+            positions = cuts_there[:, None] + here.clamp_min(0)
+            logits = self._model.forward(step, ids[:, start:stop], positions, places)[:, 0]
+        return tails, logits
+
+    # Decoding
+
+    @torch.inference_mode()
+    def _advance(self) -> None:
+        """Give every row one more token."""
+        self._make_room()
+        rows = [row for row in self._rows if row is not None]
+        lengths = self._tails.lengths
+        longest = int(lengths.max()) + 1
+        step = RowsStep(
+            tails=self._tails,
+            blocks=self._row_blocks,
+            cuts=self._row_cuts,
+            tail_index=self._index(lengths)[:, None],
+            longest=longest,
+            even=bool((lengths == longest - 1).all()),
+        )
+        places = torch.zeros(1, dtype=torch.int64, device=self._model.device)
+        logits = self._model.forward(
+            step, self._last_tokens[:, None], self._row_cuts[:, None] + step.tail_index, places
+        )[:, 0]
+        here = np.array([i for i, row in enumerate(self._rows) if row is not None], dtype=np.int64)
+        lengths[here] += 1
+        if len(here) < len(self._rows):
+            logits = logits[self._index(here)]
+        tokens = self._draw(rows, logits)
+        self._last_tokens[self._index(here)] = tokens
+        ended = 0
+        for i, row in zip(here.tolist(), rows, strict=True):
+            if not self._going(row):
+                self._rows[i] = None
+                ended += 1
+        self._report(ended)
+
+    def _draw(self, rows: Sequence[_Row], logits: Tensor) -> Tensor:
+        """Draw and append the next token of each row; logits [rows, V]."""
+        if logits.dtype != torch.float64:
+            logits = logits.float()
+        seeds = np.array([row.seed for row in rows], dtype=np.uint64)
+        steps = np.array([len(row.generated) for row in rows], dtype=np.uint64)
+        uniform = torch.from_numpy(uniforms(seeds, steps)).to(logits.device)
+        groups: dict[SamplingParameters, list[int]] = {}
+        for i, row in enumerate(rows):
+            groups.setdefault(self._trees[row.tree].sampling, []).append(i)
+        tokens = torch.empty(len(rows), dtype=torch.int64, device=logits.device)
+        for sampling, members in groups.items():
+            here = self._index(np.array(members, dtype=np.int64))
+            some = logits if len(groups) == 1 else logits[here]
+            if sampling.presence_penalty:
+                some = _penalised(some, [rows[i] for i in members], sampling.presence_penalty)
+            tokens[here] = draw(some, uniform[here], sampling)
+        if not bool(torch.isfinite(logits.amax(-1)).all()):
+            raise EngineError(
+                "the model gave logits that are not finite; its weights may be damaged, or the "
+                "dtype too narrow (try dtype = float32)"
+            )
+        for row, token in zip(rows, tokens.tolist(), strict=True):
+            row.generated.append(token)
+        self._usage.generated_tokens += len(rows)
+        return tokens
+
+    def _going(self, row: _Row) -> bool:
+        """Return whether a row goes on after its newest token; if not, file its completion."""
+        tree = self._trees[row.tree]
+        finish: FinishReason
+        if row.generated[-1] in tree.stop_ids or (
+            tree.stop_texts and self._stop_text_met(row.generated, tree.stop_texts)
+        ):
+            finish = "stop"
+        elif len(row.generated) >= row.limit:
+            finish = "length"
+        else:
+            return True
+        self._done[row.tree, row.branch, row.sample] = Completion(
+            token_ids=tuple(row.generated), finish=finish
+        )
+        self._unfinished[row.tree] -= 1
+        if not self._unfinished[row.tree]:
+            del self._groves[row.tree]
+        return False
+
+    def _report(self, ended: int) -> None:
+        if ended and self._on_progress is not None:
+            self._on_progress(ended)
+
+    # Rows and their memory
+
+    def _leave_if_worthwhile(self) -> None:
+        """Drop ended rows once they are an eighth of the batch: copying tails has its price."""
+        kept = np.array([i for i, row in enumerate(self._rows) if row is not None], dtype=np.int64)
+        if 8 * (len(self._rows) - len(kept)) >= len(self._rows):
+            self._keep(kept)
+
+    def _make_room(self) -> None:
+        """Make the tails long enough for one more token, sending rows back if they must."""
+        needed = int(self._tails.lengths.max()) + 1
+        if needed <= self._tails.capacity:
+            return
+        kept = [i for i, row in enumerate(self._rows) if row is not None]
+        trunk_tokens = sum(grove.trunk.capacity for grove in self._groves.values())
+        budget = self._limits.memory_bytes // self._model.bytes_per_token - trunk_tokens
+        while len(kept) > 1 and len(kept) * needed > budget:
+            row = self._rows[kept.pop()]
+            assert row is not None
+            branch = self._trees[row.tree].branches[row.branch]
+            suffix = (*branch.suffix_ids, *row.generated)
+            self._queue.appendleft(_Waiting(row.tree, branch.cut, suffix, [row]))
+        self._keep(np.array(kept, dtype=np.int64))
+
+    def _keep(self, kept: npt.NDArray[np.int64]) -> None:
+        nothing = np.zeros(0, dtype=np.int64)
+        self._recompose(kept, [], Tails(nothing, 0), nothing, nothing)
+
+    def _recompose(
+        self,
+        kept: npt.NDArray[np.int64],
+        rows: list[_Row],
+        tails: Tails,
+        source: npt.NDArray[np.int64],
+        cuts: npt.NDArray[np.int64],
+    ) -> None:
+        """Make the batch of the kept rows and of new rows, whose tails are ``tails[source]``."""
+        self._rows = [self._rows[i] for i in kept] + list(rows)
+        self._cuts = np.concatenate([self._cuts[kept], cuts])
+        lengths = np.concatenate([self._tails.lengths[kept], tails.lengths[source]])
+        self._tails = self._tails.recomposed(
+            self._index(kept), tails, self._index(source), self._capacity(lengths)
+        )
+        trunks = [self._groves[row.tree].trunk for row in self._rows if row is not None]
+        self._row_blocks = self._blocks(trunks, self._cuts, 1)
+        self._row_cuts = self._index(self._cuts)
+        last = [row.generated[-1] for row in self._rows if row is not None]
+        self._last_tokens = torch.tensor(last, dtype=torch.int64, device=self._model.device)
+
+    def _capacity(self, lengths: npt.NDArray[np.int64]) -> int:
+        """Return the tail length to reserve: half as much again, within what can be needed."""
+        if not len(lengths):
+            return 0
+        longest = int(lengths.max())
+        left = max(row.limit - len(row.generated) for row in self._rows if row is not None)
+        wanted = min(longest + left, _grown(longest))
+        trunk_tokens = sum(grove.trunk.capacity for grove in self._groves.values())
+        budget = self._limits.memory_bytes // self._model.bytes_per_token - trunk_tokens
+        return max(longest + 1, min(wanted, budget // len(lengths)))
+
+    def _blocks(
+        self, trunks: Sequence[Trunk], cuts: npt.NDArray[np.int64], tokens: int
+    ) -> list[TrunkBlock]:
+        return plan_blocks(
+            trunks,
+            cuts,
+            queries_per_row=self._model.query_heads * tokens,
+            most_waste=self._limits.most_waste,
+            most_scores=self._limits.most_scores,
+        )
+
+    def _index(self, array: npt.NDArray[np.int64]) -> Tensor:
+        return torch.from_numpy(array).to(self._model.device)
+
+
+def _grown(tail: int) -> int:
+    """Return the length that a tail may soon have."""
+    return tail + max(32, tail // 2)
+
+
+def _longest_cut(tree: PromptTree) -> int:
+    return max((branch.cut for branch in tree.branches if branch.seeds), default=0)
+
+
+def _penalised(logits: Tensor, rows: Sequence[_Row], penalty: float) -> Tensor:
+    """Return logits less the presence penalty of the tokens that each row has generated."""
+    row_index = np.repeat(np.arange(len(rows)), [len(row.generated) for row in rows])
+    tokens = np.array([token for row in rows for token in row.generated], dtype=np.int64)
+    where = tuple(torch.from_numpy(x).to(logits.device) for x in (row_index, tokens))
+    # A token that was generated twice is written twice, with the same value.
+    return logits.index_put(where, logits[where] - penalty)

@@ -1,0 +1,397 @@
+"""The transformers engine: any Hugging Face decoder whose attention can be forked.
+
+A trajectory is prefilled once; every position's probes start from the cached prefix and decode as
+one batch with those of other positions and trajectories (:mod:`stp.engines.decoding`). It sees
+token ids only.
+"""
+
+import inspect
+import logging
+import os
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from data.errors import ConfigError, EngineError, MissingDependencyError
+from stp.engines.base import Engine, PromptTree, TreeCompletions, Usage
+from stp.engines.checks import check_model_folder, check_trees, weights_hash
+
+try:
+    import torch
+    from torch import Tensor
+    from transformers import AttentionInterface, AutoConfig, AutoModelForCausalLM
+    from transformers.utils import logging as transformers_logging
+except ImportError as error:
+    raise MissingDependencyError(
+        f"the transformers engine needs {error.name}; install it with: "
+        "pip install 'stp-engine[transformers]'"
+    ) from error
+
+from stp.engines.decoding import BatchLimits, Decoder
+from stp.engines.fork_attention import (
+    FORK_ATTENTION,
+    RowsStep,
+    Tails,
+    Trunk,
+    TrunkStep,
+    fork_attention,
+    plan_blocks,
+    running,
+)
+from stp.engines.stop_texts import StopTextWatcher
+
+_LOG = logging.getLogger(__name__)
+
+_DTYPES: Final = ("auto", "float32", "bfloat16", "float16", "float64")
+_FORKABLE_LAYERS: Final = frozenset({"full_attention", "sliding_attention"})
+# Their rotation depends on the longest position in the batch: a cached trunk would not be valid.
+_BATCH_DEPENDENT_ROPE: Final = frozenset({"dynamic", "longrope"})
+_CHECK_TOKENS: Final = 12
+_CHECK_CUT: Final = 5
+_CHECK_SUFFIX: Final = 5
+_CHECK_TOLERANCE: Final = {"float64": 1e-6, "float32": 1e-3}
+_CHECK_TOLERANCE_NARROW: Final = 0.1
+
+
+class TransformersEngine(Engine):
+    """Runs a model with transformers and PyTorch, on a GPU if there is one.
+
+    Parameters
+    ----------
+    model_path
+        Folder of a Hugging Face model with safetensors.
+    device
+        ``"cuda"``, ``"cuda:1"``, ``"cpu"``, ...; None for a GPU if there is one.
+    dtype
+        ``"float32"``, ``"bfloat16"``, ``"float16"``, ``"float64"``; ``"auto"`` is the model's own
+        on a GPU and float32 on a CPU, where narrower types are slower.
+    threads
+        CPU threads; None leaves PyTorch's choice.
+    context_limit
+        Most ids of a sample; None for what the model's configuration says.
+    max_rows
+        Samples that decode together.
+    memory_bytes
+        Keys and values held at once; None for 80 % of what a GPU has free after loading, a quarter
+        of a CPU machine's memory.
+    trunk_chunk_tokens
+        Trunk tokens per forward pass.
+    suffix_chunk_tokens
+        Suffix tokens per forward pass.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If there is no model in the folder, or an option is out of its range.
+    data.errors.EngineError
+        If the model cannot be loaded, or its attention cannot be forked.
+    """
+
+    def __init__(
+        self,
+        model_path: str | Path,
+        *,
+        device: str | None = None,
+        dtype: str = "auto",
+        threads: int | None = None,
+        context_limit: int | None = None,
+        max_rows: int = 512,
+        memory_bytes: int | None = None,
+        trunk_chunk_tokens: int = 1024,
+        suffix_chunk_tokens: int = 8192,
+    ) -> None:
+        self._folder = check_model_folder(model_path)
+        positive = {
+            "threads": threads,
+            "context_limit": context_limit,
+            "max_rows": max_rows,
+            "memory_bytes": memory_bytes,
+            "trunk_chunk_tokens": trunk_chunk_tokens,
+            "suffix_chunk_tokens": suffix_chunk_tokens,
+        }
+        for name, value in positive.items():
+            if value is not None and value < 1:
+                raise ConfigError(f"engine option {name} is {value}, but must be at least 1")
+        if threads is not None:
+            torch.set_num_threads(threads)
+        self.usage = Usage()
+        self._model = _ForkedModel(self._folder, _choose_device(device), dtype)
+        self._context_limit = self._model.context_limit if context_limit is None else context_limit
+        on_gpu = self._model.device.type == "cuda"
+        self._limits = BatchLimits(
+            max_rows=max_rows,
+            memory_bytes=_free_bytes(self._model.device) if memory_bytes is None else memory_bytes,
+            trunk_chunk_tokens=trunk_chunk_tokens,
+            suffix_chunk_tokens=suffix_chunk_tokens,
+            # Measured: a block's calls cost as much as some 8,000 scores on a CPU core.
+            most_waste=1 << 21 if on_gpu else 1 << 13,
+            most_scores=1 << 27 if on_gpu else 1 << 23,
+        )
+        self._watcher: StopTextWatcher | None = None
+        self._weights_hash: str | None = None
+
+    @property
+    def context_limit(self) -> int:
+        """Most token ids, prompt and generation together, that a sample may have."""
+        return self._context_limit
+
+    def generate(
+        self,
+        trees: Sequence[PromptTree],
+        *,
+        on_progress: Callable[[int], None] | None = None,
+    ) -> list[TreeCompletions]:
+        """Sample every branch of every tree; see :meth:`stp.engines.base.Engine.generate`."""
+        check_trees(trees, context_limit=self._context_limit, vocabulary=self._model.vocabulary)
+        if self._watcher is None and any(tree.stop_texts for tree in trees):
+            self._watcher = StopTextWatcher(self._folder)
+        decoder = Decoder(
+            self._model,
+            trees,
+            limits=self._limits,
+            context_limit=self._context_limit,
+            usage=self.usage,
+            stop_text_met=_never if self._watcher is None else self._watcher.met,
+            on_progress=on_progress,
+        )
+        try:
+            return decoder.run()
+        except torch.OutOfMemoryError as error:
+            raise EngineError(
+                f"{self._folder}: out of memory on {self._model.device}; lower the engine options "
+                f"max_rows ({self._limits.max_rows}) or memory_bytes ({self._limits.memory_bytes})"
+            ) from error
+
+    def describe(self) -> dict[str, str | int | float | None]:
+        """Return what a manifest should know about engine, model and machine."""
+        if self._weights_hash is None:
+            self._weights_hash = weights_hash(self._folder)
+        device = self._model.device
+        return {
+            "engine": "transformers",
+            "transformers_version": version("transformers"),
+            "torch_version": torch.__version__,
+            "model_class": self._model.class_name,
+            "weights_sha256": self._weights_hash,
+            "device": str(device),
+            "device_name": torch.cuda.get_device_name(device) if device.type == "cuda" else None,
+            "dtype": self._model.dtype_name,
+            "threads": torch.get_num_threads(),
+            "context_limit": self._context_limit,
+            "max_rows": self._limits.max_rows,
+            "memory_bytes": self._limits.memory_bytes,
+            "trunk_chunk_tokens": self._limits.trunk_chunk_tokens,
+            "suffix_chunk_tokens": self._limits.suffix_chunk_tokens,
+        }
+
+    def close(self) -> None:
+        """Free the model."""
+        self._model.close()
+
+
+def _never(token_ids: Sequence[int], stop_texts: Sequence[str]) -> bool:
+    return False
+
+
+def _choose_device(device: str | None) -> torch.device:
+    if device is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        chosen = torch.device(device)
+    except RuntimeError:
+        raise ConfigError(f"engine option device is {device!r}; try cuda or cpu") from None
+    if chosen.type == "cuda" and not torch.cuda.is_available():
+        raise ConfigError(f"engine option device is {device!r}, but PyTorch sees no GPU here")
+    return chosen
+
+
+def _free_bytes(device: torch.device) -> int:
+    if device.type == "cuda":
+        return int(0.8 * torch.cuda.mem_get_info(device)[0])
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+
+
+class _ForkedModel:
+    """A transformers model whose attention is :func:`stp.engines.fork_attention.fork_attention`."""
+
+    def __init__(self, folder: Path, device: torch.device, dtype: str) -> None:
+        if dtype not in _DTYPES:
+            raise ConfigError(
+                f"engine option dtype is {dtype!r}; choose one of {', '.join(_DTYPES)}"
+            )
+        if dtype == "auto" and device.type == "cpu":
+            dtype = "float32"
+        self._folder = folder
+        self.device = device
+        AttentionInterface.register(FORK_ATTENTION, fork_attention)
+        config = self._load_config()
+        self._refuse_what_cannot_fork(config)
+        self._model: Any = self._load_model(dtype)
+        text = config.get_text_config()
+        self.vocabulary: int = self._model.get_input_embeddings().weight.shape[0]
+        self.context_limit: int = text.max_position_embeddings
+        self.query_heads: int = text.num_attention_heads
+        self.class_name = type(self._model).__name__
+        self.dtype_name = str(self._model.dtype).removeprefix("torch.")
+        self.bytes_per_token = 0
+        self._check_fork()
+
+    def _load_config(self) -> Any:
+        try:
+            return AutoConfig.from_pretrained(self._folder, local_files_only=True)
+        except (OSError, ValueError, KeyError) as error:
+            raise EngineError(
+                f"{self._folder}/config.json cannot be used: {_line(error)}"
+            ) from error
+
+    def _load_model(self, dtype: str) -> Any:
+        model: Any
+        bars = transformers_logging.is_progress_bar_enabled()
+        # Its bars would break into those of the command line.
+        transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        try:
+            model = AutoModelForCausalLM.from_pretrained(
+                self._folder,
+                dtype=dtype,
+                attn_implementation=FORK_ATTENTION,
+                local_files_only=True,
+            )
+        except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
+            raise EngineError(f"model {self._folder} cannot be loaded: {_line(error)}") from error
+        finally:
+            if bars:
+                transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+        if "logits_to_keep" not in inspect.signature(model.forward).parameters:
+            raise EngineError(_no_fork(self._folder, f"{type(model).__name__} is too old a class"))
+        model.to(device=self.device)
+        return model.eval()
+
+    def _refuse_what_cannot_fork(self, config: Any) -> None:
+        """Refuse by configuration, before weights are read."""
+        text = config.get_text_config()
+        odd = set(getattr(text, "layer_types", None) or ()) - _FORKABLE_LAYERS
+        if odd:
+            raise EngineError(
+                _no_fork(self._folder, f"it has layers of type {', '.join(sorted(odd))}")
+            )
+        rope = getattr(text, "rope_parameters", None) or getattr(text, "rope_scaling", None) or {}
+        kinds = {
+            str(part.get("rope_type", part.get("type")))
+            for part in (rope, *rope.values())
+            if isinstance(part, dict)
+        }
+        if kinds & _BATCH_DEPENDENT_ROPE:
+            kind = min(kinds & _BATCH_DEPENDENT_ROPE)
+            raise EngineError(
+                _no_fork(self._folder, f"its rope type {kind!r} changes with the batch")
+            )
+
+    def forward(
+        self,
+        step: TrunkStep | RowsStep,
+        input_ids: Tensor,
+        position_ids: Tensor,
+        logits_at: Tensor,
+    ) -> Tensor:
+        """Run one pass; return logits [R, len(logits_at), V] at these places of the S tokens."""
+        with running(step):
+            # 0 and an empty choice would mean all logits.
+            keep = logits_at if logits_at.numel() else 1
+            logits: Tensor = self._model(
+                input_ids=input_ids,
+                position_ids=position_ids,
+                use_cache=False,
+                logits_to_keep=keep,
+            ).logits
+        return logits[:, : logits_at.numel()]
+
+    @torch.inference_mode()
+    def _check_fork(self) -> None:
+        """Compare a forked pass with the model's own attention on a few tokens.
+
+        State-space layers, attention biases and whatever else does not pass through the attention
+        interface show up here, before anything is measured.
+        """
+        generator = torch.Generator().manual_seed(0)
+        ids = torch.randint(self.vocabulary, (1, _CHECK_TOKENS), generator=generator)
+        ids = ids.to(self.device)
+        try:
+            forked = self._forked_logits(ids)
+            self._model.set_attn_implementation("eager")
+            expected = self._model(input_ids=ids, use_cache=False, logits_to_keep=1).logits[0, 0]
+        except (RuntimeError, ValueError, TypeError, AttributeError) as error:
+            raise EngineError(_no_fork(self._folder, _line(error))) from error
+        finally:
+            self._model.set_attn_implementation(FORK_ATTENTION)
+        scale = float(expected.abs().max())
+        difference = float((forked - expected).abs().max()) / max(scale, 1e-12)
+        tolerance = _CHECK_TOLERANCE.get(self.dtype_name, _CHECK_TOLERANCE_NARROW)
+        _LOG.debug("fork check: relative difference %.2g", difference)
+        if not difference <= tolerance:
+            raise EngineError(
+                _no_fork(
+                    self._folder,
+                    f"a forked pass differs from a plain one by {difference:.1e} of the logits",
+                )
+            )
+
+    def _forked_logits(self, ids: Tensor) -> Tensor:
+        """Return the last logits [V] of ids [1, n], run as trunk, suffix and decoded tokens."""
+        trunk = Trunk(_CHECK_CUT + 1)
+        places = torch.tensor([0], device=ids.device)
+        positions = torch.arange(ids.shape[1], device=ids.device)[None]
+        # One token more than is kept: a fork must not see it.
+        other = ids[:, : _CHECK_CUT + 1].clone()
+        other[0, -1] = (other[0, -1] + 1) % self.vocabulary
+        step = TrunkStep(trunk, 1 << 20)
+        self.forward(step, other, positions[:, : _CHECK_CUT + 1], places)
+        layers = len(trunk.keys)
+        expected_layers = self._model.config.get_text_config().num_hidden_layers
+        if layers != expected_layers:
+            raise ValueError(f"{layers} of {expected_layers} layers have attention to fork")
+        self.bytes_per_token = sum(
+            x.element_size() * x.shape[0] * x.shape[2]
+            for x in (*trunk.keys.values(), *trunk.values.values())
+        )
+        trunk.length = _CHECK_CUT + 1
+        cuts = np.array([_CHECK_CUT])
+        tails = Tails(np.array([0]), ids.shape[1])
+        logits = torch.empty(0)
+        done = 0
+        for width in (_CHECK_SUFFIX, 1, 1):
+            here = slice(_CHECK_CUT + done, _CHECK_CUT + done + width)
+            step_of_rows = RowsStep(
+                tails=tails,
+                blocks=plan_blocks(
+                    [trunk], cuts, queries_per_row=self.query_heads, most_waste=0, most_scores=1
+                ),
+                cuts=torch.from_numpy(cuts).to(ids.device),
+                tail_index=torch.arange(done, done + width, device=ids.device)[None],
+                longest=done + width,
+                even=width == 1,
+            )
+            places = torch.tensor([width - 1], device=ids.device)
+            logits = self.forward(step_of_rows, ids[:, here], positions[:, here], places)[0, 0]
+            done += width
+        return logits
+
+    def close(self) -> None:
+        """Drop the weights."""
+        self._model = None
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+
+
+def _no_fork(folder: Path, reason: str) -> str:
+    return (
+        f"the attention of model {folder} cannot be forked: {reason}; "
+        'run it with engine = "vllm" instead'
+    )
+
+
+def _line(error: BaseException) -> str:
+    """Return an error's message as one line."""
+    return " ".join(str(error).split()) or type(error).__name__
