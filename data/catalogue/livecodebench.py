@@ -20,7 +20,7 @@ from data.packed import PackedTestsError, unpack_text
 from data.public import PublicSource
 from data.question import Question
 
-TIME_LIMIT_SECONDS = 6
+TIME_LIMIT_SECONDS = 6.0
 """What LiveCodeBench's own evaluator gives a program for each test."""
 
 STDIN_FORM = (

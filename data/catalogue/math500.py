@@ -74,7 +74,7 @@ BENCHMARKS = (
     *(
         Benchmark(
             name=f"math500_level_{level}",
-            group=f"MATH level {level}",
+            group=f"MATH-500 level {level}",
             instruction=MATH_INSTRUCTION,
             answer_kind="math",
             expected_count=count,

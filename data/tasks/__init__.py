@@ -68,7 +68,7 @@ def task_benchmark(name: str, parameters: TaskParameters | None = None) -> Bench
         source=GeneratedSource(
             make=partial(make_questions, task, parameters),
             count=parameters.samples,
-            description=f"generated (data.tasks, seed {parameters.seed}, fold {parameters.fold})",
+            description=f"generated (seed {parameters.seed}, fold {parameters.fold})",
         ),
     )
 

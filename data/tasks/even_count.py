@@ -12,8 +12,8 @@ def solve(numbers: tuple[int, ...]) -> str:
 def ask(numbers: tuple[int, ...]) -> str:
     """Put the question."""
     return (
-        "How many of the numbers in this list are even? Negative numbers count like any other, zero "
-        "is even, and a number that occurs several times counts each time. "
+        "How many of the numbers in this list are even? Negative numbers count like any other, "
+        "zero is even, and a number that occurs several times counts each time. "
         f"{shown(numbers)}"
     )
 

@@ -1,0 +1,99 @@
+"""``stp benchmarks`` and ``stp benchmarks show``: what can be asked, and how it is asked."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+DataDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--data-dir",
+        help="Folder of question files. Without it: $STP_DATA_DIR, then the Hugging Face hub.",
+    ),
+]
+Width = Annotated[
+    int,
+    typer.Option("--width", min=20, help="Most characters shown of a reference."),
+]
+
+
+def list_benchmarks(data_dir: DataDir = None) -> None:
+    """List the benchmarks: group, questions, answer kind, source, licence, where they are."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from data import benchmark_names, get_benchmark
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("name", "group", "questions", "answers", "source", "licence", "available"):
+        table.add_column(
+            heading, justify="right" if heading == "questions" else "left", overflow="fold"
+        )
+    for name in benchmark_names():
+        benchmark = get_benchmark(name)
+        place = benchmark.source.available(data_dir)
+        table.add_row(
+            name,
+            benchmark.group,
+            "?" if benchmark.expected_count is None else f"{benchmark.expected_count:,}",
+            benchmark.answer_kind,
+            benchmark.source.describe(),
+            benchmark.source.licence,
+            Path(place).name if place else "[dim]to be downloaded[/dim]",
+        )
+    Console().print(table)
+
+
+def show(
+    name: Annotated[
+        str, typer.Argument(help="A benchmark's name, or the path of a user's own TOML file.")
+    ],
+    n: Annotated[int, typer.Option("--n", min=1, help="How many questions.")] = 3,
+    data_dir: DataDir = None,
+    width: Width = 400,
+) -> None:
+    """Show questions as they will be asked, with their references."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from data import get_benchmark
+
+    benchmark = get_benchmark(name)
+    questions = benchmark.load(data_dir, limit=n)
+    console = Console(highlight=False)
+    count = "" if benchmark.expected_count is None else f" of {benchmark.expected_count:,}"
+    console.print(
+        Text.assemble(
+            (benchmark.name, "bold"),
+            f"  group {benchmark.group}, answers {benchmark.answer_kind}, "
+            f"{len(questions)}{count} questions, {benchmark.source.describe()}, "
+            f"licence {benchmark.source.licence}",
+        )
+    )
+    console.print(Text.assemble(("instruction  ", "dim"), benchmark.instruction))
+    console.print(
+        Text("In the system role or with the question, as the model family has it.", style="dim")
+    )
+    for question in questions:
+        reference = question.reference
+        if len(reference) > width:
+            reference = f"{reference[:width]}… ({len(reference):,} characters)"
+        console.rule(Text(question.id, style="bold cyan"), align="left")
+        # Text, not markup: a question may hold square brackets.
+        console.print(Text(question.prompt))
+        console.print(Text.assemble(("reference  ", "dim"), (reference, "green")))
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command group ``benchmarks`` to an application."""
+    group = typer.Typer(no_args_is_help=False, help="The benchmarks that there are.")
+
+    @group.callback(invoke_without_command=True)
+    def listing(context: typer.Context, data_dir: DataDir = None) -> None:
+        """List the benchmarks, or look at the questions of one with ``show``."""
+        if context.invoked_subcommand is None:
+            list_benchmarks(data_dir)
+
+    group.command("show")(show)
+    app.add_typer(group, name="benchmarks")
