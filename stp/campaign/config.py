@@ -1,0 +1,397 @@
+"""What a campaign is asked to do: one TOML file, read into one frozen value.
+
+An example::
+
+    name = "demo"
+
+    [[models]]
+    path = "demo"
+
+    [[benchmarks]]
+    name = "demo"
+    limit = 40
+
+    [generation]
+    trajectories = 8
+    thinking_limit = 512
+
+    [probing]
+    step_tokens = 16
+
+Every setting that is left out has the value of the paper (002, section 4.1 and appendix A). This
+module knows nothing of engines, stores or benchmarks; names are looked up where they are used.
+"""
+
+import difflib
+import hashlib
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from data.errors import ConfigError
+
+SCHEDULING_OPTIONS = frozenset(
+    {
+        "batch_size",
+        "concurrency",
+        "device",
+        "device_map",
+        "disable_log_stats",
+        "enforce_eager",
+        "gpu_memory_utilization",
+        "kv_cache_bytes",
+        "max_batch_tokens",
+        "max_num_batched_tokens",
+        "max_num_seqs",
+        "num_threads",
+        "pipeline_parallel",
+        "pipeline_parallel_size",
+        "request_timeout_seconds",
+        "retries",
+        "swap_space",
+        "tensor_parallel",
+        "tensor_parallel_size",
+        "threads",
+        "timeout_seconds",
+        "url",
+    }
+)
+"""Engine options that say how the work is done, not what is asked; a folder accepts new values."""
+
+Count = Annotated[int, Field(ge=1, strict=True)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class ModelConfig(_Section):
+    """A reasoning model.
+
+    Attributes
+    ----------
+    path
+        A folder, ``"demo"`` for the model shipped with the project, or an id on the Hugging Face
+        hub. A relative folder is looked for beside the campaign file, then in the current folder.
+    name
+        What the model is called in tables, reports and seeds. Left out: the last part of ``path``.
+    family
+        Its thinking format: a family's name or a TOML file. Left out: found by the model's name.
+    revision
+        Hub revision. Left out: the hub's main one.
+    """
+
+    path: str = Field(min_length=1)
+    name: str = Field(default="", pattern=r"^[A-Za-z0-9][A-Za-z0-9._+ -]*$")
+    family: str | None = None
+    revision: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_from_path(cls, values: object) -> object:
+        if isinstance(values, Mapping) and isinstance(values.get("path"), str):
+            last = str(values["path"]).rstrip("/").rpartition("/")[2]
+            return {**values, "name": values.get("name") or last}
+        return values
+
+
+class BenchmarkConfig(_Section):
+    """A benchmark, whole or its first questions.
+
+    Attributes
+    ----------
+    name
+        A registered benchmark, or a TOML file that describes one's own.
+    limit
+        Number of questions. Left out: all.
+    data_dir
+        Folder with the question file, where the benchmark needs one.
+    """
+
+    name: str = Field(min_length=1)
+    limit: Count | None = None
+    data_dir: str | None = None
+
+
+class EngineConfig(_Section):
+    """What runs the models: an engine's name, and options that it gets as they are."""
+
+    name: str = "transformers"
+    options: dict[str, str | bool | int | float | list[str]] = Field(default_factory=dict)
+
+
+class GenerationConfig(_Section):
+    """How trajectories are made.
+
+    Attributes
+    ----------
+    trajectories
+        Per question.
+    thinking_limit
+        Most thinking tokens of a trajectory.
+    context_limit
+        Most tokens, prompt and output together. The engine's own limit counts where it is lower.
+    answer_tokens
+        Most tokens of the original answer, after the thinking.
+    """
+
+    trajectories: Count = 16
+    thinking_limit: Count = 32_768
+    context_limit: Count = 65_536
+    answer_tokens: Count = 4_096
+
+
+class ProbingConfig(_Section):
+    """How trajectories are probed.
+
+    Attributes
+    ----------
+    step_tokens
+        Target length b of a step, in tokens.
+    probes
+        Answers sampled at every position.
+    answer_tokens
+        Most tokens of a probe's answer.
+    """
+
+    step_tokens: Count = 256
+    probes: Count = 16
+    answer_tokens: Count = 4_096
+
+
+class SamplingConfig(_Section):
+    """Sampling parameters that replace the model family's. Left out: the family's."""
+
+    temperature: float | None = Field(default=None, ge=0)
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    top_k: int | None = Field(default=None, ge=0, strict=True)
+    presence_penalty: float | None = Field(default=None, ge=-2, le=2)
+
+
+class ShardConfig(_Section):
+    """How the work is cut into units. A unit is lost when a run is killed in its middle.
+
+    Attributes
+    ----------
+    questions
+        Questions in a unit.
+    trajectories
+        Trajectories of each question in a unit. Left out: all of them.
+    """
+
+    questions: Count = 4
+    trajectories: Count | None = None
+
+
+class CampaignConfig(_Section):
+    """A whole campaign: models × benchmarks × trajectories × positions × probes."""
+
+    name: str = Field(default="campaign", min_length=1)
+    seed: int = Field(default=20_260_721, ge=0, lt=2**63, strict=True)
+    models: tuple[ModelConfig, ...] = Field(min_length=1)
+    benchmarks: tuple[BenchmarkConfig, ...] = Field(min_length=1)
+    engine: EngineConfig = EngineConfig()
+    generation: GenerationConfig = GenerationConfig()
+    probing: ProbingConfig = ProbingConfig()
+    sampling: SamplingConfig = SamplingConfig()
+    shards: ShardConfig = ShardConfig()
+
+    @model_validator(mode="after")
+    def _distinct_names(self) -> "CampaignConfig":
+        for key, names in (
+            ("models", [model.name for model in self.models]),
+            ("benchmarks", [benchmark.name for benchmark in self.benchmarks]),
+        ):
+            twice = {name for name in names if names.count(name) > 1}
+            if twice:
+                raise ValueError(f"{key}: the name {min(twice)!r} is used twice; give each its own")
+        return self
+
+    @property
+    def trajectories_per_unit(self) -> int:
+        """Trajectories of each question in a unit, never more than there are."""
+        wanted = self.shards.trajectories or self.generation.trajectories
+        return min(wanted, self.generation.trajectories)
+
+    def settings(self) -> dict[str, Any]:
+        """Return what determines the rows, by dotted key; everything else may change on resume.
+
+        Left out are the campaign's name, where a model or a question file lies (their content is
+        compared by hash), and the engine options of :data:`SCHEDULING_OPTIONS`.
+        """
+        values = self.model_dump(mode="json")
+        del values["name"]
+        for model in values["models"]:
+            del model["path"], model["family"]
+        for benchmark in values["benchmarks"]:
+            del benchmark["data_dir"]
+            benchmark["name"] = Path(benchmark["name"]).name
+        values["shards"]["trajectories"] = self.trajectories_per_unit
+        options = values["engine"]["options"]
+        values["engine"]["options"] = {
+            key: value for key, value in options.items() if key not in SCHEDULING_OPTIONS
+        }
+        return dict(_flatten(values))
+
+    def content_hash(self) -> str:
+        """Return the SHA-256 of :meth:`settings`, as 64 hexadecimal digits."""
+        text = json.dumps(self.settings(), sort_keys=True, allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def to_toml(self) -> str:
+        """Return the campaign file with every setting written out (except those that are unset)."""
+        values = self.model_dump(mode="json", exclude_none=True)
+        lines = [f"{key} = {_toml_value(values.pop(key))}" for key in ("name", "seed")]
+        for key in ("models", "benchmarks"):
+            for entry in values.pop(key):
+                lines += ["", f"[[{key}]]", *_toml_lines(entry)]
+        options = values["engine"].pop("options")
+        for key, entry in values.items():
+            lines += ["", f"[{key}]", *_toml_lines(entry)]
+            if key == "engine" and options:
+                lines += ["", "[engine.options]", *_toml_lines(options)]
+        return "\n".join(lines) + "\n"
+
+
+def load_config(path: str | Path) -> CampaignConfig:
+    """Read a campaign file.
+
+    Folders named in it that exist beside the file become absolute, so that the value means the
+    same from everywhere.
+
+    Raises
+    ------
+    data.errors.ConfigError
+        If the file cannot be read, is no TOML, or holds a key or a value that cannot be used. One
+        line: the file, the key, what is wrong, what is allowed.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot read the campaign file: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: the campaign file is not UTF-8 text") from error
+    return parse_config(text, source=str(path), folder=path.parent)
+
+
+def parse_config(text: str, *, source: str, folder: Path | None = None) -> CampaignConfig:
+    """Read a campaign from TOML text; ``source`` is what errors call it.
+
+    Raises
+    ------
+    data.errors.ConfigError
+        As :func:`load_config`.
+    """
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{source}: not valid TOML: {error}") from error
+    if folder is not None:
+        _anchor(values, folder)
+    try:
+        return CampaignConfig.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError(f"{source}: {_explain(error)}") from error
+
+
+def differences(stored: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
+    """Return one phrase for every dotted key whose value differs, in order of the keys."""
+    return [
+        f"{key} is {json.dumps(stored.get(key))} in the folder and {json.dumps(asked.get(key))} now"
+        for key in sorted(stored.keys() | asked.keys())
+        if stored.get(key) != asked.get(key)
+    ]
+
+
+def _anchor(values: dict[str, Any], folder: Path) -> None:
+    """Make the relative folders that exist beside the campaign file absolute."""
+    for table, key in (
+        ("models", "path"),
+        ("models", "family"),
+        ("benchmarks", "name"),
+        ("benchmarks", "data_dir"),
+    ):
+        entries = values.get(table)
+        for entry in entries if isinstance(entries, list) else []:
+            value = entry.get(key) if isinstance(entry, dict) else None
+            if isinstance(value, str) and value not in ("", "demo") and (folder / value).exists():
+                if key == "name" and not value.endswith(".toml"):
+                    continue
+                if table == "models" and key == "path":
+                    entry.setdefault("name", value.rstrip("/").rpartition("/")[2])
+                entry[key] = str((folder / value).resolve())
+
+
+def _flatten(value: object, key: str = "") -> Iterable[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from _flatten(item, f"{key}.{name}" if key else name)
+    elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
+        for index, item in enumerate(value):
+            yield from _flatten(item, f"{key}[{index}]")
+    else:
+        yield key, value
+
+
+def _toml_value(value: object) -> str:
+    # JSON's strings, numbers, booleans and lists of them are TOML's, but for the DEL character.
+    return json.dumps(value, ensure_ascii=False, allow_nan=False).replace("\x7f", "\\u007f")
+
+
+def _toml_lines(entry: Mapping[str, object]) -> list[str]:
+    return [f"{json.dumps(k) if '.' in k else k} = {_toml_value(v)}" for k, v in entry.items()]
+
+
+def _explain(error: ValidationError) -> str:
+    """Return pydantic's first complaint as one line, with the number of further ones."""
+    problems = error.errors(include_url=False)
+    # An unknown key explains a missing one (a misspelt "models"), so it comes first.
+    problems.sort(key=lambda problem: problem["type"] != "extra_forbidden")
+    first = problems[0]
+    location = [part for part in first["loc"] if not _is_union_branch(part)]
+    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+    key = key.lstrip(".")
+    message = _complaint(first["type"], key, location, first["msg"], first.get("input"))
+    more = len({problem["loc"] for problem in problems}) - 1
+    return message + (f" (and {more} more to mend after it)" if more and not location[:1] else "")
+
+
+def _is_union_branch(part: object) -> bool:
+    return part in ("str", "bool", "int", "float", "list[str]")
+
+
+def _complaint(kind: str, key: str, location: list[Any], text: str, value: object) -> str:
+    if kind == "extra_forbidden":
+        known = _fields_at(location[:-1])
+        close = difflib.get_close_matches(str(location[-1]), known, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        return f"unknown key {key!r}{hint} (allowed here: {', '.join(known)})"
+    if kind == "missing":
+        table = f"add a [[{key}]] table" if key in ("models", "benchmarks") else f"set {key!r}"
+        return f"{key!r} is missing; {table}"
+    if kind == "value_error":
+        return text.removeprefix("Value error, ")
+    if kind in ("tuple_type", "model_type", "dict_type"):
+        header = f"[[{key}]]" if kind == "tuple_type" else f"[{key.partition('[')[0]}]"
+        return f"{key!r} must be written as a {header} table"
+    text = text.replace("Input should be", "must be").replace("input should be", "must be")
+    return f"{key} = {json.dumps(value, default=str)}: {text[0].lower()}{text[1:]}"
+
+
+def _fields_at(location: list[Any]) -> list[str]:
+    """Return the key names allowed in the table at ``location``."""
+    section: Any = CampaignConfig
+    for part in location:
+        if isinstance(part, int):
+            continue
+        field = section.model_fields.get(part) if hasattr(section, "model_fields") else None
+        if field is None:
+            return []
+        annotation = field.annotation
+        section = (get_args(annotation) or (annotation,))[0]
+    return list(getattr(section, "model_fields", {}))

@@ -1,0 +1,209 @@
+"""From a campaign's shards to :class:`stp.curves.Curves`, which everything after it sees."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from data.errors import MisuseError, StoreError
+from stp.campaign.config import CampaignConfig
+from stp.campaign.status import UnitState, unit_state
+from stp.campaign.store import Store, read_questions
+from stp.campaign.tables import ORIGINAL
+from stp.campaign.units import Cell, Unit
+from stp.curves import Curves
+
+_LOG = logging.getLogger(__name__)
+
+
+def load_curves(
+    url: str | Path | Sequence[str | Path], *, allow_incomplete: bool = False
+) -> Curves:
+    """Return the curves of one campaign, or of several together.
+
+    Parameters
+    ----------
+    url
+        A campaign's folder (a local path or an fsspec URL), or several with the same number of
+        probes and no (model, benchmark) in common.
+    allow_incomplete
+        Take the units that are graded and leave out the rest.
+
+    Returns
+    -------
+    stp.curves.Curves
+        With all names filled. Trajectories are in order of campaign, model, benchmark, question
+        and sample. Questions that are too long for a model's context are not in it.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If a folder is no campaign, the campaigns do not go together, or nothing is graded.
+    data.errors.StoreError
+        If a campaign is incomplete or damaged; the message says what is missing.
+    """
+    urls = [url] if isinstance(url, str | Path) else list(url)
+    if not urls:
+        raise MisuseError("no campaign was given; name at least one folder")
+    gathered = _Gathered()
+    for item in urls:
+        _gather(Store(item), gathered, allow_incomplete=allow_incomplete)
+    return gathered.curves()
+
+
+@dataclass(slots=True)
+class _Gathered:
+    """Columns of the curves while shards are read, as lists of arrays."""
+
+    probes: int = 0
+    models: dict[str, int] = field(default_factory=dict)
+    benchmarks: dict[str, int] = field(default_factory=dict)
+    questions: dict[tuple[str, str], int] = field(default_factory=dict)
+    cells: set[tuple[str, str]] = field(default_factory=set)
+    tokens: list[npt.NDArray[np.int64]] = field(default_factory=list)
+    correct: list[npt.NDArray[np.int64]] = field(default_factory=list)
+    positions: list[npt.NDArray[np.int64]] = field(default_factory=list)
+    trajectory: dict[str, list[npt.NDArray[np.int64]]] = field(
+        default_factory=lambda: {
+            name: [] for name in ("question", "benchmark", "model", "sample", "original")
+        }
+    )
+
+    def curves(self) -> Curves:
+        if not self.tokens:
+            raise MisuseError("nothing is graded yet; go on with `stp run`")
+        columns = {name: np.concatenate(arrays) for name, arrays in self.trajectory.items()}
+        lengths = np.concatenate(self.positions)
+        return Curves(
+            tokens=np.concatenate(self.tokens),
+            correct=np.concatenate(self.correct).astype(np.int32),
+            trajectory_offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]),
+            question=columns["question"].astype(np.int32),
+            probes=self.probes,
+            benchmark=columns["benchmark"].astype(np.int32),
+            model=columns["model"].astype(np.int32),
+            sample=columns["sample"].astype(np.int32),
+            original_correct=columns["original"].astype(np.int8),
+            question_names=tuple(name for _, name in self.questions),
+            benchmark_names=tuple(self.benchmarks),
+            model_names=tuple(self.models),
+        )
+
+
+def _gather(store: Store, gathered: _Gathered, *, allow_incomplete: bool) -> None:
+    manifest, config = store.read_manifest(), store.read_config()
+    if gathered.probes not in (0, config.probing.probes):
+        raise MisuseError(
+            f"{store.url} has {config.probing.probes} probes at a position and the campaign before "
+            f"it {gathered.probes}; curves with different numbers cannot be put together"
+        )
+    gathered.probes = config.probing.probes
+    missing = {"generated": 0, "probed": 0, "graded": 0}
+    versions: set[str] = set()
+    for record in manifest.cells:
+        if (record.model, record.benchmark) in gathered.cells:
+            raise MisuseError(
+                f"{store.url}: {record.model} on {record.benchmark} is in an earlier campaign too; "
+                "a cell can be taken from one only"
+            )
+        gathered.cells.add((record.model, record.benchmark))
+        if record.too_long:
+            _LOG.warning(
+                "%s: %d of %d prompts of %s are too long for %s and have no curve",
+                store.url,
+                record.too_long,
+                record.questions,
+                record.benchmark,
+                record.model,
+            )
+        numbers: npt.NDArray[np.int64] | None = None
+        for unit in store.plan(config, record):
+            state = unit_state(store, unit)
+            if not state.graded:
+                _count_missing(missing, state)
+                continue
+            versions.add(state.checker_version)
+            if numbers is None:
+                numbers = _question_numbers(store, unit.cell, gathered)
+            _gather_unit(store, config, unit, numbers, gathered)
+    _check_complete(store, missing, versions, allow_incomplete=allow_incomplete)
+
+
+def _count_missing(missing: dict[str, int], state: UnitState) -> None:
+    for stage, done in (
+        ("generated", state.generated),
+        ("probed", state.probed),
+        ("graded", state.graded),
+    ):
+        missing[stage] += not done
+
+
+def _check_complete(
+    store: Store, missing: dict[str, int], versions: set[str], *, allow_incomplete: bool
+) -> None:
+    if missing["graded"] and not allow_incomplete:
+        what = ", ".join(f"{count} are not {stage}" for stage, count in missing.items() if count)
+        raise StoreError(
+            f"{store.url}: the campaign is not complete: of its units {what}; go on with "
+            f"`stp run {store.url}`, or allow an incomplete campaign"
+        )
+    if len(versions) > 1:
+        raise StoreError(
+            f"{store.url}: verdicts of checker versions {' and '.join(sorted(versions))} are "
+            f"mixed; run `stp grade {store.url}`"
+        )
+
+
+def _question_numbers(store: Store, cell: Cell, gathered: _Gathered) -> npt.NDArray[np.int64]:
+    """Return the number of each question of a cell, the same for all models."""
+    ids = read_questions(store, cell)["question_id"].to_pylist()
+    known = gathered.questions
+    return np.array([known.setdefault((cell.benchmark, name), len(known)) for name in ids])
+
+
+def _gather_unit(
+    store: Store,
+    config: CampaignConfig,
+    unit: Unit,
+    numbers: npt.NDArray[np.int64],
+    gathered: _Gathered,
+) -> None:
+    positions = store.read_shard("positions", unit.shard("positions"))
+    verdicts = store.read_shard("verdicts", unit.shard("verdicts"))
+    if not positions.num_rows:
+        return
+    right = _column(verdicts, "right").astype(np.int64)
+    original = _column(verdicts, "position") == ORIGINAL
+    probed = ~original
+    keys = {name: _column(positions, name) for name in ("question", "trajectory", "position")}
+    for name, values in keys.items():
+        asked = np.repeat(values, config.probing.probes)
+        if not np.array_equal(_column(verdicts, name)[probed], asked):
+            raise StoreError(
+                f"{store.url}/{unit.shard('verdicts')}: its rows are not those of the positions; "
+                f"run `stp grade {store.url} --again`"
+            )
+    first = np.flatnonzero(keys["position"] == 0)
+    if not np.array_equal(keys["question"][first], _column(verdicts, "question")[original]):
+        raise StoreError(f"{store.url}/{unit.shard('verdicts')}: an original answer is missing")
+    gathered.tokens.append(_column(positions, "tokens"))
+    gathered.correct.append(right[probed].reshape(-1, config.probing.probes).sum(axis=1))
+    gathered.positions.append(np.diff(np.append(first, positions.num_rows)))
+    cell = unit.cell
+    model = gathered.models.setdefault(cell.model, len(gathered.models))
+    benchmark = gathered.benchmarks.setdefault(cell.benchmark, len(gathered.benchmarks))
+    columns = gathered.trajectory
+    columns["question"].append(numbers[keys["question"][first]])
+    columns["sample"].append(keys["trajectory"][first])
+    columns["original"].append(right[original])
+    columns["model"].append(np.full(first.size, model))
+    columns["benchmark"].append(np.full(first.size, benchmark))
+
+
+def _column(rows: pa.Table, name: str) -> npt.NDArray[np.int64]:
+    values: npt.NDArray[np.int64] = rows[name].to_numpy()
+    return values

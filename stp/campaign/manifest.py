@@ -1,0 +1,208 @@
+"""The manifest: what a campaign's folder is, so that rows can be trusted and repeated.
+
+``manifest.json`` holds the settings that determine the rows and their hash, the models with the
+hashes of weights and tokenizer, the questions of every cell, package versions and environment, and
+the work of each stage so far. It is strict JSON: no NaN, no infinity.
+"""
+
+import hashlib
+import json
+import math
+import os
+import platform
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from data.errors import StoreError
+from stp.campaign.config import CampaignConfig
+from stp.campaign.tables import SCHEMA_VERSION, Work
+from stp.engines.base import Usage
+
+_PACKAGES = (
+    "stp-engine",
+    "math-verify",
+    "latex2sympy2_extended",
+    "numpy",
+    "pyarrow",
+    "tokenizers",
+    "torch",
+    "transformers",
+    "vllm",
+)
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class ModelRecord(_Record):
+    """A model of the campaign.
+
+    ``engine`` is what the engine said of itself when it was opened first; empty before that.
+    """
+
+    name: str
+    path: str
+    revision: str | None
+    weights_hash: str
+    tokenizer_hash: str
+    context_limit: int
+    family: dict[str, Any]
+    engine: dict[str, Any] = Field(default_factory=dict)
+
+
+class CellRecord(_Record):
+    """The questions of a model on a benchmark; ``digest`` is that of their shard."""
+
+    model: str
+    benchmark: str
+    questions: int
+    shortened: int
+    too_long: int
+    digest: str
+
+
+class StageRecord(_Record):
+    """The work of a stage over all of its shards."""
+
+    units: int = 0
+    samples: int = 0
+    prefill_tokens: int = 0
+    prefill_least_tokens: int = 0
+    generated_tokens: int = 0
+    seconds: float = 0.0
+
+    def add(self, work: Work) -> None:
+        """Count the work of one more unit."""
+        self.units += 1
+        self.samples += work.samples
+        self.prefill_tokens += work.usage.prefill_tokens
+        self.prefill_least_tokens += work.usage.prefill_least_tokens
+        self.generated_tokens += work.usage.generated_tokens
+        self.seconds += work.seconds
+
+    @property
+    def usage(self) -> Usage:
+        """The tokens alone."""
+        return Usage(
+            prefill_tokens=self.prefill_tokens,
+            prefill_least_tokens=self.prefill_least_tokens,
+            generated_tokens=self.generated_tokens,
+        )
+
+
+class Manifest(_Record):
+    """The content of ``manifest.json``."""
+
+    schema_version: int = SCHEMA_VERSION
+    created: str
+    config_hash: str
+    settings: dict[str, Any]
+    models: list[ModelRecord]
+    cells: list[CellRecord]
+    checker_version: str | None = None
+    packages: dict[str, str]
+    environment: dict[str, Any]
+    stages: dict[str, StageRecord] = Field(default_factory=dict)
+
+    def model_record(self, name: str) -> ModelRecord:
+        """Return the record of a model of the campaign."""
+        return next(record for record in self.models if record.name == name)
+
+    def to_json(self) -> str:
+        """Return the file's text."""
+        return strict_json(self.model_dump(mode="python"))
+
+
+def new_manifest(
+    config: CampaignConfig, models: list[ModelRecord], cells: list[CellRecord]
+) -> Manifest:
+    """Return the manifest of a campaign that starts now, here."""
+    return Manifest(
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        config_hash=config.content_hash(),
+        settings=config.settings(),
+        models=models,
+        cells=cells,
+        packages=_package_versions(),
+        environment={
+            "python": platform.python_version(),
+            "system": platform.system(),
+            "machine": platform.machine(),
+            "processors": os.cpu_count(),
+            "byte_order": sys.byteorder,
+        },
+    )
+
+
+def parse_manifest(text: str, *, path: str) -> Manifest:
+    """Read a manifest.
+
+    Raises
+    ------
+    data.errors.StoreError
+        If it is no manifest, or one of another schema version.
+    """
+    try:
+        values = json.loads(text)
+        found = values["schema_version"]
+        if found != SCHEMA_VERSION:
+            raise StoreError(
+                f"{path}: the campaign has schema version {found}, and this release reads "
+                f"{SCHEMA_VERSION}; use the release that wrote it ({values.get('packages')})"
+            )
+        return Manifest.model_validate(values)
+    except (ValueError, KeyError, TypeError, ValidationError) as error:
+        raise StoreError(
+            f"{path}: not a whole manifest ({str(error).splitlines()[0]}); restore it from a copy, "
+            "or start the campaign in another folder"
+        ) from error
+
+
+def text_hash(text: str) -> str:
+    """Return the SHA-256 of a text in UTF-8, as hexadecimal digits."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def strict_json(value: object) -> str:
+    """Return indented JSON in which a number that is not finite is null, with the reason beside it.
+
+    Examples
+    --------
+    >>> print(strict_json({"rate": float("nan")}))
+    {
+      "rate": null,
+      "rate_reason": "nan is no number in JSON"
+    }
+    """
+    return json.dumps(_finite(value), indent=2, allow_nan=False, ensure_ascii=False)
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, Mapping):
+        result: dict[str, object] = {}
+        for key, item in value.items():
+            result[str(key)] = _finite(item)
+            if isinstance(item, float) and not math.isfinite(item):
+                result[f"{key}_reason"] = f"{item} is no number in JSON"
+        return result
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _package_versions() -> dict[str, str]:
+    found = {}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

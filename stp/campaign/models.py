@@ -1,0 +1,153 @@
+"""From a model's name in a campaign file to its folder, its hashes and its tokenizer's files.
+
+Knows Hugging Face folders; runs no model.
+"""
+
+import hashlib
+import importlib.util
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from data.errors import MissingDependencyError, MisuseError
+from stp.campaign.config import ModelConfig
+from stp.campaign.manifest import ModelRecord
+from stp.campaign.store import Store
+from stp.engines.checks import check_model_folder, weights_hash
+from stp.formats import ModelFamily, family_for_model, get_family
+
+DEMO = "demo"
+"""The path that means the model shipped with the project."""
+
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+
+_TOKENIZER_FILES = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "chat_template.jinja",
+    "chat_template.json",
+    "vocab.json",
+    "merges.txt",
+    "tokenizer.model",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocatedModel:
+    """A model whose folder is at hand."""
+
+    name: str
+    folder: Path
+    revision: str | None
+    family: ModelFamily
+
+
+def locate_model(config: ModelConfig) -> LocatedModel:
+    """Find a model's folder (a hub id is fetched) and its family.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If there is no such folder or hub id, or no family for it.
+    data.errors.MissingDependencyError
+        If a hub id is given and huggingface_hub is not installed.
+    """
+    family = family_for_model(config.name) if config.family is None else get_family(config.family)
+    folder = check_model_folder(_folder(config))
+    return LocatedModel(name=config.name, folder=folder, revision=config.revision, family=family)
+
+
+def record_model(model: LocatedModel, *, context_limit: int) -> ModelRecord:
+    """Return what the manifest keeps of a model; reads all of its weights for their hash.
+
+    ``context_limit`` is what the campaign asks for; the model's own limit counts if it is lower.
+    """
+    return ModelRecord(
+        name=model.name,
+        path=str(model.folder),
+        revision=model.revision,
+        weights_hash=weights_hash(model.folder),
+        tokenizer_hash=tokenizer_hash(model.folder),
+        context_limit=min(context_limit, _own_context(model.folder) or context_limit),
+        family=model.family.model_dump(mode="json"),
+    )
+
+
+def tokenizer_hash(folder: Path) -> str:
+    """Return the SHA-256 over names and contents of a folder's tokenizer files."""
+    digest = hashlib.sha256()
+    for path in _tokenizer_files(folder):
+        content = path.read_bytes()
+        digest.update(f"{path.name} {len(content)}\n".encode() + content)
+    return digest.hexdigest()
+
+
+def copy_tokenizer(model: LocatedModel, store: Store) -> None:
+    """Copy a model's tokenizer files into the campaign."""
+    for path in _tokenizer_files(model.folder):
+        store.write_bytes(f"{tokenizer_folder(model.name)}/{path.name}", path.read_bytes())
+
+
+def tokenizer_folder(model_name: str) -> str:
+    """Return where the campaign keeps a model's tokenizer."""
+    return f"tokenizer/{model_name}"
+
+
+def _tokenizer_files(folder: Path) -> list[Path]:
+    return [folder / name for name in _TOKENIZER_FILES if (folder / name).is_file()]
+
+
+def _folder(config: ModelConfig) -> Path:
+    if config.path == DEMO and not Path(DEMO).is_dir():
+        spec = importlib.util.find_spec("data")
+        locations = spec.submodule_search_locations if spec is not None else None
+        return Path(next(iter(locations or ["data"]))) / "demo_model"
+    path = Path(config.path).expanduser()
+    if path.is_dir():
+        return path
+    if not _HUB_ID.fullmatch(config.path):
+        raise MisuseError(
+            f"model {config.path!r}: no such folder; give the folder of a Hugging Face model, "
+            "a hub id such as Qwen/Qwen3-8B, or 'demo'"
+        )
+    return _fetch(config)
+
+
+def _fetch(config: ModelConfig) -> Path:
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"model {config.path!r} is no folder here, and fetching it needs huggingface_hub: "
+            "pip install 'stp-engine[hub]'"
+        ) from error
+    try:
+        return Path(
+            snapshot_download(
+                config.path,
+                revision=config.revision,
+                allow_patterns=["*.json", "*.safetensors", "*.jinja", "*.txt", "*.model"],
+            )
+        )
+    # What hub, network and disk raise share no base class but these.
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
+        raise MisuseError(
+            f"model {config.path!r} is no folder here and cannot be fetched from the hub: {reason}"
+        ) from error
+
+
+def _own_context(folder: Path) -> int | None:
+    """Return the positions that the model was made for, or None if its config does not say."""
+    try:
+        values = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise MisuseError(f"{folder / 'config.json'}: cannot be read: {error}") from error
+    for section in (values, values.get("text_config") or {}):
+        found = section.get("max_position_embeddings")
+        if isinstance(found, int) and found > 0:
+            return found
+    return None

@@ -1,0 +1,259 @@
+"""Before any model runs: find everything, check that it fits, and make or open the folder.
+
+A campaign exists from the moment that its manifest is written, and that is the last thing here;
+so whatever is wrong with a request is said before anything was spent on it.
+"""
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from data import Benchmark, Question, get_benchmark
+from data.errors import MisuseError, StoreMismatchError
+from stp.campaign.config import BenchmarkConfig, CampaignConfig
+from stp.campaign.fit import fit_prompt
+from stp.campaign.manifest import CellRecord, Manifest, ModelRecord, new_manifest
+from stp.campaign.models import LocatedModel, copy_tokenizer, locate_model, record_model
+from stp.campaign.store import Store
+from stp.campaign.tables import ShardInfo, TornShardError, make_table
+from stp.campaign.units import Cell, questions_shard
+from stp.engines.base import SamplingParameters
+from stp.formats import ModelFamily, ThinkingFormat
+from stp.segmentation import boundary_token_ids, content_token_ids
+from stp.tokenizers import load_tokenizer
+
+_LOG = logging.getLogger(__name__)
+
+_MENDED_BOUNDARY_TOKENS = 2
+"""Most ids that a boundary token's text before its newlines has; it may stand before the close."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """A model as the stages see it: how it is spoken to, and where its steps end."""
+
+    name: str
+    format: ThinkingFormat
+    boundary_ids: frozenset[int]
+    content_ids: dict[int, tuple[int, ...]]
+    sampling: SamplingParameters
+    context_limit: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """An open campaign: what the folder says, and where the models are on this machine."""
+
+    config: CampaignConfig
+    manifest: Manifest
+    models: tuple[LocatedModel, ...]
+
+    def located(self, name: str) -> LocatedModel:
+        """Return a model's folder and family."""
+        return next(model for model in self.models if model.name == name)
+
+
+def prepare_campaign(store: Store, config: CampaignConfig) -> Prepared:
+    """Open the campaign in a folder, or make it.
+
+    The caller holds the folder's lock.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If a model, a benchmark or a setting cannot be used, or the folder holds something else.
+    data.errors.StoreMismatchError
+        If the folder holds a campaign with another configuration or other weights.
+    data.errors.StoreError
+        If the folder cannot be written or read.
+    """
+    store.check_free()
+    if store.is_campaign():
+        manifest = store.read_manifest()
+        store.check_settings(config, manifest)
+        models = tuple(locate_model(model) for model in config.models)
+        _check_models(store, manifest, models, config)
+        _mend_questions(store, config, manifest, models)
+    else:
+        models = tuple(locate_model(model) for model in config.models)
+        manifest = _create(store, config, models)
+    return Prepared(config=config, manifest=manifest, models=models)
+
+
+def make_subject(config: CampaignConfig, model: LocatedModel, record: ModelRecord) -> Subject:
+    """Return what the stages need to know of a model.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If its tokenizer cannot be used with its family, for instance without a thinking end.
+    """
+    tokenizer = load_tokenizer(model.folder)
+    boundary_ids = boundary_token_ids(tokenizer)
+    return Subject(
+        name=model.name,
+        format=ThinkingFormat(model.family, tokenizer),
+        boundary_ids=boundary_ids,
+        content_ids=content_token_ids(tokenizer, boundary_ids),
+        sampling=_sampling(config, model.family),
+        context_limit=record.context_limit,
+    )
+
+
+def _sampling(config: CampaignConfig, family: ModelFamily) -> SamplingParameters:
+    values = {
+        name: getattr(family.sampling, name)
+        for name in ("temperature", "top_p", "top_k", "presence_penalty")
+    }
+    return SamplingParameters(**values | config.sampling.model_dump(exclude_none=True))
+
+
+def _create(store: Store, config: CampaignConfig, models: tuple[LocatedModel, ...]) -> Manifest:
+    questions = {}
+    for entry in config.benchmarks:
+        benchmark, items = load_questions(entry)
+        if benchmark.name in questions:
+            raise MisuseError(
+                f"two benchmarks are named {benchmark.name!r}; give each its own name"
+            )
+        questions[benchmark.name] = (benchmark, items)
+    records = [
+        record_model(model, context_limit=config.generation.context_limit) for model in models
+    ]
+    store.write_config(config)
+    cells = []
+    for model, record in zip(models, records, strict=True):
+        subject = make_subject(config, model, record)
+        copy_tokenizer(model, store)
+        for benchmark, items in questions.values():
+            rows = question_rows(config, subject, benchmark, items)
+            cells.append(_write_questions(store, model.name, benchmark.name, rows))
+    manifest = new_manifest(config, records, cells)
+    store.write_manifest(manifest)
+    return manifest
+
+
+def load_questions(entry: BenchmarkConfig) -> tuple[Benchmark, list[Question]]:
+    """Return a benchmark and the questions asked for.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If the benchmark is unknown or its questions cannot be read.
+    """
+    benchmark = get_benchmark(entry.name)
+    folder = Path(entry.data_dir).expanduser() if entry.data_dir is not None else None
+    return benchmark, benchmark.load(data_dir=folder, limit=entry.limit)
+
+
+def question_rows(
+    config: CampaignConfig, subject: Subject, benchmark: Benchmark, questions: list[Question]
+) -> pa.Table:
+    """Return the ``questions`` rows of a cell: prompts as ids, and how each fits the context."""
+    closing_tokens = len(subject.format.close_ids) + _MENDED_BOUNDARY_TOKENS
+    prompts = [
+        subject.format.prompt_ids(question.prompt, benchmark.instruction) for question in questions
+    ]
+    fits = [
+        fit_prompt(
+            len(prompt),
+            closing_tokens=closing_tokens,
+            thinking_limit=config.generation.thinking_limit,
+            answer_tokens=max(config.generation.answer_tokens, config.probing.answer_tokens),
+            context_limit=subject.context_limit,
+        )
+        for prompt in prompts
+    ]
+    count = len(questions)
+    return make_table(
+        "questions",
+        {
+            "model": [subject.name] * count,
+            "benchmark": [benchmark.name] * count,
+            "question": list(range(count)),
+            "question_id": [question.id for question in questions],
+            "prompt": [question.prompt for question in questions],
+            "reference": [question.reference for question in questions],
+            "answer_kind": [question.answer_kind for question in questions],
+            "choices": [list(question.choices) for question in questions],
+            "prompt_ids": [list(prompt) for prompt in prompts],
+            "fit": [fit.kind for fit in fits],
+            "thinking_limit": [fit.thinking_limit for fit in fits],
+        },
+    )
+
+
+def _write_questions(store: Store, model: str, benchmark: str, rows: pa.Table) -> CellRecord:
+    cell = Cell(model=model, benchmark=benchmark, questions=rows.num_rows)
+    digest = store.write_shard("questions", questions_shard(cell), rows, source="")
+    kinds = rows["fit"].to_pylist()
+    record = CellRecord(
+        model=model,
+        benchmark=benchmark,
+        questions=rows.num_rows,
+        shortened=kinds.count("shortened"),
+        too_long=kinds.count("too_long"),
+        digest=digest,
+    )
+    if record.shortened or record.too_long:
+        _LOG.warning(
+            "%s on %s: of %d prompts, %d leave less room in the context than was asked for and are "
+            "marked as shortened, %d are too long and are not run",
+            model,
+            benchmark,
+            record.questions,
+            record.shortened,
+            record.too_long,
+        )
+    return record
+
+
+def _check_models(
+    store: Store, manifest: Manifest, models: tuple[LocatedModel, ...], config: CampaignConfig
+) -> None:
+    """Refuse models that are not the ones that the campaign was made with."""
+    for model in models:
+        stored = manifest.model_record(model.name)
+        found = record_model(model, context_limit=config.generation.context_limit)
+        for what in ("weights_hash", "tokenizer_hash", "context_limit", "family"):
+            was, now = getattr(stored, what), getattr(found, what)
+            if was != now:
+                values = f": {was} in the folder and {now} now" if what != "family" else ""
+                raise StoreMismatchError(
+                    f"{store.url}: the model {model.name!r} in {model.folder} is not the one of "
+                    f"this campaign (its {what} differs{values}); give the run a folder of its own"
+                )
+
+
+def _mend_questions(
+    store: Store, config: CampaignConfig, manifest: Manifest, models: tuple[LocatedModel, ...]
+) -> None:
+    """Write again the questions whose shard is gone or torn, if they are still the same."""
+    for record in manifest.cells:
+        cell = Cell(model=record.model, benchmark=record.benchmark, questions=record.questions)
+        if _whole_questions(store, cell, record):
+            continue
+        model = next(model for model in models if model.name == record.model)
+        subject = make_subject(config, model, manifest.model_record(record.model))
+        loaded = [load_questions(entry) for entry in config.benchmarks]
+        benchmark, items = next(pair for pair in loaded if pair[0].name == record.benchmark)
+        rows = question_rows(config, subject, benchmark, items)
+        again = _write_questions(store, record.model, record.benchmark, rows)
+        if again.digest != record.digest:
+            raise StoreMismatchError(
+                f"{store.url}: the questions of {record.benchmark} are no longer those of this "
+                "campaign; restore its question file, or start a campaign in another folder"
+            )
+
+
+def _whole_questions(store: Store, cell: Cell, record: CellRecord) -> bool:
+    name = questions_shard(cell)
+    info: ShardInfo | None = None
+    try:
+        if store.exists(name):
+            info = store.read_checked("questions", name)[1]
+    except TornShardError:
+        store.set_aside(name, "torn")
+    return info is not None and info.digest == record.digest

@@ -1,0 +1,192 @@
+"""Stage two: probes. Trajectory rows of a unit to positions and answers, through an engine.
+
+Each trajectory becomes one prompt tree: its thinking is the trunk, and every position is a branch
+that keeps L(k) of it. So the model reads each thinking token once, however many positions there
+are.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from stp.campaign.config import CampaignConfig
+from stp.campaign.fit import fit_tree
+from stp.campaign.generate import OnProgress
+from stp.campaign.prepare import Subject
+from stp.campaign.tables import make_table
+from stp.campaign.units import Unit
+from stp.engines.base import Completion, Engine, PromptTree
+from stp.prefixes import probe_tree
+from stp.seeds import sample_seed
+from stp.segmentation import segment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Probed:
+    """A trajectory with its positions and the tree that asks at all of them."""
+
+    question: int
+    trajectory: int
+    tokens: tuple[int, ...]
+    tree: PromptTree
+
+
+def probe_unit(
+    unit: Unit,
+    questions: pa.Table,
+    trajectories: pa.Table,
+    *,
+    subject: Subject,
+    config: CampaignConfig,
+    engine: Engine,
+    on_progress: OnProgress | None = None,
+) -> tuple[pa.Table, pa.Table]:
+    """Return the ``positions`` and ``probes`` rows of a unit.
+
+    Parameters
+    ----------
+    unit
+        Which questions and trajectories.
+    questions
+        The ``questions`` rows of its cell.
+    trajectories
+        The unit's trajectories.
+    subject, config
+        How the model is spoken to; step length, number of probes, answer limit.
+    engine
+        Runs the model.
+    on_progress
+        Told how far the unit is.
+
+    Raises
+    ------
+    data.errors.EngineError
+        If the engine fails; there are no rows then.
+    """
+    asked = questions.slice(unit.question_start, unit.question_stop - unit.question_start)
+    prompts = {row["question"]: row for row in asked.to_pylist()}
+    items = [
+        _plant(unit, prompts[row["question"]], row, subject, config)
+        for row in trajectories.select(["question", "trajectory", "thinking_ids"]).to_pylist()
+    ]
+    answers = _ask(items, subject, engine, on_progress)
+    return _position_rows(unit, items), _probe_rows(unit, items, answers)
+
+
+def _plant(
+    unit: Unit,
+    asked: dict[str, Any],
+    row: dict[str, Any],
+    subject: Subject,
+    config: CampaignConfig,
+) -> _Probed:
+    """Segment a trajectory and make its tree."""
+    lengths = segment(row["thinking_ids"], subject.boundary_ids, config.probing.step_tokens)
+    tokens = tuple(int(length) for length in lengths)
+
+    def seed(position: int, sample: int) -> int:
+        return sample_seed(
+            config.seed,
+            model=unit.cell.model,
+            benchmark=unit.cell.benchmark,
+            question=asked["question_id"],
+            trajectory=row["trajectory"],
+            phase="probe",
+            position=position,
+            sample=sample,
+        )
+
+    tree = probe_tree(
+        tuple(asked["prompt_ids"]),
+        tuple(row["thinking_ids"]),
+        tokens,
+        format=subject.format,
+        content_ids=subject.content_ids,
+        seeds=[
+            tuple(seed(position, sample) for sample in range(config.probing.probes))
+            for position in range(len(tokens))
+        ],
+        max_tokens=config.probing.answer_tokens,
+        sampling=subject.sampling,
+    )
+    return _Probed(question=row["question"], trajectory=row["trajectory"], tokens=tokens, tree=tree)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answers:
+    """The samples at a position, and the limit that they had."""
+
+    limit: int
+    completions: tuple[Completion, ...]
+
+
+def _ask(
+    items: list[_Probed], subject: Subject, engine: Engine, on_progress: OnProgress | None
+) -> list[list[_Answers]]:
+    """Return the answers of every position of every trajectory, from one call of the engine."""
+    fitted = [
+        (index, part)
+        for index, item in enumerate(items)
+        for part in fit_tree(item.tree, context_limit=subject.context_limit)
+    ]
+    total = sum(len(branch.seeds) for _, part in fitted for branch in part.tree.branches)
+    done = 0
+
+    def on_samples(ended: int) -> None:
+        nonlocal done
+        done += ended
+        if on_progress is not None:
+            on_progress(min(1.0, done / max(1, total)), ended)
+
+    outcomes = (
+        engine.generate([part.tree for _, part in fitted], on_progress=on_samples)
+        if (fitted)
+        else []
+    )
+    answers = [[_Answers(limit=0, completions=())] * len(item.tree.branches) for item in items]
+    for (index, part), outcome in zip(fitted, outcomes, strict=True):
+        for position, completions in zip(part.branches, outcome, strict=True):
+            answers[index][position] = _Answers(limit=part.tree.max_tokens, completions=completions)
+    return answers
+
+
+def _position_rows(unit: Unit, items: list[_Probed]) -> pa.Table:
+    columns: dict[str, list[Any]] = {"question": [], "trajectory": [], "position": [], "tokens": []}
+    for item in items:
+        count = len(item.tokens)
+        columns["question"] += [item.question] * count
+        columns["trajectory"] += [item.trajectory] * count
+        columns["position"] += range(count)
+        columns["tokens"] += item.tokens
+    return make_table("positions", _with_cell(unit, columns))
+
+
+def _probe_rows(unit: Unit, items: list[_Probed], answers: list[list[_Answers]]) -> pa.Table:
+    names = ("question", "trajectory", "position", "sample", "seed", "answer_ids", "finish")
+    columns: dict[str, list[Any]] = {name: [] for name in (*names, "answer_limit")}
+    for item, answers_k in zip(items, answers, strict=True):
+        for position, (branch, given) in enumerate(zip(item.tree.branches, answers_k, strict=True)):
+            count = len(branch.seeds)
+            columns["question"] += [item.question] * count
+            columns["trajectory"] += [item.trajectory] * count
+            columns["position"] += [position] * count
+            columns["sample"] += range(count)
+            columns["seed"] += branch.seeds
+            columns["answer_limit"] += [given.limit] * count
+            # A prefix that fills the context gets no answer and says so, instead of a shorter one.
+            columns["answer_ids"] += (
+                [list(item.token_ids) for item in given.completions]
+                if given.limit
+                else [[] for _ in branch.seeds]
+            )
+            columns["finish"] += (
+                [item.finish for item in given.completions] if given.limit else ["too_long"] * count
+            )
+    return make_table("probes", _with_cell(unit, columns))
+
+
+def _with_cell(unit: Unit, columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    count = len(columns["question"])
+    names = {"model": [unit.cell.model] * count, "benchmark": [unit.cell.benchmark] * count}
+    return {**names, **columns}

@@ -1,0 +1,410 @@
+"""Read a campaign as a person would: a question, its trajectories, their steps, prefixes, probes.
+
+Text is made from the stored ids with the campaign's own tokenizer files; no model is needed.
+"""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from data import Question
+from data.errors import MisuseError
+from stp.campaign.config import CampaignConfig
+from stp.campaign.manifest import CellRecord
+from stp.campaign.status import UnitState, unit_state
+from stp.campaign.store import Store, read_questions
+from stp.campaign.tables import ORIGINAL
+from stp.campaign.text import StoredTokenizer
+from stp.campaign.units import Cell, Table, Unit
+from stp.formats import ModelFamily, ThinkingFormat
+from stp.prefixes import prefix_branch
+from stp.segmentation import boundary_token_ids, content_token_ids
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionSummary:
+    """One question of a cell, with what is known of it so far.
+
+    Attributes
+    ----------
+    model, benchmark, question_id, prompt, fit
+        As stored.
+    trajectories
+        Those generated.
+    probes
+        Per position.
+    zero_correct, full_correct
+        Right probes at k = 0 and k = n over all trajectories; None before all are graded.
+    original_correct
+        Right original answers; None before all are graded.
+    """
+
+    model: str
+    benchmark: str
+    question_id: str
+    prompt: str
+    fit: str
+    trajectories: int
+    probes: int
+    zero_correct: int | None
+    full_correct: int | None
+    original_correct: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeView:
+    """One answer after a prefix; ``right``, ``answer`` and ``reason`` are None before grading."""
+
+    sample: int
+    text: str
+    finish: str
+    right: bool | None
+    answer: str | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefixView:
+    """What the model was given at a position: ids as they were sent, and their text."""
+
+    ids: tuple[int, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrajectoryView:
+    """A trajectory with its steps.
+
+    Attributes
+    ----------
+    model, benchmark, question, trajectory
+        Which one it is.
+    prompt_ids, thinking_ids
+        As stored.
+    thinking_finish, answer_finish
+        Why each phase ended.
+    tokens
+        L(k) for k = 0..n; empty before probing.
+    correct
+        C(k), or None before grading.
+    probes
+        Answers at every position.
+    steps
+        Text of step 1..n.
+    original
+        The trajectory's own answer.
+    """
+
+    model: str
+    benchmark: str
+    question: Question
+    trajectory: int
+    prompt_ids: tuple[int, ...]
+    thinking_ids: tuple[int, ...]
+    thinking_finish: str
+    answer_finish: str
+    tokens: tuple[int, ...]
+    correct: tuple[int, ...] | None
+    probes: int
+    steps: tuple[str, ...]
+    original: ProbeView
+
+
+class CampaignReader:
+    """Reads one campaign.
+
+    Parameters
+    ----------
+    url
+        The campaign's folder.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If the folder is no campaign.
+    """
+
+    def __init__(self, url: str | Path) -> None:
+        self.store = Store(url)
+        self.manifest = self.store.read_manifest()
+        self.config = self.store.read_config()
+        self._tokenizers: dict[str, StoredTokenizer] = {}
+        self._questions: dict[Cell, pa.Table] = {}
+        self._rows = _UnitRows(self.store)
+
+    def summaries(self) -> Iterator[QuestionSummary]:
+        """Yield every question of every cell, in order."""
+        for record in self.manifest.cells:
+            questions = read_questions(self.store, _cell(record)).to_pylist()
+            counts: dict[int, _Counts] = {}
+            for unit in self.store.plan(self.config, record):
+                self._count(unit, counts)
+            for row in questions:
+                yield _summary(row, counts.get(row["question"], _Counts()), self.config)
+
+    def trajectory(
+        self,
+        question_id: str,
+        trajectory: int = 0,
+        *,
+        model: str | None = None,
+        benchmark: str | None = None,
+    ) -> TrajectoryView:
+        """Return one trajectory.
+
+        Parameters
+        ----------
+        question_id, trajectory
+            Which one.
+        model, benchmark
+            Needed where the question is in more than one cell.
+
+        Raises
+        ------
+        data.errors.MisuseError
+            If there is none, it is not made yet, or more than one cell has the question.
+        """
+        unit, row = self._find(question_id, trajectory, model, benchmark)
+        if not self._rows.of(unit).generated:
+            raise MisuseError(
+                f"{self.store.url}: trajectory {trajectory} of {question_id} is not generated yet"
+            )
+        found = _where(self._rows.read("trajectories"), row["question"], trajectory).to_pylist()
+        if not found:
+            raise MisuseError(
+                f"{self.store.url}: {question_id} has no trajectories: its prompt is too long"
+            )
+        return self._view(unit, row, found[0])
+
+    def probes_at(self, view: TrajectoryView, position: int) -> list[ProbeView]:
+        """Return the answers at a position, in order of their samples."""
+        self._check_position(view, position)
+        unit, row = self._find(view.question.id, view.trajectory, view.model, view.benchmark)
+        self._rows.of(unit)
+        rows = _where(self._rows.read("probes"), row["question"], view.trajectory)
+        probes = rows.filter(pc.field("position") == position).to_pylist()
+        verdicts = self._verdicts(unit, row["question"], view.trajectory, position)
+        return [
+            self._probe(view.model, probe, verdicts.get(probe["sample"], {})) for probe in probes
+        ]
+
+    def prefix(self, view: TrajectoryView, position: int) -> PrefixView:
+        """Return what the model was given at a position."""
+        self._check_position(view, position)
+        tokenizer = self.tokenizer(view.model)
+        family = ModelFamily.model_validate(self.manifest.model_record(view.model).family)
+        boundary_ids = boundary_token_ids(tokenizer.fast)
+        branch = prefix_branch(
+            view.prompt_ids,
+            view.thinking_ids,
+            view.tokens,
+            position,
+            format=ThinkingFormat(family, tokenizer.fast),
+            content_ids=content_token_ids(tokenizer.fast, boundary_ids),
+            seeds=(),
+        )
+        ids = (view.prompt_ids + view.thinking_ids)[: branch.cut] + branch.suffix_ids
+        return PrefixView(ids=ids, text=tokenizer.show(ids))
+
+    def tokenizer(self, model: str) -> StoredTokenizer:
+        """Return a model's tokenizer as the campaign keeps it."""
+        if model not in self._tokenizers:
+            self._tokenizers[model] = StoredTokenizer(self.store, model)
+        return self._tokenizers[model]
+
+    def _check_position(self, view: TrajectoryView, position: int) -> None:
+        if not view.tokens:
+            raise MisuseError(f"{self.store.url}: {view.question.id} is not probed yet")
+        if not 0 <= position < len(view.tokens):
+            raise MisuseError(
+                f"position {position} is not one of this trajectory's 0..{len(view.tokens) - 1}"
+            )
+
+    def _find(
+        self, question_id: str, trajectory: int, model: str | None, benchmark: str | None
+    ) -> tuple[Unit, dict[str, Any]]:
+        """Return the unit that has a trajectory, and its question's row."""
+        found = []
+        for record in self.manifest.cells:
+            if model in (None, record.model) and benchmark in (None, record.benchmark):
+                rows = self._questions_of(_cell(record))
+                match = rows.filter(pc.field("question_id") == question_id).to_pylist()
+                found += [(record, row) for row in match]
+        if not found:
+            raise MisuseError(
+                f"{self.store.url}: no question {question_id!r}; `stp show {self.store.url}` lists "
+                "them"
+            )
+        if len(found) > 1:
+            cells = ", ".join(f"{record.model} on {record.benchmark}" for record, _ in found)
+            raise MisuseError(
+                f"{question_id!r} is in {len(found)} cells ({cells}); name one with --model and "
+                "--benchmark"
+            )
+        record, row = found[0]
+        for unit in self.store.plan(self.config, record):
+            if (
+                unit.question_start <= row["question"] < unit.question_stop
+                and unit.trajectory_start <= trajectory < unit.trajectory_stop
+            ):
+                return unit, row
+        raise MisuseError(
+            f"trajectory {trajectory} is not one of 0..{self.config.generation.trajectories - 1}"
+        )
+
+    def _view(self, unit: Unit, row: dict[str, Any], found: dict[str, Any]) -> TrajectoryView:
+        state = self._rows.of(unit)
+        tokens: tuple[int, ...] = ()
+        correct: tuple[int, ...] | None = None
+        key = (row["question"], found["trajectory"])
+        if state.probed:
+            tokens = tuple(_where(self._rows.read("positions"), *key)["tokens"].to_pylist())
+        if state.graded:
+            verdicts = _where(self._rows.read("verdicts"), *key)
+            counts = [0] * len(tokens)
+            for verdict in verdicts.filter(pc.field("position") != ORIGINAL).to_pylist():
+                counts[verdict["position"]] += verdict["right"]
+            correct = tuple(counts)
+        own = self._verdicts(unit, *key, ORIGINAL).get(0, {})
+        thinking = tuple(found["thinking_ids"])
+        tokenizer = self.tokenizer(unit.cell.model)
+        answer = {
+            "sample": 0,
+            "answer_ids": found["answer_ids"],
+            "finish": found["answer_finish"],
+        }
+        return TrajectoryView(
+            model=unit.cell.model,
+            benchmark=unit.cell.benchmark,
+            question=_question(row),
+            trajectory=found["trajectory"],
+            prompt_ids=tuple(row["prompt_ids"]),
+            thinking_ids=thinking,
+            thinking_finish=found["thinking_finish"],
+            answer_finish=found["answer_finish"],
+            tokens=tokens,
+            correct=correct,
+            probes=self.config.probing.probes,
+            steps=tuple(
+                tokenizer.show(thinking[start:stop]) for start, stop in itertools.pairwise(tokens)
+            ),
+            original=self._probe(unit.cell.model, answer, own),
+        )
+
+    def _verdicts(
+        self, unit: Unit, question: int, trajectory: int, position: int
+    ) -> dict[int, dict[str, Any]]:
+        if not self._rows.of(unit).graded:
+            return {}
+        rows = _where(self._rows.read("verdicts"), question, trajectory)
+        picked = rows.filter(pc.field("position") == position).to_pylist()
+        return {verdict["sample"]: verdict for verdict in picked}
+
+    def _questions_of(self, cell: Cell) -> pa.Table:
+        if cell not in self._questions:
+            self._questions[cell] = read_questions(self.store, cell)
+        return self._questions[cell]
+
+    def _probe(self, model: str, row: dict[str, Any], verdict: dict[str, Any]) -> ProbeView:
+        return ProbeView(
+            sample=row["sample"],
+            text=self.tokenizer(model).decode(row["answer_ids"]),
+            finish=row["finish"],
+            right=verdict.get("right"),
+            answer=verdict.get("answer"),
+            reason=verdict.get("reason"),
+        )
+
+    def _count(self, unit: Unit, counts: "dict[int, _Counts]") -> None:
+        """Add a unit's trajectories and right answers to its questions' counts."""
+        state = self._rows.of(unit)
+        if not state.generated:
+            return
+        for question in self._rows.read("trajectories")["question"].to_pylist():
+            counts.setdefault(question, _Counts()).trajectories += 1
+        if not state.graded:
+            return
+        last: dict[tuple[int, int], int] = {}
+        for row in self._rows.read("positions").to_pylist():
+            last[row["question"], row["trajectory"]] = row["position"]
+        verdicts = self._rows.read("verdicts")
+        for row in verdicts.select(["question", "trajectory", "position", "right"]).to_pylist():
+            entry, key = counts[row["question"]], (row["question"], row["trajectory"])
+            if row["position"] == ORIGINAL:
+                entry.graded += 1
+                entry.original += row["right"]
+            entry.zero += row["right"] and row["position"] == 0
+            entry.full += row["right"] and row["position"] == last[key]
+
+
+class _UnitRows:
+    """The shards of the unit looked at last, each read once."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._unit: Unit | None = None
+        self._state = UnitState(works={})
+        self._tables: dict[Table, pa.Table] = {}
+
+    def of(self, unit: Unit) -> UnitState:
+        """Turn to a unit and return how far it is."""
+        if unit != self._unit:
+            self._state, self._tables = unit_state(self._store, unit), {}
+            self._unit = unit
+        return self._state
+
+    def read(self, table: Table) -> pa.Table:
+        """Return the rows of the unit turned to."""
+        if self._unit is None:
+            raise ValueError("turn to a unit first")
+        if table not in self._tables:
+            self._tables[table] = self._store.read_shard(table, self._unit.shard(table))
+        return self._tables[table]
+
+
+@dataclass(slots=True)
+class _Counts:
+    trajectories: int = 0
+    graded: int = 0
+    zero: int = 0
+    full: int = 0
+    original: int = 0
+
+
+def _summary(row: dict[str, Any], counts: _Counts, config: CampaignConfig) -> QuestionSummary:
+    graded = counts.graded == counts.trajectories > 0
+    return QuestionSummary(
+        model=row["model"],
+        benchmark=row["benchmark"],
+        question_id=row["question_id"],
+        prompt=row["prompt"],
+        fit=row["fit"],
+        trajectories=counts.trajectories,
+        probes=config.probing.probes,
+        zero_correct=counts.zero if graded else None,
+        full_correct=counts.full if graded else None,
+        original_correct=counts.original if graded else None,
+    )
+
+
+def _cell(record: CellRecord) -> Cell:
+    return Cell(model=record.model, benchmark=record.benchmark, questions=record.questions)
+
+
+def _question(row: dict[str, Any]) -> Question:
+    return Question(
+        id=row["question_id"],
+        prompt=row["prompt"],
+        reference=row["reference"],
+        answer_kind=row["answer_kind"],
+        choices=tuple(row["choices"]),
+    )
+
+
+def _where(rows: pa.Table, question: int, trajectory: int) -> pa.Table:
+    return rows.filter((pc.field("question") == question) & (pc.field("trajectory") == trajectory))

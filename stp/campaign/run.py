@@ -1,0 +1,290 @@
+"""The driver: which units are left, one after the other, each written before the next.
+
+Holds one unit in memory, however large the campaign is. Knows when to stop, and what is missing,
+torn or out of date; what is done with a unit is a worker's business (:mod:`stp.campaign.workers`).
+"""
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from stp.campaign.config import CampaignConfig
+from stp.campaign.manifest import StageRecord
+from stp.campaign.prepare import Prepared, prepare_campaign
+from stp.campaign.store import Store
+from stp.campaign.tables import ShardInfo, Work
+from stp.campaign.units import STAGE_TABLES, STAGES, Stage, Unit
+from stp.campaign.workers import (
+    EngineOpener,
+    EngineRoom,
+    GenerateWorker,
+    GradeWorker,
+    ProbeWorker,
+    Worker,
+)
+from stp.engines import open_engine
+from stp.engines.base import Engine
+
+
+class Observer(Protocol):
+    """Who wants to know how a run goes. Every call comes from the thread that runs."""
+
+    def stage_started(self, stage: Stage, *, done: int, total: int) -> None:
+        """Say that a stage begins, with its trajectories that are done and all of them."""
+
+    def unit_progressed(self, stage: Stage, unit: Unit, fraction: float, samples: int) -> None:
+        """Say how far a unit is, and how many samples ended since the last call."""
+
+    def unit_finished(self, stage: Stage, unit: Unit, work: Work) -> None:
+        """Say that a unit is written."""
+
+    def stage_finished(self, stage: Stage) -> None:
+        """Say that nothing of a stage is left."""
+
+
+class SilentObserver:
+    """Wants to know nothing."""
+
+    def stage_started(self, stage: Stage, *, done: int, total: int) -> None:
+        """Do nothing."""
+
+    def unit_progressed(self, stage: Stage, unit: Unit, fraction: float, samples: int) -> None:
+        """Do nothing."""
+
+    def unit_finished(self, stage: Stage, unit: Unit, work: Work) -> None:
+        """Do nothing."""
+
+    def stage_finished(self, stage: Stage) -> None:
+        """Do nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """How a run ended.
+
+    Attributes
+    ----------
+    finished
+        Nothing of the stages asked for is left. False where the run was asked to stop, or where
+        units wait.
+    units
+        Units done by this run.
+    waiting
+        Units that could not be done because the stage before has not done them.
+    """
+
+    finished: bool
+    units: int
+    waiting: int = 0
+
+
+class _StopAskedError(Exception):
+    """The run was asked to stop, and stands between two units."""
+
+
+def run_campaign(
+    config: CampaignConfig,
+    url: str | Path,
+    *,
+    stages: Sequence[Stage] = STAGES,
+    observer: Observer | None = None,
+    stop: threading.Event | None = None,
+    open_model: EngineOpener | None = None,
+    attempts: int = 3,
+    retry_seconds: float = 1.0,
+) -> RunResult:
+    """Run a campaign, or go on with it.
+
+    Parameters
+    ----------
+    config
+        What to do.
+    url
+        The campaign's folder, made if it is not there.
+    stages
+        Which stages; each goes on where it was, over the units that the stage before has done.
+    observer
+        Told how it goes.
+    stop
+        Set it from a signal handler: the run then ends after the unit in work.
+    open_model
+        Opens an engine for a model; by default the one that the configuration names.
+    attempts, retry_seconds
+        How often a unit is tried while its engine fails, and the wait before the second time,
+        which doubles from then on. The engine is opened anew each time.
+
+    Raises
+    ------
+    data.errors.StpError
+        One line that says what went wrong. What was written is kept.
+    """
+    store = Store(url)
+    with store.lock():
+        prepared = prepare_campaign(store, config)
+        models = EngineRoom(
+            prepared,
+            open_model=open_model or _configured_engine(config),
+            attempts=attempts,
+            retry_seconds=retry_seconds,
+        )
+        run = _Run(
+            store=store,
+            prepared=prepared,
+            observer=observer or SilentObserver(),
+            stop=stop or threading.Event(),
+            workers={
+                "generate": GenerateWorker(store, prepared, models),
+                "probe": ProbeWorker(store, prepared, models),
+                "grade": GradeWorker(store, prepared.manifest),
+            },
+        )
+        with models:
+            return _run_stages(run, stages)
+
+
+def grade_campaign(
+    url: str | Path,
+    *,
+    again: bool = False,
+    unsandboxed: bool = False,
+    observer: Observer | None = None,
+    stop: threading.Event | None = None,
+) -> RunResult:
+    """Grade what is probed and not graded, without a model.
+
+    Parameters
+    ----------
+    url
+        A campaign's folder.
+    again
+        Grade everything anew, whatever verdicts there are.
+    unsandboxed
+        Allow programs to run without a sandbox where there is none.
+    observer, stop
+        As :func:`run_campaign`.
+
+    Raises
+    ------
+    data.errors.StpError
+        One line that says what went wrong. Verdicts written before are kept.
+    """
+    store = Store(url)
+    store.read_manifest()
+    with store.lock():
+        config, manifest = store.read_config(), store.read_manifest()
+        worker = GradeWorker(store, manifest, again=again, unsandboxed=unsandboxed)
+        run = _Run(
+            store=store,
+            prepared=Prepared(config=config, manifest=manifest, models=()),
+            observer=observer or SilentObserver(),
+            stop=stop or threading.Event(),
+            workers={"grade": worker},
+        )
+        return _run_stages(run, ("grade",))
+
+
+def _configured_engine(config: CampaignConfig) -> EngineOpener:
+    def open_model(name: str, folder: Path) -> Engine:
+        return open_engine(config.engine.name, folder, **config.engine.options)
+
+    return open_model
+
+
+@dataclass(slots=True, kw_only=True)
+class _Run:
+    store: Store
+    prepared: Prepared
+    observer: Observer
+    stop: threading.Event
+    workers: dict[Stage, Worker]
+    units: int = 0
+    waiting: int = 0
+
+
+def _run_stages(run: _Run, stages: Sequence[Stage]) -> RunResult:
+    manifest = run.prepared.manifest
+    try:
+        for stage in STAGES:
+            if stage in stages:
+                manifest.stages[stage] = StageRecord()
+                with run.workers[stage] as worker:
+                    _run_stage(run, stage, worker, manifest.stages[stage])
+    except _StopAskedError:
+        run.store.write_manifest(manifest)
+        return RunResult(finished=False, units=run.units, waiting=run.waiting)
+    run.store.write_manifest(manifest)
+    return RunResult(finished=run.waiting == 0, units=run.units, waiting=run.waiting)
+
+
+def _run_stage(run: _Run, stage: Stage, worker: Worker, record: StageRecord) -> None:
+    pending: list[tuple[Unit, str]] = []
+    done = total = 0
+    for unit in _all_units(run):
+        total += unit.trajectories
+        source = worker.source(unit)
+        if source is None:
+            run.waiting += 1
+            continue
+        work = _finished_work(run.store, stage, unit, source, worker.again)
+        if work is None:
+            pending.append((unit, source))
+        else:
+            done += unit.trajectories
+            record.add(work)
+    run.observer.stage_started(stage, done=done, total=total)
+    for unit, source in pending:
+        if run.stop.is_set():
+            raise _StopAskedError
+        _do_unit(run, stage, worker, unit, source, record)
+    run.observer.stage_finished(stage)
+
+
+def _do_unit(
+    run: _Run, stage: Stage, worker: Worker, unit: Unit, source: str, record: StageRecord
+) -> None:
+    samples = 0
+
+    def on_progress(fraction: float, ended: int) -> None:
+        nonlocal samples
+        samples += ended
+        run.observer.unit_progressed(stage, unit, fraction, ended)
+
+    begin = time.monotonic()
+    tables, usage = worker.work(unit, on_progress)
+    work = Work(usage=usage, samples=samples, seconds=max(0.0, time.monotonic() - begin))
+    names = STAGE_TABLES[stage]
+    for name, rows in zip(names, tables, strict=True):
+        # The last table of a stage carries its work, so that it is counted once.
+        share = work if name == names[-1] else Work()
+        run.store.write_shard(name, unit.shard(name), rows, source=source, work=share)
+    run.units += 1
+    record.add(work)
+    run.observer.unit_finished(stage, unit, work)
+
+
+def _all_units(run: _Run) -> Iterator[Unit]:
+    for cell in run.prepared.manifest.cells:
+        yield from run.store.plan(run.prepared.config, cell)
+
+
+def _finished_work(store: Store, stage: Stage, unit: Unit, source: str, again: bool) -> Work | None:
+    """Return the work of a stage that has done a unit, or None; set aside what cannot be used.
+
+    What was made from rows that are gone or changed, or by another checker, is out of date.
+    """
+    if again:
+        return None
+    info: ShardInfo | None = None
+    for table in STAGE_TABLES[stage]:
+        name = unit.shard(table)
+        info = store.verified_info(table, name)
+        if info is not None and info.source != source:
+            if stage != "grade":  # Verdicts are cheap to make again, and are simply replaced.
+                store.set_aside(name, "outdated")
+            info = None
+        if info is None:
+            return None
+    return info.work if info is not None else None

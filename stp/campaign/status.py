@@ -1,0 +1,152 @@
+"""How far a campaign is, from the footers of its shards alone."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from stp.campaign.manifest import CellRecord, StageRecord
+from stp.campaign.store import Store
+from stp.campaign.tables import ShardInfo, TornShardError, Work
+from stp.campaign.units import STAGES, Stage, Table, Unit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitState:
+    """Which stages have done a unit, each on the rows that the stage before has now.
+
+    ``torn`` names shards whose footer is not whole. ``works`` has the work of each stage done.
+    """
+
+    works: dict[Stage, Work]
+    checker_version: str = ""
+    torn: tuple[str, ...] = ()
+
+    @property
+    def generated(self) -> bool:
+        """Whether its trajectories are there."""
+        return "generate" in self.works
+
+    @property
+    def probed(self) -> bool:
+        """Whether these trajectories are probed."""
+        return "probe" in self.works
+
+    @property
+    def graded(self) -> bool:
+        """Whether these probes are graded."""
+        return "grade" in self.works
+
+
+def unit_state(store: Store, unit: Unit) -> UnitState:
+    """Return how far a unit is."""
+    torn: list[str] = []
+
+    def info(table: Table) -> ShardInfo | None:
+        try:
+            return store.shard_info(table, unit.shard(table))
+        except TornShardError:
+            torn.append(unit.shard(table))
+            return None
+
+    works: dict[Stage, Work] = {}
+    version = ""
+    trajectories = info("trajectories")
+    if trajectories is not None:
+        works["generate"] = trajectories.work
+        positions, probes = info("positions"), info("probes")
+        if (
+            positions is not None
+            and probes is not None
+            and positions.source == probes.source == trajectories.digest
+        ):
+            works["probe"] = probes.work
+            verdicts = info("verdicts")
+            made_from = f"{trajectories.digest} {probes.digest} "
+            if verdicts is not None and verdicts.source.startswith(made_from):
+                works["grade"] = verdicts.work
+                version = verdicts.source.removeprefix(made_from)
+    return UnitState(works=works, checker_version=version, torn=tuple(torn))
+
+
+@dataclass(slots=True, kw_only=True)
+class StageStatus:
+    """How far a stage is.
+
+    ``trajectories`` counts those of units done; ``record`` is the work they took.
+    """
+
+    trajectories: int = 0
+    units: int = 0
+    record: StageRecord = field(default_factory=StageRecord)
+
+    @property
+    def samples_per_second(self) -> float | None:
+        """Rate over the work so far; None before any."""
+        return self.record.samples / self.record.seconds if self.record.seconds > 0 else None
+
+    def seconds_left(self, total_trajectories: int) -> float | None:
+        """Return the time left at the pace so far, in one process; None before any work."""
+        if not self.trajectories or total_trajectories < self.trajectories:
+            return None
+        pace = self.record.seconds / self.trajectories
+        return pace * (total_trajectories - self.trajectories)
+
+
+@dataclass(slots=True, kw_only=True)
+class CampaignStatus:
+    """How far a campaign is.
+
+    Attributes
+    ----------
+    name, url
+        What and where it is.
+    cells
+        Its cells, with the questions that do not fit.
+    trajectories, units
+        All of the campaign.
+    stages
+        How far each stage is.
+    torn
+        Shards that are not whole; a run sets them aside and makes them again.
+    """
+
+    name: str
+    url: str
+    cells: list[CellRecord]
+    trajectories: int = 0
+    units: int = 0
+    stages: dict[Stage, StageStatus] = field(
+        default_factory=lambda: {stage: StageStatus() for stage in STAGES}
+    )
+    torn: list[str] = field(default_factory=list)
+
+    @property
+    def finished(self) -> bool:
+        """Whether every unit is graded."""
+        return self.stages["grade"].units == self.units
+
+
+def campaign_status(url: str | Path) -> CampaignStatus:
+    """Return how far a campaign is.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If the folder is no campaign.
+    data.errors.StoreError
+        If it cannot be read.
+    """
+    store = Store(url)
+    manifest, config = store.read_manifest(), store.read_config()
+    status = CampaignStatus(name=config.name, url=store.url, cells=manifest.cells)
+    for record in manifest.cells:
+        for unit in store.plan(config, record):
+            status.units += 1
+            status.trajectories += unit.trajectories
+            state = unit_state(store, unit)
+            status.torn += state.torn
+            for stage, work in state.works.items():
+                entry = status.stages[stage]
+                entry.units += 1
+                entry.trajectories += unit.trajectories
+                entry.record.add(work)
+    return status

@@ -1,0 +1,324 @@
+"""A campaign's folder: read and written so that what is there is whole or absent.
+
+Layout::
+
+    campaign.toml        what was asked, every setting written out
+    manifest.json        what it is: hashes, versions, environment, work done
+    tokenizer/MODEL/     files that turn ids into text, so that grading needs no model
+    questions/MODEL/BENCHMARK.parquet
+    trajectories/MODEL/BENCHMARK/000000.parquet     and likewise positions, probes, verdicts
+
+A file is written under a temporary name, synced and renamed; on an object store a put is atomic by
+itself. The place is an fsspec URL. This module knows nothing of engines and answers.
+"""
+
+import contextlib
+import errno
+import logging
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import fsspec
+import pyarrow as pa
+from fsspec.implementations.local import LocalFileSystem
+
+from data.errors import MisuseError, StoreError, StoreMismatchError
+from stp.campaign.config import CampaignConfig, differences, parse_config
+from stp.campaign.lock import folder_lock
+from stp.campaign.manifest import CellRecord, Manifest, parse_manifest
+from stp.campaign.tables import (
+    ShardInfo,
+    TornShardError,
+    Work,
+    content_digest,
+    decode_shard,
+    encode_shard,
+    shard_info,
+)
+from stp.campaign.units import Cell, Table, Unit, plan_units, questions_shard
+
+_LOG = logging.getLogger(__name__)
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+MANIFEST = "manifest.json"
+CONFIG = "campaign.toml"
+LOCK = "run.lock"
+
+
+class Store:
+    """The folder of one campaign.
+
+    Parameters
+    ----------
+    url
+        A local path or any fsspec URL. Nothing is read or made yet.
+    """
+
+    def __init__(self, url: str | Path) -> None:
+        self.url = str(url).rstrip("/") or "/"
+        try:
+            self._fs, self._root = fsspec.core.url_to_fs(self.url)
+        except (ValueError, ImportError) as error:
+            raise MisuseError(
+                f"{self.url}: cannot be used as a campaign's folder: {error}"
+            ) from error
+        self._local = isinstance(self._fs, LocalFileSystem)
+
+    # -- files ---------------------------------------------------------------------------------
+
+    def _path(self, name: str) -> str:
+        return f"{self._root}/{name}"
+
+    def exists(self, name: str) -> bool:
+        """Return whether a file is there."""
+        return bool(self._fs.exists(self._path(name)))
+
+    def read_bytes(self, name: str) -> bytes:
+        """Return a file's content.
+
+        Raises
+        ------
+        data.errors.StoreError
+            If it cannot be read.
+        """
+        try:
+            return bytes(self._fs.cat_file(self._path(name)))
+        except OSError as error:
+            reason = error.strerror or "no such file"
+            raise StoreError(f"{self.url}/{name}: cannot be read: {reason}") from error
+
+    def write_bytes(self, name: str, content: bytes) -> None:
+        """Write a file so that it is there whole, durably, or not at all.
+
+        Raises
+        ------
+        data.errors.StoreError
+            If the disk is full or refuses.
+        """
+        path = self._path(name)
+        try:
+            self._fs.makedirs(path.rpartition("/")[0], exist_ok=True)
+            if self._local:
+                _write_durably(Path(path), content)
+            else:
+                self._fs.pipe_file(path, content)
+        except OSError as error:
+            raise StoreError(_write_error(f"{self.url}/{name}", error)) from error
+
+    def files(self, folder: str) -> list[str]:
+        """Return the names of all files below a folder, relative to the campaign, sorted."""
+        if not self._fs.exists(self._path(folder)):
+            return []
+        skip = len(self._root) + 1
+        return sorted(str(path)[skip:] for path in self._fs.find(self._path(folder)))
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the folder for one run, and clear what a killed one left half-written.
+
+        Raises
+        ------
+        stp.campaign.lock.FolderInUseError
+            If another run has it.
+        """
+        with contextlib.ExitStack() as held:
+            try:
+                self._fs.makedirs(self._root, exist_ok=True)
+                held.enter_context(folder_lock(self._fs, self._path(LOCK)))
+            except OSError as error:
+                raise StoreError(_write_error(self.url, error)) from error
+            if self._local:
+                for path in Path(self._root).rglob(".*.tmp"):
+                    path.unlink(missing_ok=True)
+            yield
+
+    # -- the campaign --------------------------------------------------------------------------
+
+    def is_campaign(self) -> bool:
+        """Return whether the folder holds a campaign: its manifest is written last."""
+        return self.exists(MANIFEST)
+
+    def check_free(self) -> None:
+        """Refuse a folder that is no campaign and holds something else.
+
+        Raises
+        ------
+        data.errors.MisuseError
+            Naming one file found.
+        """
+        if not self._fs.exists(self._root) or self.is_campaign():
+            return
+        ours = {CONFIG, LOCK, "questions", "tokenizer"}
+        for path in self._fs.ls(self._root, detail=False):
+            name = str(path).rstrip("/").rpartition("/")[2]
+            if name not in ours and not name.endswith(".tmp"):
+                raise MisuseError(
+                    f"{self.url}: the folder is no campaign and is not empty (it holds {name}); "
+                    "choose a new folder"
+                )
+
+    def read_manifest(self) -> Manifest:
+        """Return the manifest.
+
+        Raises
+        ------
+        data.errors.MisuseError
+            If the folder is no campaign.
+        data.errors.StoreError
+            If the manifest is damaged.
+        """
+        if not self.is_campaign():
+            raise MisuseError(
+                f"{self.url}: no campaign here (no {MANIFEST}); start one with "
+                "`stp run CONFIG.toml --out FOLDER`"
+            )
+        text = self.read_bytes(MANIFEST).decode("utf-8", errors="replace")
+        return parse_manifest(text, path=f"{self.url}/{MANIFEST}")
+
+    def write_manifest(self, manifest: Manifest) -> None:
+        """Write the manifest, whole."""
+        self.write_bytes(MANIFEST, manifest.to_json().encode())
+
+    def read_config(self) -> CampaignConfig:
+        """Return what the campaign was asked to do."""
+        text = self.read_bytes(CONFIG).decode("utf-8", errors="replace")
+        return parse_config(text, source=f"{self.url}/{CONFIG}")
+
+    def write_config(self, config: CampaignConfig) -> None:
+        """Write ``campaign.toml``."""
+        self.write_bytes(CONFIG, config.to_toml().encode())
+
+    def check_settings(self, config: CampaignConfig, manifest: Manifest) -> None:
+        """Refuse a configuration that would give other rows.
+
+        Raises
+        ------
+        data.errors.StoreMismatchError
+            Naming the keys that differ, with both values.
+        """
+        if config.content_hash() == manifest.config_hash:
+            return
+        phrases = differences(manifest.settings, config.settings())
+        raise StoreMismatchError(
+            f"{self.url} holds a campaign with another configuration: {'; '.join(phrases)}; "
+            "give the run a folder of its own with --out"
+        )
+
+    def plan(self, config: CampaignConfig, record: CellRecord) -> list[Unit]:
+        """Return the units of a cell."""
+        cell = Cell(model=record.model, benchmark=record.benchmark, questions=record.questions)
+        return list(
+            plan_units(
+                cell,
+                questions_per_unit=config.shards.questions,
+                trajectories_per_unit=config.trajectories_per_unit,
+                trajectories=config.generation.trajectories,
+            )
+        )
+
+    # -- shards --------------------------------------------------------------------------------
+
+    def write_shard(
+        self, table: Table, name: str, rows: pa.Table, *, source: str, work: Work | None = None
+    ) -> str:
+        """Write a shard and return the digest of its rows.
+
+        Raises
+        ------
+        data.errors.StoreError
+            If the disk is full or refuses.
+        """
+        digest = content_digest(rows)
+        content = encode_shard(table, rows, digest=digest, source=source, work=work or Work())
+        self.write_bytes(name, content)
+        return digest
+
+    def read_shard(self, table: Table, name: str) -> pa.Table:
+        """Return a shard's rows, checked.
+
+        Raises
+        ------
+        data.errors.StoreError
+            If it is absent.
+        stp.campaign.tables.TornShardError
+            If it is not what was written.
+        """
+        return self.read_checked(table, name)[0]
+
+    def read_checked(self, table: Table, name: str) -> tuple[pa.Table, ShardInfo]:
+        """Return a shard's rows, checked, and what it says of itself."""
+        buffer = pa.py_buffer(self.read_bytes(name))
+        return decode_shard(table, pa.BufferReader(buffer), path=f"{self.url}/{name}")
+
+    def shard_info(self, table: Table, name: str) -> ShardInfo | None:
+        """Return what a shard says of itself, from its footer, or None if it is absent.
+
+        Raises
+        ------
+        stp.campaign.tables.TornShardError
+            If its footer is not whole.
+        """
+        path = self._path(name)
+        if not self._fs.exists(path):
+            return None
+        with self._fs.open(path, "rb") as file:
+            return shard_info(table, file, path=f"{self.url}/{name}")
+
+    def verified_info(self, table: Table, name: str) -> ShardInfo | None:
+        """Return what a shard says of itself after all of it was read, or None if it is not there.
+
+        A torn shard is set aside, and then it is not there.
+        """
+        if not self.exists(name):
+            return None
+        try:
+            return self.read_checked(table, name)[1]
+        except TornShardError:
+            self.set_aside(name, "torn")
+            return None
+
+    def set_aside(self, name: str, why: Literal["torn", "outdated"]) -> str:
+        """Rename a shard so that nothing reads it any more, and return its new name."""
+        aside = f"{name}.{why}"
+        number = 1
+        while self.exists(aside):
+            number += 1
+            aside = f"{name}.{why}{number}"
+        self._fs.mv(self._path(name), self._path(aside))
+        _LOG.warning("%s/%s is %s; kept as %s and done again", self.url, name, why, aside)
+        return aside
+
+
+def read_questions(store: Store, cell: Cell) -> pa.Table:
+    """Return the questions of a cell, checked."""
+    return store.read_shard("questions", questions_shard(cell))
+
+
+def _write_durably(path: Path, content: bytes) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _write_error(where: str, error: OSError) -> str:
+    if error.errno in _FULL:
+        return (
+            f"{where}: the disk is full; what was finished is kept: make room, then run the same "
+            "command again"
+        )
+    return f"{where}: cannot be written: {error.strerror or error}"

@@ -1,0 +1,270 @@
+"""The store's tables, and shards of them as bytes that can be checked for being whole.
+
+Token ids are stored; text is derived. A shard carries in its Parquet metadata how many rows it
+has, a digest of its content, the digests of the shards that it was made from, and the work that
+it took. So a shard can be trusted, or found torn or out of date, by itself.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from data.errors import StoreError
+from stp.campaign.units import Table
+from stp.engines.base import Usage
+
+SCHEMA_VERSION = 1
+
+ORIGINAL = -1
+"""The position under which the verdict on a trajectory's own answer is stored."""
+
+_TEXT = pa.string()
+_IDS = pa.list_(pa.int32())
+_CELL = [("model", _TEXT), ("benchmark", _TEXT), ("question", pa.int32())]
+
+SCHEMAS: dict[Table, pa.Schema] = {
+    # `fit`: "whole", "shortened" (the context leaves less room than was asked for), "too_long"
+    # (the prompt leaves no room for an answer; nothing of it is run). `thinking_limit` is what
+    # the question really gets.
+    "questions": pa.schema(
+        [
+            *_CELL,
+            ("question_id", _TEXT),
+            ("prompt", _TEXT),
+            ("reference", _TEXT),
+            ("answer_kind", _TEXT),
+            ("choices", pa.list_(_TEXT)),
+            ("prompt_ids", _IDS),
+            ("fit", _TEXT),
+            ("thinking_limit", pa.int32()),
+        ]
+    ),
+    # `thinking_finish`: "end" (the model closed its thinking), "limit", or "stop" (it ended its
+    # output without closing). `answer_finish`: "stop", "length", or "none" (no answer phase).
+    "trajectories": pa.schema(
+        [
+            *_CELL,
+            ("trajectory", pa.int32()),
+            ("seed", pa.int64()),
+            ("thinking_ids", _IDS),
+            ("thinking_finish", _TEXT),
+            ("answer_ids", _IDS),
+            ("answer_finish", _TEXT),
+            ("answer_limit", pa.int32()),
+        ]
+    ),
+    "positions": pa.schema(
+        [*_CELL, ("trajectory", pa.int32()), ("position", pa.int32()), ("tokens", pa.int64())]
+    ),
+    # `answer_limit` below probing.answer_tokens marks an answer that the context shortened.
+    "probes": pa.schema(
+        [
+            *_CELL,
+            ("trajectory", pa.int32()),
+            ("position", pa.int32()),
+            ("sample", pa.int32()),
+            ("seed", pa.int64()),
+            ("answer_ids", _IDS),
+            ("finish", _TEXT),
+            ("answer_limit", pa.int32()),
+        ]
+    ),
+    # position -1 is the trajectory's own original answer.
+    "verdicts": pa.schema(
+        [
+            *_CELL,
+            ("trajectory", pa.int32()),
+            ("position", pa.int32()),
+            ("sample", pa.int32()),
+            ("right", pa.bool_()),
+            ("answer", _TEXT),
+            ("reason", _TEXT),
+        ]
+    ),
+}
+
+
+class TornShardError(StoreError):
+    """A shard's file is not what was written: cut off, overwritten, or of another kind."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What a unit took in one stage. ``seconds`` is wall-clock time."""
+
+    usage: Usage = field(default_factory=Usage)
+    samples: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardInfo:
+    """What a shard says of itself.
+
+    Attributes
+    ----------
+    rows
+        Number of rows.
+    digest
+        SHA-256 of its content.
+    source
+        Digest of what it was made from.
+    work
+        What it took.
+    """
+
+    rows: int
+    digest: str
+    source: str
+    work: Work
+
+
+def make_table(name: Table, columns: dict[str, list[Any]]) -> pa.Table:
+    """Return a table of the given kind from lists, one per column."""
+    schema = SCHEMAS[name]
+    return pa.table({field.name: columns[field.name] for field in schema}, schema=schema)
+
+
+def encode_shard(name: Table, table: pa.Table, *, digest: str, source: str, work: Work) -> bytes:
+    """Return a table as Parquet bytes that can be checked by :func:`decode_shard`.
+
+    ``digest`` is the table's :func:`content_digest`.
+    """
+    metadata = {
+        "stp.schema": str(SCHEMA_VERSION),
+        "stp.table": name,
+        "stp.rows": str(table.num_rows),
+        "stp.digest": digest,
+        "stp.source": source,
+        "stp.work": json.dumps(
+            {
+                "prefill_tokens": work.usage.prefill_tokens,
+                "prefill_least_tokens": work.usage.prefill_least_tokens,
+                "generated_tokens": work.usage.generated_tokens,
+                "samples": work.samples,
+                "seconds": work.seconds,
+            },
+            allow_nan=False,
+        ),
+    }
+    sink = BytesIO()
+    pq.write_table(table.replace_schema_metadata(metadata), sink, compression="zstd")
+    return sink.getvalue()
+
+
+def decode_shard(name: Table, content: Any, *, path: str) -> tuple[pa.Table, ShardInfo]:
+    """Read a whole shard and check it against its own digest.
+
+    Parameters
+    ----------
+    name
+        The table it must belong to.
+    content
+        A file object or a pyarrow buffer.
+    path
+        What errors call it.
+
+    Raises
+    ------
+    TornShardError
+        If the file is cut off, damaged, or not of this table.
+    """
+    info, file = _open(name, content, path)
+    try:
+        table = file.read()
+    except (pa.ArrowException, OSError, EOFError, ValueError) as error:
+        raise TornShardError(_torn(path, "its rows cannot be read")) from error
+    table = table.replace_schema_metadata(None)
+    if content_digest(table) != info.digest:
+        raise TornShardError(_torn(path, "its rows are not the ones that were written"))
+    return table, info
+
+
+def shard_info(name: Table, content: Any, *, path: str) -> ShardInfo:
+    """Return what a shard says of itself, from its footer alone.
+
+    Raises
+    ------
+    TornShardError
+        If the footer is missing, or not of this table.
+    """
+    return _open(name, content, path)[0]
+
+
+def content_digest(table: pa.Table) -> str:
+    """Return the SHA-256 of a table's rows: equal for equal rows, whatever their storage."""
+    digest = hashlib.sha256()
+    for column in table.schema.names:
+        digest.update(column.encode() + b"\0")
+        _hash_values(digest, table[column])
+    return digest.hexdigest()
+
+
+def verdict_source(*, trajectories: str, probes: str, checker_version: str) -> str:
+    """Return what verdicts are made from: two digests, and the checker's version last."""
+    return f"{trajectories} {probes} {checker_version}"
+
+
+def _hash_values(digest: "hashlib._Hash", values: pa.ChunkedArray) -> None:
+    """Feed values and lengths; never Arrow's own buffers, whose padding may differ."""
+    digest.update(f"{len(values)} {values.null_count};".encode())
+    if values.null_count:
+        digest.update(pc.is_null(values).to_numpy().tobytes())
+        values = values.drop_null()
+    if pa.types.is_list(values.type):
+        digest.update(pc.list_value_length(values).to_numpy().tobytes())
+        _hash_values(digest, pc.list_flatten(values))
+    elif pa.types.is_string(values.type):
+        digest.update(pc.binary_length(values).to_numpy().tobytes())
+        digest.update(b"".join(values.cast(pa.binary()).to_pylist()))
+    else:
+        digest.update(values.to_numpy().tobytes())
+
+
+def _open(name: Table, content: Any, path: str) -> tuple[ShardInfo, pq.ParquetFile]:
+    try:
+        file = pq.ParquetFile(content)
+    except (pa.ArrowException, OSError, EOFError, ValueError) as error:
+        raise TornShardError(_torn(path, "it is cut off or no Parquet file")) from error
+    try:
+        raw = {k.decode(): v.decode() for k, v in (file.metadata.metadata or {}).items()}
+        version, rows = int(raw["stp.schema"]), int(raw["stp.rows"])
+        info = ShardInfo(
+            rows=rows,
+            digest=raw["stp.digest"],
+            source=raw["stp.source"],
+            work=_work(raw["stp.work"]),
+        )
+    except (KeyError, ValueError, TypeError) as error:
+        raise TornShardError(_torn(path, f"it is no shard of {name}")) from error
+    if version != SCHEMA_VERSION:
+        raise StoreError(
+            f"{path}: written with schema version {version}, and this is {SCHEMA_VERSION}; "
+            "read it with the release that wrote it"
+        )
+    schema = file.schema_arrow.remove_metadata()
+    if raw.get("stp.table") != name or not schema.equals(SCHEMAS[name]):
+        raise TornShardError(_torn(path, f"it is no shard of {name}"))
+    if file.metadata.num_rows != rows:
+        raise TornShardError(_torn(path, "its rows are not the ones that were written"))
+    return info, file
+
+
+def _work(text: str) -> Work:
+    values = json.loads(text)
+    usage = Usage(
+        prefill_tokens=values["prefill_tokens"],
+        prefill_least_tokens=values["prefill_least_tokens"],
+        generated_tokens=values["generated_tokens"],
+    )
+    return Work(usage=usage, samples=values["samples"], seconds=values["seconds"])
+
+
+def _torn(path: str, what: str) -> str:
+    return f"{path}: torn shard: {what}; `stp run` on this campaign sets it aside and redoes it"

@@ -1,0 +1,97 @@
+"""Units of work: which questions and trajectories are done together.
+
+A unit is a fixed chunk of one cell (one model on one benchmark). Every stage does one unit at a
+time and writes its rows as one shard, so what is batched together depends on the unit alone: a
+campaign that was killed and resumed has the rows of one that never stopped. A unit says what to
+do, never how or where, so units can be handed to other processes and machines.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, get_args
+from urllib.parse import quote
+
+Stage = Literal["generate", "probe", "grade"]
+STAGES: tuple[Stage, ...] = get_args(Stage)
+
+Table = Literal["questions", "trajectories", "positions", "probes", "verdicts"]
+
+STAGE_TABLES: dict[Stage, tuple[Table, ...]] = {
+    "generate": ("trajectories",),
+    "probe": ("positions", "probes"),
+    "grade": ("verdicts",),
+}
+"""The tables that a stage writes for a unit, in the order of writing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One model on one benchmark, and how many questions it has."""
+
+    model: str
+    benchmark: str
+    questions: int
+
+    @property
+    def folder(self) -> str:
+        """Where its shards lie below a table's folder."""
+        return f"{quote(self.model, safe=' +')}/{quote(self.benchmark, safe=' +')}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """A chunk of a cell: questions ``[question_start, question_stop)`` × trajectories likewise.
+
+    ``number`` counts the units of a cell from 0.
+    """
+
+    cell: Cell
+    number: int
+    question_start: int
+    question_stop: int
+    trajectory_start: int
+    trajectory_stop: int
+
+    @property
+    def trajectories(self) -> int:
+        """Trajectories in the unit, if none of its prompts is too long."""
+        questions = self.question_stop - self.question_start
+        return questions * (self.trajectory_stop - self.trajectory_start)
+
+    def shard(self, table: Table) -> str:
+        """Return the path of its shard of a table, below the campaign's folder."""
+        return f"{table}/{self.cell.folder}/{self.number:06d}.parquet"
+
+    def __str__(self) -> str:
+        """Name the unit as a person would look for it."""
+        return (
+            f"{self.cell.model} on {self.cell.benchmark}, questions {self.question_start} to "
+            f"{self.question_stop - 1}, trajectories {self.trajectory_start} to "
+            f"{self.trajectory_stop - 1}"
+        )
+
+
+def questions_shard(cell: Cell) -> str:
+    """Return the path of a cell's questions, below the campaign's folder."""
+    return f"questions/{cell.folder}.parquet"
+
+
+def plan_units(
+    cell: Cell, *, questions_per_unit: int, trajectories_per_unit: int, trajectories: int
+) -> Iterator[Unit]:
+    """Yield the units of a cell; each (question, trajectory) is in exactly one.
+
+    The last chunk of either kind may be smaller than the rest.
+    """
+    number = 0
+    for question in range(0, cell.questions, questions_per_unit):
+        for trajectory in range(0, trajectories, trajectories_per_unit):
+            yield Unit(
+                cell=cell,
+                number=number,
+                question_start=question,
+                question_stop=min(question + questions_per_unit, cell.questions),
+                trajectory_start=trajectory,
+                trajectory_stop=min(trajectory + trajectories_per_unit, trajectories),
+            )
+            number += 1

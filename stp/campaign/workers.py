@@ -1,0 +1,338 @@
+"""What each stage does with one unit: read its rows, work, return the new rows.
+
+A worker knows where its rows come from and what it needs open (an engine, a checker); it does not
+know which units there are, nor does it write. ``source`` is a digest of what a unit's rows are made
+from: rows that carry another one are out of date.
+"""
+
+import contextlib
+import logging
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+import pyarrow as pa
+
+from data.errors import EngineError, MisuseError
+from evaluator.answers import CHECKER_VERSION, Checker
+from stp.campaign.generate import OnProgress, generate_unit
+from stp.campaign.grade import grade_unit
+from stp.campaign.manifest import Manifest
+from stp.campaign.prepare import Prepared, Subject, make_subject
+from stp.campaign.probe import probe_unit
+from stp.campaign.store import Store, read_questions
+from stp.campaign.tables import verdict_source
+from stp.campaign.text import StoredTokenizer
+from stp.campaign.units import Cell, Unit
+from stp.engines.base import Engine, Usage
+
+_LOG = logging.getLogger(__name__)
+
+EngineOpener = Callable[[str, Path], Engine]
+"""Opens the engine of a model, given its name and folder."""
+
+_Result = TypeVar("_Result")
+
+_UNITS_PER_CHECKER = 32
+"""A checker remembers every answer it has seen; a new one now and then keeps memory bounded."""
+
+
+class EngineRoom:
+    """Keeps at most one model open, and tries again when it fails.
+
+    Parameters
+    ----------
+    prepared
+        The campaign.
+    open_model
+        Opens an engine.
+    attempts, retry_seconds
+        As :func:`stp.campaign.run.run_campaign`.
+    """
+
+    def __init__(
+        self, prepared: Prepared, *, open_model: EngineOpener, attempts: int, retry_seconds: float
+    ) -> None:
+        self._prepared = prepared
+        self._open_model = open_model
+        self._attempts = attempts
+        self._retry_seconds = retry_seconds
+        self._engine: Engine | None = None
+        self._subject: Subject | None = None
+        self._model = ""
+
+    def __enter__(self) -> "EngineRoom":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the open engine, if any."""
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
+
+    def subject(self, name: str) -> Subject:
+        """Return how a model is spoken to."""
+        if self._subject is None or self._subject.name != name:
+            located = self._prepared.located(name)
+            record = self._prepared.manifest.model_record(name)
+            self._subject = make_subject(self._prepared.config, located, record)
+        return self._subject
+
+    def run(self, unit: Unit, work: Callable[[Engine], _Result]) -> tuple[_Result, Usage]:
+        """Return what ``work`` makes with the unit's engine, and the tokens that it took.
+
+        Raises
+        ------
+        data.errors.EngineError
+            If it fails every time; the message names the unit.
+        data.errors.MisuseError
+            If the engine says that the request is wrong; it is not tried again then.
+        """
+        usage = Usage()
+        for attempt in range(1, self._attempts + 1):
+            engine = self._open(unit.cell.model)
+            before = _copy(engine.usage)
+            try:
+                return work(engine), _sum(usage, before, engine.usage)
+            except (EngineError, RuntimeError, OSError) as error:
+                usage = _sum(usage, before, engine.usage)
+                if attempt == self._attempts:
+                    raise EngineError(
+                        f"the engine failed {attempt} times on {unit}: {_first_line(error)}; "
+                        "nothing of it was graded: run the same command again to go on there"
+                    ) from error
+                _LOG.warning("attempt %d on %s failed: %s", attempt, unit, _first_line(error))
+                # An engine that failed may be dead; closing it must not hide why.
+                with contextlib.suppress(EngineError, RuntimeError, OSError):
+                    self.close()
+                self._engine = None
+                time.sleep(self._retry_seconds * 2 ** (attempt - 1))
+        raise AssertionError("the last attempt returns or raises")
+
+    def _open(self, name: str) -> Engine:
+        if self._engine is not None and self._model == name:
+            return self._engine
+        self.close()
+        engine = self._open_model(name, self._prepared.located(name).folder)
+        record = self._prepared.manifest.model_record(name)
+        if engine.context_limit < record.context_limit:
+            limit = engine.context_limit
+            engine.close()
+            raise MisuseError(
+                f"the engine gives {name} a context of {limit} tokens, and this campaign was "
+                f"made for {record.context_limit}; set generation.context_limit = {limit} and "
+                "start it in another folder"
+            )
+        described = engine.describe()
+        if record.engine and record.engine != described:
+            _LOG.warning(
+                "%s runs otherwise than before: %s, now %s", name, record.engine, described
+            )
+        record.engine = record.engine or dict(described)
+        self._engine, self._model = engine, name
+        return engine
+
+
+class Worker(ABC):
+    """One stage's work on a unit."""
+
+    again = False
+    """Whether to do units that are done."""
+
+    def __enter__(self) -> "Worker":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @abstractmethod
+    def source(self, unit: Unit) -> str | None:
+        """Return what a unit's rows are made from, or None if that is not there yet."""
+
+    @abstractmethod
+    def work(self, unit: Unit, on_progress: OnProgress) -> tuple[tuple[pa.Table, ...], Usage]:
+        """Return a unit's rows, in the order of ``STAGE_TABLES``, and the tokens they took."""
+
+    def close(self) -> None:
+        """Free what is open. The default has nothing."""
+
+
+class _Questions:
+    """The questions of the cell in work, read once."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._cell: Cell | None = None
+        self._rows: pa.Table | None = None
+
+    def of(self, cell: Cell) -> pa.Table:
+        if self._rows is None or self._cell != cell:
+            self._cell, self._rows = cell, read_questions(self._store, cell)
+        return self._rows
+
+
+class GenerateWorker(Worker):
+    """Questions to trajectories."""
+
+    def __init__(self, store: Store, prepared: Prepared, room: EngineRoom) -> None:
+        self._config = prepared.config
+        self._room = room
+        self._questions = _Questions(store)
+        self._digests = {
+            (cell.model, cell.benchmark): cell.digest for cell in prepared.manifest.cells
+        }
+
+    def source(self, unit: Unit) -> str:
+        """Return the digest of the cell's questions."""
+        return self._digests[unit.cell.model, unit.cell.benchmark]
+
+    def work(self, unit: Unit, on_progress: OnProgress) -> tuple[tuple[pa.Table, ...], Usage]:
+        """Return the unit's trajectories."""
+        questions = self._questions.of(unit.cell)
+        subject = self._room.subject(unit.cell.model)
+        rows, usage = self._room.run(
+            unit,
+            lambda engine: generate_unit(
+                unit,
+                questions,
+                subject=subject,
+                config=self._config,
+                engine=engine,
+                on_progress=on_progress,
+            ),
+        )
+        return (rows,), usage
+
+
+class ProbeWorker(Worker):
+    """Trajectories to positions and probes."""
+
+    def __init__(self, store: Store, prepared: Prepared, room: EngineRoom) -> None:
+        self._store = store
+        self._config = prepared.config
+        self._room = room
+        self._questions = _Questions(store)
+
+    def source(self, unit: Unit) -> str | None:
+        """Return the digest of the unit's trajectories."""
+        info = self._store.shard_info("trajectories", unit.shard("trajectories"))
+        return None if info is None else info.digest
+
+    def work(self, unit: Unit, on_progress: OnProgress) -> tuple[tuple[pa.Table, ...], Usage]:
+        """Return the unit's positions and probes."""
+        questions = self._questions.of(unit.cell)
+        trajectories = self._store.read_shard("trajectories", unit.shard("trajectories"))
+        subject = self._room.subject(unit.cell.model)
+        return self._room.run(
+            unit,
+            lambda engine: probe_unit(
+                unit,
+                questions,
+                trajectories,
+                subject=subject,
+                config=self._config,
+                engine=engine,
+                on_progress=on_progress,
+            ),
+        )
+
+
+class GradeWorker(Worker):
+    """Trajectories and probes to verdicts."""
+
+    def __init__(
+        self, store: Store, manifest: Manifest, *, again: bool = False, unsandboxed: bool = False
+    ) -> None:
+        self._store = store
+        self._manifest = manifest
+        self._unsandboxed = unsandboxed
+        self._questions = _Questions(store)
+        self._checker: Checker | None = None
+        self._checked_units = 0
+        self._decoder: StoredTokenizer | None = None
+        self.again = again
+
+    def source(self, unit: Unit) -> str | None:
+        """Return the digests of what is graded, with the checker's version."""
+        trajectories = self._store.shard_info("trajectories", unit.shard("trajectories"))
+        probes = self._store.shard_info("probes", unit.shard("probes"))
+        if trajectories is None or probes is None or probes.source != trajectories.digest:
+            return None
+        return verdict_source(
+            trajectories=trajectories.digest,
+            probes=probes.digest,
+            checker_version=CHECKER_VERSION,
+        )
+
+    def work(self, unit: Unit, on_progress: OnProgress) -> tuple[tuple[pa.Table, ...], Usage]:
+        """Return the unit's verdicts. No tokens are taken."""
+        self._manifest.checker_version = CHECKER_VERSION
+        rows = grade_unit(
+            unit,
+            self._questions.of(unit.cell),
+            self._store.read_shard("trajectories", unit.shard("trajectories")),
+            self._store.read_shard("probes", unit.shard("probes")),
+            decoder=self._decoder_of(unit.cell.model),
+            checker=self._fresh_checker(),
+            on_progress=on_progress,
+        )
+        return (rows,), Usage()
+
+    def close(self) -> None:
+        """End the checker's processes."""
+        if self._checker is not None:
+            self._checker.close()
+            self._checker = None
+
+    def _fresh_checker(self) -> Checker:
+        if self._checked_units % _UNITS_PER_CHECKER == 0:
+            self.close()
+        self._checked_units += 1
+        if self._checker is None:
+            self._checker = Checker(unsandboxed=self._unsandboxed)
+        return self._checker
+
+    def _decoder_of(self, model: str) -> StoredTokenizer:
+        if self._decoder is None or self._decoder.model != model:
+            self._decoder = StoredTokenizer(self._store, model)
+        return self._decoder
+
+
+def _copy(usage: Usage) -> Usage:
+    return Usage(
+        prefill_tokens=usage.prefill_tokens,
+        prefill_least_tokens=usage.prefill_least_tokens,
+        generated_tokens=usage.generated_tokens,
+    )
+
+
+def _sum(total: Usage, before: Usage, after: Usage) -> Usage:
+    """Return ``total`` plus what was added between ``before`` and ``after``."""
+    return Usage(
+        prefill_tokens=total.prefill_tokens + after.prefill_tokens - before.prefill_tokens,
+        prefill_least_tokens=(
+            total.prefill_least_tokens + after.prefill_least_tokens - before.prefill_least_tokens
+        ),
+        generated_tokens=total.generated_tokens + after.generated_tokens - before.generated_tokens,
+    )
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error).strip()
+    return text.splitlines()[0] if text else type(error).__name__
