@@ -24,5 +24,5 @@ TASK = Task(
     ask=ask,
     right=same_number,
     sizes=PAIR_SIZES,
-    least_size=2,
+    fixed_size=True,
 )

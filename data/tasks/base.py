@@ -89,6 +89,8 @@ class Task:
         How many numbers an instance has; the questions go through these in turn.
     least_size
         Fewest numbers that make sense.
+    fixed_size
+        Whether other sizes than ``sizes`` make no sense (tasks on a pair).
     """
 
     name: str
@@ -99,6 +101,7 @@ class Task:
     right: Callable[[str, str], bool]
     sizes: tuple[int, ...] = LIST_SIZES
     least_size: int = 1
+    fixed_size: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +119,8 @@ class TaskParameters:
     low, high
         Range of the values, both included.
     sizes
-        Numbers in an instance, in turn; the task's own where it is None.
+        Numbers in an instance, in turn; the task's own where it is None. Tasks on a pair keep
+        theirs, so that one value serves all tasks of a run.
     """
 
     samples: int = DEFAULT_SAMPLES
@@ -157,7 +161,9 @@ def make_questions(task: Task, parameters: TaskParameters, count: int) -> list[Q
     data.errors.MisuseError
         If a size is too small for the task, or its numbers are too long to be read back.
     """
-    sizes = parameters.sizes or task.sizes
+    sizes = task.sizes
+    if parameters.sizes is not None and not task.fixed_size:
+        sizes = parameters.sizes
     digits = len(str(max(abs(parameters.low), abs(parameters.high))))
     for size in sizes:
         if size < task.least_size:

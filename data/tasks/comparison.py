@@ -58,5 +58,5 @@ TASK = Task(
     ask=ask,
     right=right,
     sizes=PAIR_SIZES,
-    least_size=2,
+    fixed_size=True,
 )

@@ -38,5 +38,5 @@ TASK = Task(
     ask=ask,
     right=same_rational,
     sizes=PAIR_SIZES,
-    least_size=2,
+    fixed_size=True,
 )
