@@ -8,7 +8,6 @@ own TOML file, named by its path.
 import difflib
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -18,7 +17,7 @@ from data.benchmark import Benchmark
 from data.errors import MisuseError
 
 ENTRY_POINT_GROUP = "stp.benchmarks"
-"""Entry points of this group load to a Benchmark, several, or a function that returns them."""
+"""Entry points of this group load to a Benchmark, or to a function that returns one."""
 
 
 def benchmark_names() -> tuple[str, ...]:
@@ -84,7 +83,7 @@ def _entry_points() -> dict[str, EntryPoint]:
 
 
 def _load_entry_point(point: EntryPoint, name: str) -> Benchmark:
-    loaded: Benchmark | Callable[[], object] | Iterable[Benchmark] = point.load()
+    loaded: object = point.load()
     value = loaded() if callable(loaded) else loaded
     if isinstance(value, (str, Path)):
         value = get_benchmark(str(value))

@@ -3,7 +3,7 @@
 import pytest
 
 from data import MisuseError, get_benchmark, public
-from tests.data.made import gpqa_rows, write_csv, write_jsonl, write_parquet
+from tests.data.made import gpqa_rows, livecodebench_rows, write_csv, write_jsonl, write_parquet
 from tests.requirements import require_module
 
 GSM8K_ROWS = [
@@ -47,6 +47,16 @@ def test_gpqa_from_the_hub_keeps_options_that_look_like_missing_values(monkeypat
     local = tmp_path / "local"
     write_csv(local / "gpqa_diamond.csv", gpqa_rows())
     assert get_benchmark("gpqa_diamond").load() == get_benchmark("gpqa_diamond").load(local)
+
+
+def test_livecodebench_and_contests_from_the_hub(monkeypatch, tmp_path):
+    folder, local = _hub_from(monkeypatch, tmp_path), tmp_path / "local"
+    write_jsonl(folder / "livecodebench/code_generation_lite/test6.jsonl", livecodebench_rows())
+    write_jsonl(local / "test6.jsonl", livecodebench_rows())
+    assert get_benchmark("livecodebench").load() == get_benchmark("livecodebench").load(local)
+    rows = [{"problem_idx": n, "answer": n, "problem": f"P{n}"} for n in range(1, 31)]
+    write_parquet(folder / "MathArena/aime_2026/data/train-00000-of-00001.parquet", rows)
+    assert get_benchmark("aime2026").load()[29].reference == "30"
 
 
 def test_without_hub_and_file_the_message_says_what_to_download_where(tmp_path):
