@@ -7,16 +7,14 @@ the integer states into the accuracies and token fractions that people read. Bud
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from oracle.actions import STRATEGIES, Strategy
+from oracle.frontier import Frontier, exact_frontier, grid_budgets
 from stp.curves import Curves, IntArray
-
-STRATEGIES = ("routing", "fixed_budget", "early_exit")
-"""From the least flexible strategy to the most flexible one."""
 
 STRATEGY_LABELS = {
     "routing": "Dynamic routing",
@@ -25,26 +23,6 @@ STRATEGY_LABELS = {
 }
 
 FloatArray = npt.NDArray[np.float64]
-
-
-class FrontierStates(Protocol):
-    """The part of ``oracle.Frontier`` that is used here."""
-
-    @property
-    def cost(self) -> IntArray:
-        """Thinking tokens of every non-dominated state, rising."""
-
-    @property
-    def reward(self) -> IntArray:
-        """Right probes of every non-dominated state, rising."""
-
-    @property
-    def probes(self) -> int:
-        """All probes of the cell at one position per trajectory."""
-
-    @property
-    def full_cost(self) -> int:
-        """Thinking tokens of full thinking."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -60,7 +38,7 @@ class CellFrontiers:
     full_cost, full_reward, zero_reward
         Tokens and right probes of full thinking, and right probes at k = 0.
     states
-        A frontier for each of :data:`STRATEGIES`, in that order.
+        A frontier for each of :data:`oracle.STRATEGIES`, in that order.
     """
 
     model: int
@@ -69,15 +47,11 @@ class CellFrontiers:
     full_cost: int
     full_reward: int
     zero_reward: int
-    states: tuple[FrontierStates, ...]
+    states: tuple[Frontier, ...]
 
 
-def cell_frontiers(
-    curves: Curves, strategies: Sequence[str] = STRATEGIES
-) -> tuple[CellFrontiers, ...]:
+def cell_frontiers(curves: Curves) -> tuple[CellFrontiers, ...]:
     """Return the exact frontiers of every cell, in order of (model, benchmark)."""
-    from oracle import exact_frontier
-
     return tuple(
         CellFrontiers(
             model=model,
@@ -86,13 +60,13 @@ def cell_frontiers(
             full_cost=int(cell.full_tokens_s.sum()),
             full_reward=int(cell.full_correct_s.sum()),
             zero_reward=int(cell.zero_correct_s.sum()),
-            states=tuple(exact_frontier(cell, strategy) for strategy in strategies),
+            states=tuple(exact_frontier(cell, strategy) for strategy in STRATEGIES),
         )
         for model, benchmark, cell in curves.cells()
     )
 
 
-def rewards_on_grid(states: FrontierStates, points: int) -> IntArray:
+def rewards_on_grid(states: Frontier, points: int) -> IntArray:
     """Return the best reward within each budget ``floor(j * full_cost / points)``.
 
     Parameters
@@ -107,9 +81,7 @@ def rewards_on_grid(states: FrontierStates, points: int) -> IntArray:
     numpy.ndarray
         int64 ``(points + 1,)``, j = 0..points.
     """
-    budgets = np.arange(points + 1, dtype=np.int64) * states.full_cost // points
-    at = np.searchsorted(np.asarray(states.cost), budgets, side="right") - 1
-    return np.asarray(states.reward, dtype=np.int64)[at]
+    return states.reward_within(grid_budgets(states.full_cost, points))
 
 
 def average_over_cells(cells: Sequence[CellFrontiers], values: Sequence[FloatArray]) -> FloatArray:
@@ -129,14 +101,14 @@ class AverageFrontier:
     Attributes
     ----------
     strategy
-        One of :data:`STRATEGIES`.
+        One of :data:`oracle.STRATEGIES`.
     budget_fraction
         Relative budgets, 0..1; float64 ``(points + 1,)``.
     accuracy
         Averaged best accuracy at each; float64 ``(points + 1,)``.
     """
 
-    strategy: str
+    strategy: Strategy
     budget_fraction: FloatArray
     accuracy: FloatArray
 
@@ -179,7 +151,7 @@ def savings(cells: Sequence[CellFrontiers]) -> pd.DataFrame:
     rows = []
     for cell in cells:
         for strategy, states in zip(STRATEGIES, cell.states, strict=True):
-            cost, reward = np.asarray(states.cost), np.asarray(states.reward)
+            cost, reward = states.cost, states.reward
             equal = int(cost[np.searchsorted(reward, cell.full_reward, side="left")])
             rows.append(
                 {

@@ -1,0 +1,164 @@
+"""From a campaign's folder to the value that a report is made from. No model is needed."""
+
+from collections import Counter
+from pathlib import Path
+
+from data.errors import MisuseError
+from evaluator.report.data import AnswerCount, QuestionText, ReportData, TrajectoryText
+from evaluator.report.selection import SelectionLimits, select_trajectories
+from stp.campaign.config import CampaignConfig
+from stp.campaign.curves import load_curves
+from stp.campaign.manifest import Manifest
+from stp.campaign.reader import CampaignReader, ProbeView, TrajectoryView
+from stp.curves import Curves
+
+Pairs = tuple[tuple[str, str], ...]
+
+
+def load_report_data(
+    url: str | Path, *, limits: SelectionLimits | None = None, allow_incomplete: bool = False
+) -> ReportData:
+    """Read a graded campaign: all curves, and the texts of the selected trajectories.
+
+    Parameters
+    ----------
+    url
+        The campaign's folder: a path or an fsspec URL.
+    limits
+        How much text to take; see :class:`evaluator.report.selection.SelectionLimits`.
+    allow_incomplete
+        Report what is graded and say what is missing, instead of refusing.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If the folder is no campaign, or nothing is graded.
+    data.errors.StoreError
+        If the campaign is incomplete (unless allowed) or damaged.
+    """
+    reader = CampaignReader(url)
+    curves = load_curves(url, allow_incomplete=allow_incomplete)
+    if curves.trajectories == 0:
+        raise MisuseError(f"{url}: no trajectory is graded yet; go on with `stp run {url}`")
+    selection = select_trajectories(curves, limits)
+    questions: dict[int, QuestionText] = {}
+    trajectories = []
+    for s in selection.trajectories:
+        view = reader.trajectory(
+            curves.question_names[curves.question[s]],
+            int(curves.sample[s]),
+            model=curves.model_names[curves.model[s]],
+            benchmark=curves.benchmark_names[curves.benchmark[s]],
+        )
+        trajectories.append(_trajectory(reader, view, s))
+        number = int(curves.question[s])
+        questions.setdefault(number, _question(view, number))
+    return ReportData(
+        name=reader.config.name,
+        curves=curves,
+        questions=tuple(questions.values()),
+        trajectories=tuple(trajectories),
+        selection_note=selection.note,
+        warnings=_warnings(curves, reader.config, reader.manifest),
+        step_tokens=reader.config.probing.step_tokens,
+        settings=_settings(reader.config, reader.manifest),
+        provenance=_provenance(reader.manifest),
+    )
+
+
+def _question(view: TrajectoryView, number: int) -> QuestionText:
+    """Return the question with its choices written below it."""
+    question = view.question
+    letters = (f"{chr(ord('A') + i)}. {choice}" for i, choice in enumerate(question.choices))
+    return QuestionText(
+        question=number,
+        id=question.id,
+        prompt="\n".join([question.prompt, *letters]),
+        reference=question.reference,
+    )
+
+
+def _trajectory(reader: CampaignReader, view: TrajectoryView, index: int) -> TrajectoryText:
+    return TrajectoryText(
+        trajectory=index,
+        steps=view.steps,
+        answers=tuple(
+            count_answers(reader.probes_at(view, position)) for position in range(len(view.tokens))
+        ),
+        final_reply=view.original.text,
+        final_answer=view.original.answer,
+        thinking_finish=view.thinking_finish,
+    )
+
+
+def count_answers(probes: list[ProbeView]) -> tuple[AnswerCount, ...]:
+    """Gather equal answers with equal verdicts, most frequent first, ties in order of sampling."""
+    keys = [(probe.answer, bool(probe.right)) for probe in probes]
+    first = {key: probe.text for key, probe in zip(reversed(keys), reversed(probes), strict=True)}
+    # most_common keeps the order of first appearance among equal counts.
+    return tuple(
+        AnswerCount(answer=key[0], right=key[1], count=count, reply=first[key])
+        for key, count in Counter(keys).most_common()
+    )
+
+
+def _warnings(curves: Curves, config: CampaignConfig, manifest: Manifest) -> tuple[str, ...]:
+    """Say what a reader would miss: trajectories not there yet, prompts that were too long."""
+    notes = []
+    questions = sum(record.questions - record.too_long for record in manifest.cells)
+    expected = questions * config.generation.trajectories
+    if curves.trajectories < expected:
+        notes.append(
+            f"This campaign is incomplete: {curves.trajectories:,} of {expected:,} trajectories "
+            "are graded, and everything on this page is about these alone."
+        )
+    notes += [
+        f"{record.too_long:,} of {record.questions:,} prompts of {record.benchmark} are too long "
+        f"for {record.model}; they are not in any number on this page."
+        for record in manifest.cells
+        if record.too_long
+    ]
+    return tuple(notes)
+
+
+def _settings(config: CampaignConfig, manifest: Manifest) -> Pairs:
+    questions = {record.benchmark: record.questions for record in manifest.cells}
+    sampling = {k: v for k, v in config.sampling.model_dump().items() if v is not None}
+    own = ", ".join(f"{key} {value}" for key, value in sampling.items())
+    return (
+        ("Models", ", ".join(model.name for model in config.models)),
+        ("Benchmarks", ", ".join(f"{name} ({n} questions)" for name, n in questions.items())),
+        ("Trajectories per question", f"{config.generation.trajectories:,}"),
+        ("Probes per position", f"{config.probing.probes:,}"),
+        ("Target length of a step, b", f"{config.probing.step_tokens:,} tokens"),
+        ("Thinking limit", f"{config.generation.thinking_limit:,} tokens"),
+        ("Context limit", f"{config.generation.context_limit:,} tokens"),
+        ("Limit of an original answer", f"{config.generation.answer_tokens:,} tokens"),
+        ("Limit of a probe's answer", f"{config.probing.answer_tokens:,} tokens"),
+        ("Sampling", own or "as the model's family recommends"),
+        ("Seed", str(config.seed)),
+    )
+
+
+def _provenance(manifest: Manifest) -> Pairs:
+    pairs = [("Started", manifest.created), ("Settings hash", manifest.config_hash)]
+    for model in manifest.models:
+        engine = ", ".join(f"{key} {value}" for key, value in model.engine.items() if value)
+        parts = [
+            f"revision {model.revision}" if model.revision else "",
+            f"weights {model.weights_hash}",
+            f"tokenizer {model.tokenizer_hash}",
+            engine,
+        ]
+        pairs.append((model.name, "; ".join(part for part in parts if part)))
+    pairs += [
+        (f"Stage {name}", f"{stage.samples:,} samples, {stage.seconds:,.0f} s")
+        for name, stage in manifest.stages.items()
+    ]
+    if manifest.checker_version:
+        pairs.append(("Answer checker", f"version {manifest.checker_version}"))
+    pairs += [
+        ("Packages", ", ".join(f"{name} {v}" for name, v in manifest.packages.items())),
+        ("Environment", ", ".join(f"{key} {value}" for key, value in manifest.environment.items())),
+    ]
+    return tuple(pairs)

@@ -1,0 +1,35 @@
+"""``stp report``: the page and the figures of a campaign."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def report(
+    campaign: Annotated[str, typer.Argument(help="The campaign's folder, or its URL.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            help="Where the page and its figures go.",
+            show_default="CAMPAIGN/report, or ./report for a URL",
+        ),
+    ] = None,
+    allow_incomplete: Annotated[
+        bool,
+        typer.Option("--allow-incomplete", help="Report what is graded, and say what is missing."),
+    ] = False,
+) -> None:
+    """Write a campaign's report: one HTML page that works from disk, and figures beside it."""
+    from rich.console import Console
+
+    from evaluator.report import build_report
+
+    console = Console()
+    folder = out or (Path("report") if "://" in campaign else Path(campaign) / "report")
+    with console.status("Computing frontiers and drawing figures"):
+        paths = build_report(campaign, folder, allow_incomplete=allow_incomplete)
+    for line in paths.headline.lines:
+        console.print(line, highlight=False, markup=False)
+    console.print(f"\nReport: {paths.page}", highlight=False, markup=False, soft_wrap=True)
