@@ -1,0 +1,219 @@
+r"""One spelling for the many spellings of the same mathematics.
+
+Text in, text out. After `normalise`, words are inside ``\text{}``, multiplication is ``*``, degrees
+are ``\degree``, a currency is ``\dollar``, relations are ``<``, ``>``, ``\le``, ``\ge``, ``\ne``, and
+what only moves ink (``\left``, ``\,``, ``\displaystyle``) is gone. Commas are kept: whether they
+separate thousands or values is decided where both readings can be tried (`forms`).
+"""
+
+import re
+
+_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ", "0123456789+-n")
+_SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
+_CHARACTERS: dict[str, str] = {
+    **dict.fromkeys("−–—‐‒‑﹣－⁻", "-"),
+    **dict.fromkeys("·⋅∙×✕✖∗⨯", "*"),
+    **dict.fromkeys("\u00a0\u2007\u3000\t\n\r\v\f", " "),
+    **dict.fromkeys("\u200b\u200c\u200d\u2060\ufeff\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u00ad", ""),
+    **dict.fromkeys("\u2009\u202f\u2006\u2005\u2004\u2008", r"\,"),
+    **dict.fromkeys("′’‘", "'"),
+    "÷": "/",
+    "⁄": "/",
+    "∕": "/",
+    "≤": r"\le ",
+    "⩽": r"\le ",
+    "≥": r"\ge ",
+    "⩾": r"\ge ",
+    "≠": r"\ne ",
+    "≈": r"\approx ",
+    "±": r"\pm ",
+    "∓": r"\mp ",
+    "∞": r"\infty ",
+    "∪": r"\cup ",
+    "∩": r"\cap ",
+    "∈": r"\in ",
+    "∅": r"\emptyset ",
+    "°": r"\degree ",
+    "º": r"\degree ",
+    "π": r"\pi ",
+    "θ": r"\theta ",
+    "α": r"\alpha ",
+    "β": r"\beta ",
+    "λ": r"\lambda ",
+    "ℝ": r"\R ",
+    "⟨": r"\langle ",
+    "⟩": r"\rangle ",
+    "％": "%",
+    "＄": "$",
+    "，": ", ",
+    "、": ", ",
+    "；": ";",
+    "：": ":",
+    "（": "(",
+    "）": ")",
+    "［": "[",
+    "］": "]",
+    "＝": "=",
+    "＋": "+",
+    "．": ".",
+    **{chr(0xFF10 + digit): str(digit) for digit in range(10)},
+    **{
+        symbol: rf"\frac{{{fraction[0]}}}{{{fraction[2]}}}"
+        for symbol, fraction in {
+            "½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4", "⅕": "1/5", "⅖": "2/5",
+            "⅗": "3/5", "⅘": "4/5", "⅙": "1/6", "⅚": "5/6", "⅛": "1/8", "⅜": "3/8", "⅝": "5/8",
+            "⅞": "7/8",
+        }.items()
+    },
+}  # fmt: skip
+_TRANSLATION = str.maketrans(_CHARACTERS)
+_SUPERSCRIPT_RUN = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺ⁿ⁻]{1,20}")
+_SUBSCRIPT_RUN = re.compile("[₀₁₂₃₄₅₆₇₈₉]{1,20}")
+_ROOT = re.compile(r"([√∛])\s?(\d{1,40}(?:\.\d{1,40})?|[a-zA-Z](?![a-zA-Z])|(?=[({\\]))")
+
+_THOUSANDS = re.compile(
+    r"(?<![\d.])\d{1,3}(?:(?:\{,\}|,\\!\s?|,\\,|\\[,;:! ]|~|'|_)\d{3}){1,40}(?!\d)"
+    r"|(?<![\d.,] )(?<![\d.,])\d{1,3}(?: \d{3}){1,40}(?![\d ,/])"
+)
+_DECIMAL_COMMA = re.compile(r"(?<=\d)\{([,.])\}(?=\d)")
+_NOT_DIGIT_OR_DOT = re.compile(r"[^\d]")
+_INVISIBLE = re.compile(
+    r"\\(?:left|right|middle|bigg?[lrm]?|Bigg?[lrm]?|displaystyle|textstyle|scriptstyle|limits|nolimits"
+    r"|hfill|hline|allowbreak|nonumber|strut|rm|bf|it)(?![a-zA-Z])\s?\.?(?<!\s\.)"
+)
+_SPACES = re.compile(
+    r"\\[,;:!> ]|~|\\(?:q?quad|thinspace|enspace|hspace\{[^{}]{0,10}\}|phantom\{[^{}]{0,20}\})(?![a-zA-Z])|\s"
+)
+_FONTS = re.compile(
+    r"\\(?:text(?:bf|it|rm|sf|tt|sc|normal|up)?|mbox|hbox|mathrm|mathbf|mathit|mathsf|mathtt|mathnormal"
+    r"|operatorname\*?|boldsymbol|bm|pmb|emph|underline|fbox|boxed|textsuperscript)\s?\{([^{}]{0,200})\}"
+)
+_COLOURS = re.compile(r"\\(?:textcolor|color)\s?\{[^{}]{0,40}\}")
+_DEGREE = re.compile(
+    r"\^\s?(?:\{\s?\\circ\s?\}|\\circ(?![a-zA-Z]))|\\circ(?![a-zA-Z])|\\deg(?:ree)?s?(?![a-zA-Z])"
+)
+_NAMED: dict[str, str] = {
+    **dict.fromkeys(("dfrac", "tfrac", "cfrac", "frac"), r"\frac"),
+    **dict.fromkeys(("cdot", "times", "ast", "cdotp", "star"), "*"),
+    "div": "/",
+    **dict.fromkeys(("le", "leq", "leqslant", "leqq"), r"\le "),
+    **dict.fromkeys(("ge", "geq", "geqslant", "geqq"), r"\ge "),
+    **dict.fromkeys(("ne", "neq"), r"\ne "),
+    "lt": "<",
+    "gt": ">",
+    **dict.fromkeys(("approx", "simeq", "thickapprox"), r"\approx "),
+    **dict.fromkeys(("lvert", "rvert", "vert", "mid"), "|"),
+    "lbrace": r"\{",
+    "rbrace": r"\}",
+    "lbrack": "[",
+    "rbrack": "]",
+    "colon": ":",
+    "dbinom": r"\binom",
+    "tbinom": r"\binom",
+    **dict.fromkeys(("infty", "infin"), r"\infty "),
+    **dict.fromkeys(("varnothing", "emptyset"), r"\emptyset "),
+    **dict.fromkeys(("backslash", "smallsetminus", "setminus"), r"\setminus "),
+    **dict.fromkeys(("dots", "ldots", "cdots"), r"\dots "),
+    "varphi": r"\phi ",
+    "varepsilon": r"\epsilon ",
+    "mathbb": r"\mathbb",
+    "dollar": r"\dollar ",
+    **dict.fromkeys(("pounds", "textsterling"), r"\pound "),
+    **dict.fromkeys(("euro", "texteuro"), r"\euro "),
+    **dict.fromkeys(("implies", "Rightarrow", "Longrightarrow", "to", "rightarrow"), r"\to "),
+}
+_COMMAND = re.compile(r"\\([a-zA-Z]+)")
+_REALS = re.compile(r"\\(?:mathbb|mathbf)\s?\{?\s?R\s?\}?")
+_ASCII_RELATION = re.compile(r"<=|=<|>=|!=|\*\*|<-|->")
+_ASCII_RELATIONS = {
+    "<=": r"\le ",
+    "=<": r"\le ",
+    ">=": r"\ge ",
+    "!=": r"\ne ",
+    "**": "^",
+    "<-": "< -",
+    "->": r"\to ",
+}
+_MATH_DELIMITER = re.compile(r"\\[()\[\]]")
+_MANY_SPACES = re.compile(r" {2,}")
+
+
+def _font(match: re.Match[str]) -> str:
+    r"""Keep words in ``\text{}``; a number or one letter in a font is just itself."""
+    content = match.group(1)
+    stripped = content.strip()
+    if len(stripped) == 1 and stripped.isalpha() and "math" in match.group()[:6]:
+        return f" {stripped} "
+    if not any(character.isalpha() for character in stripped) or "\\" in stripped:
+        return f" {content} "
+    return rf"\text{{{content}}}"
+
+
+def _command(match: re.Match[str]) -> str:
+    return _NAMED.get(match.group(1), match.group())
+
+
+def normalise(text: str) -> str:
+    r"""Rewrite an expression in the one spelling that `forms` and `expressions` read.
+
+    Examples
+    --------
+    >>> normalise(r"\left[ \dfrac{1}{2},\, 12\,450 \right)")
+    '[ \\frac{1}{2}, 12450 )'
+    """
+    if not text.isascii():
+        text = _SUPERSCRIPT_RUN.sub(
+            lambda run: f"^{{{run.group().translate(_SUPERSCRIPTS)}}}", text
+        )
+        text = _SUBSCRIPT_RUN.sub(lambda run: f"_{{{run.group().translate(_SUBSCRIPTS)}}}", text)
+        text = _ROOT.sub(
+            lambda root: (
+                (r"\sqrt" if root.group(1) == "√" else r"\sqrt[3]")
+                + (f"{{{root.group(2)}}}" if root.group(2) else "")
+            ),
+            text,
+        )
+        text = text.translate(_TRANSLATION)
+    text = _strip_delimiters(text.strip())
+    text = _THOUSANDS.sub(lambda number: _NOT_DIGIT_OR_DOT.sub("", number.group()), text)
+    text = _DECIMAL_COMMA.sub(".", text)
+    if "\\" in text:
+        if r"\\" in text:
+            # A doubled backslash is a row's end in a matrix, and a slip of escaping elsewhere.
+            text = text.replace(r"\\", r"\cr " if r"\begin" in text else "\\")
+        text = text.replace(r"\$", r"\dollar ").replace(r"\%", "%").replace(r"\#", "#")
+        text = text.replace(r"\&", "&").replace(r"\_", "_")
+        text = _COLOURS.sub("", text)
+        text = _REALS.sub(r"\\R ", text)
+        for _ in range(3):  # fonts are nested at most a little
+            text, count = _FONTS.subn(_font, text)
+            if not count:
+                break
+        text = _INVISIBLE.sub("", text)
+        text = _DEGREE.sub(r"\\degree ", text)
+        text = _MATH_DELIMITER.sub(" ", text)
+        text = _COMMAND.sub(_command, text)
+    text = _ASCII_RELATION.sub(lambda relation: _ASCII_RELATIONS[relation.group()], text)
+    text = _SPACES.sub(" ", text)
+    text = text.replace("$", r"\dollar ").replace("€", r"\euro ").replace("£", r"\pound ")
+    text = _MANY_SPACES.sub(" ", text).strip()
+    while text.endswith((".", ",", ";", ":")):
+        text = text[:-1].rstrip()
+    return text
+
+
+def _strip_delimiters(text: str) -> str:
+    """Drop what only says that mathematics or emphasis starts and ends here."""
+    for _ in range(4):
+        before = text
+        for opening, closing in (("$$", "$$"), ("$", "$"), ("**", "**"), ("`", "`"), ("*", "*")):
+            if (
+                len(text) > len(opening) + len(closing)
+                and text.startswith(opening)
+                and text.endswith(closing)
+                and not text.endswith("\\" + closing)
+            ):
+                text = text[len(opening) : -len(closing)].strip()
+        if text == before:
+            break
+    return text

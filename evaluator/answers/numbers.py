@@ -1,0 +1,188 @@
+"""When two numbers are the same answer: exactly, or as a decimal that is right to its digits.
+
+Integers and fractions are compared exactly. A decimal answers an exact value if it has at least
+four significant digits and is that value rounded, or cut, at its last digit. That is relative to
+the value's size: 0.0000004 never answers 0.0000003. Two decimals are equal if they are the same
+number, or if one is the other rounded and has at least four significant digits.
+"""
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+
+from evaluator.answers import values
+from evaluator.answers.expressions import Tree, variables
+
+MIN_SIGNIFICANT = 4
+MIN_GOLD_SIGNIFICANT = 3
+"""A reference that is a decimal is taken for a rounded one only from this many digits on."""
+_DECIMAL = re.compile(
+    r"[-+]?\(?(\d{0,60})\.(\d{0,400})\)?(?: ?\* ?10 ?\^ ?(?:\{ ?([-+]?\d{1,4}) ?\}|([-+]?\d{1,4}))|[eE]([-+]?\d{1,4}))?",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """How precisely a decimal was written.
+
+    Attributes
+    ----------
+    unit
+        Size of one unit in its last place.
+    significant
+        Number of significant digits.
+    """
+
+    unit: Fraction
+    significant: int
+
+
+def written_precision(text: str) -> Precision | None:
+    """Precision of a decimal; None if the text is no decimal (an integer, a fraction, a root).
+
+    Examples
+    --------
+    >>> written_precision("0.3330").significant
+    4
+    """
+    if "." not in text:
+        return None
+    match = _DECIMAL.fullmatch(text.replace(" ", ""))
+    if match is None:
+        return None
+    whole, decimals = match.group(1), match.group(2)
+    exponent = int(match.group(3) or match.group(4) or match.group(5) or 0)
+    significant = len((whole + decimals).lstrip("0"))
+    return Precision(Fraction(10) ** (exponent - len(decimals)), significant)
+
+
+def sort_key(tree: Tree | None) -> float | None:
+    """Approximate value for sorting; None if the tree has no real value."""
+    if tree is None or variables(tree):
+        return None
+    try:
+        real = values.real_part_if_real(values.inexact(tree))
+        return None if real is None else float(real)
+    except (values.NoValueError, OverflowError):
+        return None
+
+
+def same_constant(gold: Tree, gold_text: str, answer: Tree, answer_text: str) -> bool | None:
+    """Compare two trees without variables; None if it cannot be decided here.
+
+    The texts say how precisely decimals were written.
+    """
+    gold_exact, answer_exact = _exact_or_none(gold), _exact_or_none(answer)
+    gold_precision = written_precision(gold_text) if gold_exact is not None else None
+    answer_precision = written_precision(answer_text) if answer_exact is not None else None
+    if gold_exact is not None and answer_exact is not None:
+        if gold_exact == answer_exact:
+            return True
+        if gold_precision is None and answer_precision is None:
+            return False
+    gold_value, gold_huge = _inexact_or_none(gold)
+    answer_value, answer_huge = _inexact_or_none(answer)
+    if gold_huge or answer_huge:
+        return None if gold_huge and answer_huge else False
+    if gold_value is None or answer_value is None:
+        return None
+    if (gold_exact is None or answer_exact is None) and values.same_value(gold_value, answer_value):
+        return True
+    if gold_precision is not None and answer_precision is not None:
+        return _same_decimal(gold_value, gold_precision, answer_value, answer_precision)
+    if answer_precision is not None:
+        is_integer = gold_exact is not None and gold_exact.denominator == 1
+        return not is_integer and _rounds_to(
+            gold_value, answer_value, answer_precision, MIN_SIGNIFICANT
+        )
+    if gold_precision is not None:
+        is_integer = answer_exact is not None and answer_exact.denominator == 1
+        return not is_integer and _rounds_to(
+            answer_value, gold_value, gold_precision, MIN_GOLD_SIGNIFICANT
+        )
+    return False
+
+
+def same_function(gold: Tree, answer: Tree) -> bool | None:
+    """Compare two trees with variables at fixed points; None if it cannot be decided here.
+
+    Two expressions that agree at the points where all variables are positive but not elsewhere
+    (``|x|`` and ``x``) are left to symbolic equality.
+    """
+    names = sorted(variables(gold) | variables(answer))
+    agreed = 0
+    for index, point in enumerate(values.sample_points(names)):
+        positive = index < 3
+        try:
+            same = values.same_value(values.inexact(gold, point), values.inexact(answer, point))
+        except values.NoValueError:
+            continue
+        if not same:
+            return False if positive else None
+        agreed += positive
+    return True if agreed >= 2 else None
+
+
+def proportional(gold: Tree, answer: Tree) -> bool | None:
+    """Whether two trees differ by a constant factor, as the two sides of equal equations do."""
+    names = sorted(variables(gold) | variables(answer))
+    if not variables(gold) or not variables(answer):
+        return None
+    ratios = []
+    for point in values.sample_points(names):
+        try:
+            below = values.inexact(gold, point)
+            above = values.inexact(answer, point)
+        except values.NoValueError:
+            continue
+        if below == 0 or above == 0:
+            return None
+        ratios.append(above / below)
+    if len(ratios) < 3:
+        return None
+    return True if all(values.same_value(ratios[0], ratio) for ratio in ratios) else None
+
+
+def _exact_or_none(tree: Tree) -> Fraction | None:
+    try:
+        return values.exact(tree)
+    except (values.NotRationalError, values.NoValueError):
+        return None
+
+
+def _inexact_or_none(tree: Tree) -> tuple[values.Inexact | None, bool]:
+    """Value of a tree, and whether it is too large to have one."""
+    try:
+        return values.inexact(tree), False
+    except values.TooLargeError:
+        return None, True
+    except values.NoValueError:
+        return None, False
+
+
+def _same_decimal(
+    gold: values.Inexact, gold_precision: Precision, answer: values.Inexact, precision: Precision
+) -> bool:
+    if precision.unit >= gold_precision.unit:
+        return _rounds_to(gold, answer, precision, MIN_SIGNIFICANT)
+    # A longer decimal than the reference is another number, unless the reference was cut short.
+    if precision.unit * 100 > gold_precision.unit:
+        return False
+    return _rounds_to(answer, gold, gold_precision, MIN_SIGNIFICANT)
+
+
+def _rounds_to(
+    value: values.Inexact, decimal: values.Inexact, precision: Precision, min_significant: int
+) -> bool:
+    """Whether `decimal` is `value` rounded or cut at its last digit."""
+    if precision.significant < min_significant:
+        return False
+    real = values.real_part_if_real(value)
+    if real is None:
+        return False
+    unit = values.to_inexact(precision.unit)
+    difference = abs(real - decimal)
+    rounded = difference <= unit / 2
+    cut = difference < unit and abs(decimal) <= abs(real)
+    return bool(rounded or cut)

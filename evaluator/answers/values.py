@@ -1,0 +1,308 @@
+r"""Values of expression trees: exact where they are rational, else to fifty digits.
+
+Everything is bounded: a power that would not fit is `TooLargeError`, never a hang.
+"""
+
+import functools
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from evaluator.answers.expressions import Name, Number, Operation, Tree
+
+EXACT_BITS = 20_000
+"""Rational numbers with more bits than this are not computed exactly."""
+DIGITS = 60
+EQUAL_RELATIVE = 30
+"""Two inexact values are equal if they agree to this many digits."""
+_MAX_LOG2 = 1e13
+_MAX_FACTORIAL = 1_000
+
+Inexact = Any
+"""An mpmath number (mpf or mpc): the library has no types."""
+
+
+class NoValueError(Exception):
+    """The expression has no value here: a division by zero, infinity, a domain error."""
+
+
+class TooLargeError(NoValueError):
+    """The value is too large to be computed; it is certainly greater than 10^1000."""
+
+
+class NotRationalError(Exception):
+    """The value is not known to be rational."""
+
+
+@functools.cache
+def _context() -> Any:
+    # A context of our own, so that nobody's precision is changed; imported late, because plain
+    # numbers need none of it.
+    from mpmath.ctx_mp import MPContext  # type: ignore[import-untyped]
+
+    context = MPContext()
+    context.dps = DIGITS
+    return context
+
+
+def exact(tree: Tree) -> Fraction:
+    """Value of a tree without variables as a fraction.
+
+    Raises
+    ------
+    NotRationalError
+        It is not known to be rational.
+    NoValueError
+        It has no value.
+    """
+    if isinstance(tree, Number):
+        return tree.value
+    if isinstance(tree, Name):
+        raise NotRationalError
+    rule = _EXACT_RULES.get(tree.operator)
+    if rule is None:
+        raise NotRationalError
+    value = rule(*(exact(argument) for argument in tree.arguments))
+    if value.numerator.bit_length() + value.denominator.bit_length() > EXACT_BITS:
+        raise NotRationalError
+    return value
+
+
+def inexact(tree: Tree, assignment: Mapping[str, Inexact] | None = None) -> Inexact:
+    """Value of a tree to `DIGITS` digits, possibly complex.
+
+    Raises
+    ------
+    NoValueError
+        It has no finite value.
+    """
+    if not assignment:
+        try:
+            fraction = exact(tree)
+        except NotRationalError:
+            pass
+        else:
+            return to_inexact(fraction)
+    try:
+        value = _inexact(tree, assignment or {})
+    except (ArithmeticError, ValueError, TypeError, NotImplementedError) as error:
+        raise NoValueError(str(error)) from error
+    if not _context().isfinite(value):
+        raise NoValueError("not finite")
+    return value
+
+
+def to_inexact(value: Fraction) -> Inexact:
+    """Convert a fraction to an mpmath number."""
+    context = _context()
+    return context.mpf(value.numerator) / context.mpf(value.denominator)
+
+
+def same_value(first: Inexact, second: Inexact) -> bool:
+    """Whether two inexact values agree to `EQUAL_RELATIVE` digits."""
+    context = _context()
+    scale = max(abs(first), abs(second))
+    if scale < context.mpf(10) ** -50:
+        return True
+    return bool(abs(first - second) <= scale * context.mpf(10) ** -EQUAL_RELATIVE)
+
+
+def real_part_if_real(value: Inexact) -> Inexact | None:
+    """Drop a vanishing imaginary part; None if the value is truly complex."""
+    context = _context()
+    if isinstance(value, context.mpc):
+        if abs(value.imag) > abs(value) * context.mpf(10) ** -EQUAL_RELATIVE:
+            return None
+        return value.real
+    return value
+
+
+def sample_points(names: list[str]) -> list[dict[str, Inexact]]:
+    """Fixed points at which expressions with variables are compared; the first three positive."""
+    context = _context()
+    points = []
+    for point in range(5):
+        assignment = {}
+        for index, name in enumerate(names):
+            value = context.sqrt(2 + 7 * index + 13 * point) / (3 + point) + index
+            assignment[name] = -value if point >= 3 and (index + point) % 2 else value
+        points.append(assignment)
+    return points
+
+
+def _exact_power(base: Fraction, exponent: Fraction) -> Fraction:
+    if exponent.denominator != 1:
+        root = _exact_root(base, Fraction(exponent.denominator))
+        return _exact_power(root, Fraction(exponent.numerator))
+    if base == 0 and exponent < 0:
+        raise NoValueError("division by zero")
+    if base in (0, 1):
+        return base if exponent else Fraction(1)
+    if base == -1:
+        return Fraction(1 if exponent.numerator % 2 == 0 else -1)
+    bits = max(base.numerator.bit_length(), base.denominator.bit_length())
+    if bits * abs(exponent) > EXACT_BITS:
+        raise NotRationalError
+    return base ** int(exponent)
+
+
+def _exact_root(value: Fraction, degree: Fraction) -> Fraction:
+    if degree.denominator != 1 or not 1 <= degree <= 64:
+        raise NotRationalError
+    order = int(degree)
+    if value < 0 and order != 3:
+        raise NotRationalError
+    sign = -1 if value < 0 else 1
+    above = _integer_root(abs(value.numerator), order)
+    below = _integer_root(value.denominator, order)
+    return Fraction(sign * above, below)
+
+
+def _integer_root(value: int, order: int) -> int:
+    if order == 2:
+        root = math.isqrt(value)
+    else:
+        low, high = 0, 1 << (value.bit_length() // order + 1)
+        while low < high:
+            middle = (low + high + 1) // 2
+            if middle**order <= value:
+                low = middle
+            else:
+                high = middle - 1
+        root = low
+    if root**order != value:
+        raise NotRationalError
+    return root
+
+
+def _exact_divide(above: Fraction, below: Fraction) -> Fraction:
+    if below == 0:
+        raise NoValueError("division by zero")
+    return above / below
+
+
+def _exact_factorial(value: Fraction) -> Fraction:
+    if value.denominator != 1 or value < 0:
+        raise NoValueError("factorial of no natural number")
+    if value > _MAX_FACTORIAL:
+        raise NotRationalError
+    return Fraction(math.factorial(int(value)))
+
+
+def _exact_binomial(above: Fraction, below: Fraction) -> Fraction:
+    if above.denominator != 1 or below.denominator != 1 or above < 0 or below < 0:
+        raise NotRationalError
+    if above > _MAX_FACTORIAL:
+        raise NotRationalError
+    return Fraction(math.comb(int(above), int(below)))
+
+
+_EXACT_RULES: dict[str, Callable[..., Fraction]] = {
+    "+": lambda first, second: first + second,
+    "-": lambda first, second: first - second,
+    "*": lambda first, second: first * second,
+    "/": _exact_divide,
+    "^": _exact_power,
+    "neg": lambda value: -value,
+    "!": _exact_factorial,
+    "percent": lambda value: value / 100,
+    "abs": abs,
+    "root": _exact_root,
+    "binom": _exact_binomial,
+    "floor": lambda value: Fraction(math.floor(value)),
+    "ceil": lambda value: Fraction(math.ceil(value)),
+}
+
+
+def _inexact(tree: Tree, assignment: Mapping[str, Inexact]) -> Inexact:
+    context = _context()
+    if isinstance(tree, Number):
+        return to_inexact(tree.value)
+    if isinstance(tree, Name):
+        if not tree.constant:
+            return assignment[tree.name]
+        if tree.name == "infinity":
+            raise NoValueError("infinity")
+        return {"pi": context.pi, "e": context.e, "i": context.mpc(0, 1)}[tree.name] * 1
+    arguments = [_inexact(argument, assignment) for argument in tree.arguments]
+    rule = _inexact_rules().get(tree.operator)
+    if rule is None:
+        raise NoValueError(tree.operator)
+    return rule(*arguments)
+
+
+@functools.cache
+def _inexact_rules() -> dict[str, Callable[..., Inexact]]:
+    context = _context()
+    rules: dict[str, Callable[..., Inexact]] = {
+        "+": lambda first, second: first + second,
+        "-": lambda first, second: first - second,
+        "*": lambda first, second: first * second,
+        "/": lambda first, second: first / second,
+        "^": _inexact_power,
+        "neg": lambda value: -value,
+        "!": _inexact_factorial,
+        "percent": lambda value: value / 100,
+        "degree": lambda value: value * context.pi / 180,
+        "abs": abs,
+        "root": _inexact_root,
+        "binom": _inexact_binomial,
+        "log": lambda value, base=10: context.log(value) / context.log(base),
+        "log10": lambda value: context.log(value) / context.log(10),
+        "exp": lambda value: _inexact_power(context.e * 1, value),
+        "floor": lambda value: context.floor(_small(value)),
+        "ceil": lambda value: context.ceil(_small(value)),
+    }
+    for name in ("sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "tanh"):
+        rules[name] = functools.partial(_of_small, getattr(context, name))
+    for name, function in (
+        ("arcsin", "asin"),
+        ("arccos", "acos"),
+        ("arctan", "atan"),
+        ("ln", "log"),
+    ):
+        rules[name] = getattr(context, function)
+    return rules
+
+
+def _small(value: Inexact) -> Inexact:
+    """Refuse arguments that a reduction by pi, or a floor, would need many digits for."""
+    if abs(value) > 1e18:
+        raise TooLargeError
+    return value
+
+
+def _of_small(function: Callable[[Inexact], Inexact], value: Inexact) -> Inexact:
+    return function(_small(value))
+
+
+def _inexact_power(base: Inexact, exponent: Inexact) -> Inexact:
+    context = _context()
+    if base == 0:
+        if context.re(exponent) < 0:
+            raise NoValueError("division by zero")
+        return context.mpf(0 if exponent != 0 else 1)
+    size = abs(context.log(abs(base), 2)) if abs(base) != 1 else 0
+    if abs(exponent) * size > _MAX_LOG2 or abs(exponent) > 1e300:
+        raise TooLargeError
+    return context.power(base, exponent)
+
+
+def _inexact_root(value: Inexact, degree: Inexact) -> Inexact:
+    context = _context()
+    if degree == 3 and context.im(value) == 0 and context.re(value) < 0:
+        return -context.cbrt(-context.re(value))
+    return _inexact_power(value, 1 / degree)
+
+
+def _inexact_factorial(value: Inexact) -> Inexact:
+    if abs(value) > 1e9:
+        raise TooLargeError
+    return _context().factorial(value)
+
+
+def _inexact_binomial(above: Inexact, below: Inexact) -> Inexact:
+    if abs(above) > 1e9 or abs(below) > 1e9:
+        raise TooLargeError
+    return _context().binomial(above, below)
