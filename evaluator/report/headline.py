@@ -84,20 +84,25 @@ def _cost_clause(degradation: float) -> str:
     return f"thinking on to the end cost {points:.1f} points of accuracy"
 
 
+def _join(parts: list[str]) -> str:
+    """Return ``"a, b and c"``."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
 def _potential(full_accuracy: float, findings: tuple[StrategyFinding, ...]) -> str:
     """Say what ideal choices of each kind could save and reach."""
     saving = [
-        f"{percent(f.equal_tokens_fraction)} of its tokens by {_SHORT[f.strategy]}"
+        f"{percent(f.equal_tokens_fraction)} by {_SHORT[f.strategy]}"
         for f in findings
         if round(f.equal_tokens_fraction, 3) < 1
     ]
     idle = [_SHORT[f.strategy] for f in findings if round(f.equal_tokens_fraction, 3) >= 1]
-    best = ", ".join(f"{percent(f.best_accuracy)} by {_NAMES[f.strategy]}" for f in findings)
+    best = _join([f"{percent(f.best_accuracy)} by {_NAMES[f.strategy]}" for f in findings])
     keep = f"the accuracy of full thinking ({percent(full_accuracy)})"
     if not saving:
         first = f"Even with perfect choices, {keep} needs all of its tokens"
     else:
-        first = f"With perfect choices, {keep} needs only {', '.join(saving)}"
+        first = f"With perfect choices, {keep} needs only a part of its tokens: {_join(saving)}"
         if idle:
             first += f"; {' and '.join(idle)} would save nothing"
     return f"{first}. The best accuracy within reach: {best}."
@@ -134,9 +139,7 @@ def make_headline(curves: Curves, summary: Summary, cells: tuple[CellFrontiers, 
         )
     )
     where = "On average, " if len(cells) > 1 else ""
-    share = (
-        f"{percent(ratio)} of the thinking came after the best measured accuracy had been reached"
-    )
+    share = f"{percent(ratio)} of the thinking came after the best measured accuracy was reached"
     return Headline(
         sentence=f"{where}{share}, and {_cost_clause(degradation)}.",
         potential=_potential(float(summary.overall["full_accuracy"]), findings),

@@ -121,7 +121,7 @@
       const diamond = svg("path", { class: "end", d: "M17,0l6,6l-6,6l-6,-6z" }), disc = svg("circle", { class: "end", cx: 17, cy: 6, r: 5 });
       byId("readout").replaceChildren(...rows,
         el("tr", {}, el("td", {}, mark(diamond)), el("td", {}, "Full thinking"), el("td", {}, percent(full)), el("td", { class: "gain" }, "at 100%")),
-        el("tr", {}, el("td", {}, mark(disc)), el("td", {}, "No thinking (k = 0)"), el("td", {}, percent(zero)), el("td", { class: "gain" }, "at 0%")));
+        el("tr", {}, el("td", {}, mark(disc)), el("td", {}, "No thinking (k\u00a0=\u00a00)"), el("td", {}, percent(zero)), el("td", { class: "gain" }, "at 0%")));
     }
 
     choice.addEventListener("change", draw);
@@ -201,7 +201,7 @@
       byId("multiples").replaceChildren(...members.map(([t, i]) => {
         const button = el("button", { type: "button", class: "mini", "aria-pressed": String(i === state.index),
           "aria-label": `Trajectory ${t.s}: overthinking ratio ${percent(t.or, 0)}, accuracy degradation ${(100 * t.ad).toFixed(0)} points` },
-        miniChart(t, longest), el("span", {}, el("b", {}, `s${t.s}`), `OR ${percent(t.or, 0)}`, `AD ${(100 * t.ad).toFixed(0)}`));
+        miniChart(t, longest), el("span", {}, el("b", {}, `s${t.s}`), el("i", {}, `OR ${percent(t.or, 0)}`), el("i", {}, `AD ${(100 * t.ad).toFixed(0)}`)));
         button.addEventListener("click", () => choose(i, all[i].k));
         button.dataset.index = i;
         return button;
@@ -236,9 +236,9 @@
       const change = k === 0 ? 0 : (t.C[k] - t.C[k - 1]) / data.probes;
       const sign = change > 0 ? "right" : change < 0 ? "wrong" : "";
       const head = el("button", { type: "button", "data-k": k }, el("b", {}, `k = ${k}`),
-        k === t.k ? el("span", { class: "marked" }, " \u2605 k*") : null, el("br"),
+        k === t.k ? el("span", { class: "marked" }, " \u2605\u00a0k*") : null, el("br"),
         `P ${percent(t.C[k] / data.probes, 0)} `, k === 0 ? null : el("i", { class: sign }, change ? points(change, 0) : "="), el("br"),
-        k === 0 ? "0 tokens" : `+${plural(t.L[k] - t.L[k - 1], "token")}`);
+        k === 0 ? "0 tokens" : `+${number(t.L[k] - t.L[k - 1])} tok.`);
       const text = k === 0 ? "(no thinking: the model answers at once)" : t.steps[k - 1] || "";
       const row = el("li", { class: "step", "data-k": k }, head, el("pre", {}, text.replace(/\n+$/, "")));
       row.addEventListener("click", () => pin(k));
