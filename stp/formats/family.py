@@ -1,0 +1,216 @@
+r"""Model families: what models of one kind have in common, read from TOML files.
+
+The families of this package and a user's own are read by the same code. One file, whole::
+
+    patterns = ["*my-thinker*"]
+    thinking_start = "<think>\n"
+    thinking_end = "</think>"
+    answer_open = "\n\n"
+    instruction_place = "system"
+    answer_stops = ["<|im_end|>"]
+
+    [sampling]
+    temperature = 0.6
+    top_p = 0.95
+"""
+
+import fnmatch
+import functools
+import importlib.resources
+import tomllib
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from data.errors import ConfigError, MisuseError
+from stp.engines.base import SamplingParameters
+
+
+class ModelFamily(BaseModel):
+    """What models of one kind have in common.
+
+    Attributes
+    ----------
+    name
+        What the family is called. In a user's file the default is the file's name.
+    patterns
+        Shell patterns of model names, compared in lower case with the whole name and with its last
+        part.
+    thinking_start
+        Text that opens thinking. It is put at the end of a prompt unless the chat template has
+        put it there already.
+    thinking_end
+        Text that ends thinking.
+    answer_open
+        Text between the end of thinking and the answer, such as a channel's header.
+    markers
+        ``"tokens"``: the end is one token of the vocabulary and is looked for by its id; the same
+        characters spelled in other tokens are not the end. ``"written"``: the model was never
+        trained with such tokens and writes the markers as text.
+    end_needs_answer_open
+        Whether thinking ends only where ``answer_open`` follows the end. Set for models that think
+        in several messages, each closed by the same token.
+    instruction_place
+        Where a benchmark's instruction goes: the system role, or the user's message before or
+        after the question.
+    instruction_separator
+        Between instruction and question in the user's message.
+    thinking_request
+        Put before the instruction, to ask for thinking.
+    answer_stops
+        Tokens that end the model's turn, beside the tokenizer's own end-of-sequence token.
+    sampling
+        How thinking, answers and probes are sampled.
+    chat_template
+        A Jinja template instead of the tokenizer's own.
+    template_options
+        Further variables of the chat template.
+    template_date
+        What a template that writes today's date gets instead, so that the same question is the
+        same prompt on every day.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(min_length=1)
+    patterns: tuple[str, ...] = ()
+    thinking_start: str = Field(min_length=1)
+    thinking_end: str = Field(min_length=1)
+    answer_open: str = ""
+    markers: Literal["tokens", "written"] = "tokens"
+    end_needs_answer_open: bool = False
+    instruction_place: Literal["system", "user_before", "user_after"] = "user_before"
+    instruction_separator: str = "\n\n"
+    thinking_request: str = ""
+    answer_stops: tuple[str, ...] = ()
+    sampling: SamplingParameters = Field(default_factory=SamplingParameters)
+    chat_template: str | None = None
+    template_options: dict[str, str | bool | int] = Field(default_factory=dict)
+    template_date: date = date(2026, 1, 1)
+
+    @field_validator("thinking_end")
+    @classmethod
+    def _no_blank_end(cls, value: str) -> str:
+        if not value.strip():
+            raise ValueError("must hold more than white space")
+        return value
+
+    @field_validator("sampling")
+    @classmethod
+    def _sampling_in_range(cls, value: SamplingParameters) -> SamplingParameters:
+        if not 0 <= value.temperature < float("inf"):
+            raise ValueError(f"temperature must be 0 or more, not {value.temperature}")
+        if not 0 < value.top_p <= 1:
+            raise ValueError(f"top_p must be above 0 and at most 1, not {value.top_p}")
+        if value.top_k < 0:
+            raise ValueError(f"top_k must be 0 (off) or more, not {value.top_k}")
+        if not -2 <= value.presence_penalty <= 2:
+            raise ValueError(
+                f"presence_penalty must lie between -2 and 2, not {value.presence_penalty}"
+            )
+        return value
+
+
+def family_names() -> tuple[str, ...]:
+    """Return the names of the families in this package, in alphabetical order."""
+    return tuple(_packaged_families())
+
+
+def get_family(name_or_path: str | Path) -> ModelFamily:
+    """Return a family of this package by its name, or a user's own from a TOML file.
+
+    Parameters
+    ----------
+    name_or_path
+        A name of :func:`family_names`, or a path that ends in ``.toml``.
+
+    Raises
+    ------
+    MisuseError
+        If there is no such family or file.
+    ConfigError
+        If the file is no TOML, has an unknown key or a bad value; the message names each.
+    """
+    if str(name_or_path).endswith(".toml"):
+        path = Path(name_or_path)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise MisuseError(f"family file {path} cannot be read: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"family file {path} is not UTF-8 text") from error
+        return _read_family(text, where=f"family file {path}", default_name=path.stem)
+    families = _packaged_families()
+    if str(name_or_path) not in families:
+        raise MisuseError(
+            f"unknown model family {str(name_or_path)!r}; known are {', '.join(families)}, and a "
+            "family of your own is given by the path of a .toml file"
+        )
+    return families[str(name_or_path)]
+
+
+def family_for_model(model_name: str) -> ModelFamily:
+    """Return the family whose patterns a model's name fits.
+
+    Raises
+    ------
+    MisuseError
+        If no family of this package fits.
+    """
+    whole = model_name.lower().rstrip("/")
+    for family in _packaged_families().values():
+        for pattern in family.patterns:
+            if any(
+                fnmatch.fnmatchcase(name, pattern.lower())
+                for name in (whole, whole.rpartition("/")[2])
+            ):
+                return family
+    raise MisuseError(
+        f"no model family fits the name {model_name!r}; choose one as the model's family "
+        f"({', '.join(family_names())}; written-tags serves models without thinking tokens) or "
+        "give the path of a family TOML file"
+    )
+
+
+@functools.cache
+def _packaged_families() -> Mapping[str, ModelFamily]:
+    folder = importlib.resources.files("stp.formats") / "families"
+    files = sorted(
+        (entry for entry in folder.iterdir() if entry.name.endswith(".toml")),
+        key=lambda entry: entry.name,
+    )
+    families = [
+        _read_family(
+            entry.read_text(encoding="utf-8"),
+            where=f"packaged family file {entry.name}",
+            default_name=entry.name.removesuffix(".toml"),
+        )
+        for entry in files
+    ]
+    return {family.name: family for family in families}
+
+
+def _read_family(text: str, *, where: str, default_name: str) -> ModelFamily:
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{where} is not valid TOML: {error}") from error
+    try:
+        return ModelFamily.model_validate({"name": default_name, **values})
+    except ValidationError as error:
+        problems = "; ".join(_problem(dict(item)) for item in error.errors())
+        raise ConfigError(f"{where}: {problems}") from error
+
+
+def _problem(item: dict[str, Any]) -> str:
+    """Return one finding of pydantic in words, with the field's dotted name first."""
+    field = ".".join(str(part) for part in item["loc"])
+    if item["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        return f"{field}: unknown key"
+    if item["type"] == "missing":
+        return f"{field}: missing"
+    message = str(item["msg"]).removeprefix("Value error, ")
+    return f"{field}: {message[:1].lower()}{message[1:]}"

@@ -1,0 +1,280 @@
+"""A family bound to a tokenizer: prompts as token ids, and outputs parted into thinking and answer.
+
+Ids are copied here, never decoded and encoded again. Text is made once for a prompt, and looked at
+(through the bytes of each token) only where a model writes its markers in ordinary tokens.
+"""
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, time
+from typing import Literal
+
+from data.errors import ConfigError
+from stp.formats.family import ModelFamily
+from stp.tokenizers import Tokenizer, backend, exact_ids, token_bytes, tokenizer_name
+
+ThinkingFinish = Literal["end", "limit", "stop"]
+"""``"end"``: the end of thinking was met; ``"limit"``: the output broke off inside thinking;
+``"stop"``: the model ended its turn inside thinking."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitOutput:
+    """An output's two parts; markers belong to neither.
+
+    Attributes
+    ----------
+    thinking_ids
+        All of the thinking. Messages within it keep the ids between them.
+    answer_ids
+        What followed the opening of the answer, the id that stopped it included. Empty without an
+        end of thinking.
+    thinking_finish
+        Why the thinking ended.
+    """
+
+    thinking_ids: tuple[int, ...]
+    answer_ids: tuple[int, ...]
+    thinking_finish: ThinkingFinish
+
+    @property
+    def closed(self) -> bool:
+        """Whether the end of thinking was met; without it the thinking is cut."""
+        return self.thinking_finish == "end"
+
+
+class ThinkingFormat:
+    """How one model's prompts, thinking and answers look in token ids.
+
+    Parameters
+    ----------
+    family
+        What models of this kind have in common.
+    tokenizer
+        A fast tokenizer of transformers. A ``tokenizers.Tokenizer`` serves for everything but
+        :meth:`prompt_ids`, for it has no chat template, nor an end-of-sequence token.
+
+    Attributes
+    ----------
+    family, tokenizer
+        As given.
+    thinking_stop_ids
+        Ids that end the sampling of thinking: the end of thinking and the ends of a turn.
+    thinking_stop_texts
+        Texts that do; empty unless the family's markers are written.
+    answer_stop_ids
+        Ids that end the sampling of an answer.
+    close_ids
+        The end of thinking and the opening of the answer: what follows a prefix in a probe.
+
+    Raises
+    ------
+    data.errors.ConfigError
+        If the tokenizer lacks a token that the family needs.
+    """
+
+    def __init__(self, family: ModelFamily, tokenizer: Tokenizer) -> None:
+        self.family = family
+        self.tokenizer = tokenizer
+        self._forms = token_bytes(tokenizer)
+        self._start_ids = exact_ids(tokenizer, family.thinking_start, self._forms)
+        end_id = backend(tokenizer).token_to_id(family.thinking_end)
+        if family.markers == "tokens":
+            self._require_markers(end_id)
+        self._end_id: int | None = end_id
+        self.close_ids = exact_ids(tokenizer, family.thinking_end + family.answer_open, self._forms)
+        self.answer_stop_ids = frozenset(self._stop_ids())
+        ends = () if end_id is None else (end_id,)
+        self.thinking_stop_ids = self.answer_stop_ids.union(ends)
+        written = family.markers == "written"
+        self.thinking_stop_texts: tuple[str, ...] = (family.thinking_end,) if written else ()
+
+    def _require_markers(self, end_id: int | None) -> None:
+        """Refuse a tokenizer in which the markers are no tokens."""
+        family, inner = self.family, backend(self.tokenizer)
+        start = family.thinking_start.strip()
+        # A start may be several tokens, but it must begin with one of its own, such as <|channel|>.
+        start_known = (
+            inner.token_to_id(start) is not None
+            or self._start_ids[0] in inner.get_added_tokens_decoder()
+        )
+        for marker, known in ((family.thinking_end, end_id is not None), (start, start_known)):
+            if not known:
+                raise ConfigError(
+                    f"the tokenizer of {tokenizer_name(self.tokenizer)} has no token {marker!r}, "
+                    f"which the model family {family.name!r} needs; choose the family written-tags "
+                    "or write a family TOML file"
+                )
+
+    def _stop_ids(self) -> Iterable[int]:
+        inner = backend(self.tokenizer)
+        for text in self.family.answer_stops:
+            stop_id = inner.token_to_id(text)
+            if stop_id is None:
+                raise ConfigError(
+                    f"the tokenizer of {tokenizer_name(self.tokenizer)} has no token {text!r}, an "
+                    f"answer_stops entry of the model family {self.family.name!r}; choose another "
+                    "family or write a family TOML file"
+                )
+            yield stop_id
+        if (eos_id := getattr(self.tokenizer, "eos_token_id", None)) is not None:
+            yield int(eos_id)
+
+    def prompt_ids(self, question_text: str, instruction: str = "") -> tuple[int, ...]:
+        """Return a prompt that ends just after the start of thinking.
+
+        Parameters
+        ----------
+        question_text
+            What is asked.
+        instruction
+            What the benchmark asks for beside it, put where the family wants it.
+
+        Raises
+        ------
+        data.errors.ConfigError
+            If there is no chat template, or it cannot be used.
+        """
+        text = self._rendered(self._messages(question_text, instruction))
+        start = self.family.thinking_start
+        # A template may open thinking with other white space around the marker than the family.
+        if not text.rstrip().endswith(start.rstrip()):
+            text += start
+        return tuple(self.tokenizer.encode(text, add_special_tokens=False))
+
+    def _messages(self, question_text: str, instruction: str) -> list[dict[str, str]]:
+        family = self.family
+        asked = " ".join(part for part in (family.thinking_request, instruction) if part)
+        user = {"role": "user", "content": question_text}
+        if not asked:
+            return [user]
+        if family.instruction_place == "system":
+            return [{"role": "system", "content": asked}, user]
+        parts = [asked, question_text]
+        if family.instruction_place == "user_after":
+            parts.reverse()
+        return [{"role": "user", "content": family.instruction_separator.join(parts)}]
+
+    def _rendered(self, messages: list[dict[str, str]]) -> str:
+        family, name = self.family, tokenizer_name(self.tokenizer)
+        if family.chat_template is None and not getattr(self.tokenizer, "chat_template", None):
+            raise ConfigError(
+                f"{name} has no chat template; add chat_template.jinja to its folder, or a "
+                "chat_template to a family TOML file"
+            )
+        from jinja2 import TemplateError
+
+        day = datetime.combine(family.template_date, time())
+        try:
+            text = str(
+                self.tokenizer.apply_chat_template(
+                    messages,
+                    tokenize=False,
+                    add_generation_prompt=True,
+                    chat_template=family.chat_template,
+                    strftime_now=day.strftime,
+                    **family.template_options,
+                )
+            )
+        except TemplateError as error:
+            raise ConfigError(
+                f"the chat template of {name} refuses the model family {family.name!r}: {error}; "
+                "another instruction_place in a family TOML file may suit it"
+            ) from error
+        if text.rstrip().endswith(family.thinking_end):
+            raise ConfigError(
+                f"the chat template of {name} closes the thinking in the prompt; set the option "
+                "that turns thinking on under [template_options] in a family TOML file"
+            )
+        return text
+
+    def split(self, output_ids: Sequence[int]) -> SplitOutput:
+        """Part an output into thinking and answer.
+
+        The output follows a prompt of :meth:`prompt_ids`; a start of thinking that it repeats is
+        dropped. Without an end of thinking all of it is thinking.
+        """
+        ids = tuple(int(token_id) for token_id in output_ids)
+        stopped = bool(ids) and ids[-1] in self.answer_stop_ids
+        body = ids[:-1] if stopped else ids
+        if self.family.markers == "written":
+            start, end = self._written_start(body), self._written_end(body)
+        else:
+            start, end = self._start(body), self._end(body)
+        if end is None:
+            return SplitOutput(
+                thinking_ids=body[start:],
+                answer_ids=(),
+                thinking_finish="stop" if stopped else "limit",
+            )
+        thinking_stop, answer_start = end
+        return SplitOutput(
+            thinking_ids=ids[start:thinking_stop],
+            answer_ids=ids[answer_start:],
+            thinking_finish="end",
+        )
+
+    def decode(self, ids: Sequence[int], *, skip_special: bool = False) -> str:
+        """Return the text of ids; by default as the model sees it, special tokens written out."""
+        text = backend(self.tokenizer).decode(
+            [int(token_id) for token_id in ids], skip_special_tokens=skip_special
+        )
+        return str(text)
+
+    def _start(self, ids: tuple[int, ...]) -> int:
+        """Return where thinking starts: 0, or after a start marker that the output repeats."""
+        first = next((at for at, token in enumerate(ids) if self._forms[token].strip()), len(ids))
+        after = first + len(self._start_ids)
+        if ids[first:after] == self._start_ids:
+            return after
+        blank = not b"".join(self._forms[token] for token in self._start_ids[1:]).strip()
+        return first + 1 if blank and ids[first : first + 1] == self._start_ids[:1] else 0
+
+    def _end(self, ids: tuple[int, ...]) -> tuple[int, int] | None:
+        """Return where thinking stops and where the answer starts."""
+        open_ids = self.close_ids[1:]
+        for at, token in enumerate(ids):
+            if token != self._end_id:
+                continue
+            rest = ids[at + 1 : at + 1 + len(open_ids)]
+            if rest == open_ids:
+                return at, at + 1 + len(open_ids)
+            if not self.family.end_needs_answer_open:
+                return at, at + 1
+            if rest == open_ids[: len(ids) - at - 1]:
+                # The output broke off in the answer's header.
+                return at, len(ids)
+        return None
+
+    def _written_start(self, ids: tuple[int, ...]) -> int:
+        text = b"".join(self._forms[token] for token in ids)
+        marker = self.family.thinking_start.strip().encode()
+        at = len(text) - len(text.lstrip())
+        if not text.startswith(marker, at):
+            return 0
+        offsets = self._offsets(ids)
+        return next(index for index, offset in enumerate(offsets) if offset >= at + len(marker))
+
+    def _written_end(self, ids: tuple[int, ...]) -> tuple[int, int] | None:
+        """Return the tokens wholly before the end marker, and the first that says some answer."""
+        text = b"".join(self._forms[token] for token in ids)
+        at = text.find(self.family.thinking_end.encode())
+        if at < 0:
+            return None
+        after = at + len(self.family.thinking_end.encode())
+        opening = self.family.answer_open.encode()
+        if text.startswith(opening, after):
+            after += len(opening)
+        offsets = self._offsets(ids)
+        thinking_stop = sum(offset <= at for offset in offsets[1:])
+        for index, (begin, end) in enumerate(itertools.pairwise(offsets)):
+            # A token across the marker's end is kept if it holds text of the answer: better a
+            # stray ">" in an answer than an answer without its first word.
+            if begin >= after or (end > after and text[after:end].strip()):
+                return thinking_stop, index
+        return thinking_stop, len(ids)
+
+    def _offsets(self, ids: tuple[int, ...]) -> list[int]:
+        """Return where each token's bytes start, and the end of the last."""
+        return [0, *itertools.accumulate(len(self._forms[token]) for token in ids)]
