@@ -2,11 +2,12 @@
 
 Each trajectory is sampled in two phases: the model thinks until it closes its thinking or reaches
 the limit, and then, if it closed, it goes on to its own original answer under a limit of its own.
+Where only the answer's header tells that thinking is over (``end_needs_answer_open``), both come
+from one phase and are cut at their limits afterwards, which gives the same tokens.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -15,7 +16,7 @@ from stp.campaign.fit import answer_limit
 from stp.campaign.prepare import Subject
 from stp.campaign.tables import make_table
 from stp.campaign.units import Unit
-from stp.engines.base import Branch, Engine, PromptTree
+from stp.engines.base import Branch, Completion, Engine, PromptTree
 from stp.seeds import sample_seed
 
 OnProgress = Callable[[float, int], None]
@@ -30,12 +31,14 @@ class _Trajectory:
     question_id: str
     trajectory: int
     prompt_ids: tuple[int, ...]
+    thinking_limit: int
     seed: int
     output_ids: tuple[int, ...] = ()
-    closed: bool = False
+    thinking_ids: tuple[int, ...] = ()
     thinking_finish: str = "limit"
+    answer_ids: tuple[int, ...] = ()
     answer_finish: str = "none"
-    answer_limit: int = field(default=0)
+    answer_limit: int = 0
 
 
 def generate_unit(
@@ -74,19 +77,20 @@ def generate_unit(
             question_id=row["question_id"],
             trajectory=trajectory,
             prompt_ids=tuple(row["prompt_ids"]),
+            thinking_limit=row["thinking_limit"],
             seed=_seed(config, unit, row["question_id"], trajectory, "think"),
         )
         for row in rows.to_pylist()
         if row["fit"] != "too_long"
         for trajectory in range(unit.trajectory_start, unit.trajectory_stop)
     ]
-    limits = dict(
-        zip(rows["question"].to_pylist(), rows["thinking_limit"].to_pylist(), strict=True)
-    )
     progress = _Progress(on_progress, total=2 * len(trajectories))
-    _think(trajectories, limits, subject, engine, progress)
-    _answer(trajectories, unit, subject, config, engine, progress)
-    return _rows(unit, trajectories, subject)
+    if subject.format.family.end_needs_answer_open:
+        _think_and_answer(trajectories, subject, config, engine, progress)
+    else:
+        _think(trajectories, subject, engine, progress)
+        _answer(trajectories, unit, subject, config, engine, progress)
+    return _rows(unit, trajectories)
 
 
 class _Progress:
@@ -119,38 +123,95 @@ def _seed(config: CampaignConfig, unit: Unit, question_id: str, trajectory: int,
 
 
 def _think(
-    trajectories: list[_Trajectory],
-    limits: dict[int, int],
-    subject: Subject,
-    engine: Engine,
-    progress: _Progress,
+    trajectories: list[_Trajectory], subject: Subject, engine: Engine, progress: _Progress
 ) -> None:
     """Sample the thinking of every trajectory, one tree per question."""
-    groups = _by_question([item for item in trajectories if limits[item.question] > 0])
+    groups = _by_question([item for item in trajectories if item.thinking_limit > 0])
     trees = [
-        PromptTree(
-            trunk_ids=group[0].prompt_ids,
-            branches=(
-                Branch(
-                    cut=len(group[0].prompt_ids),
-                    suffix_ids=(),
-                    seeds=tuple(item.seed for item in group),
-                ),
-            ),
-            max_tokens=limits[group[0].question],
-            stop_ids=frozenset(subject.format.thinking_stop_ids),
-            stop_texts=tuple(subject.format.thinking_stop_texts),
-            sampling=subject.sampling,
+        _question_tree(
+            group,
+            subject,
+            max_tokens=group[0].thinking_limit,
+            stop_ids=subject.format.thinking_stop_ids,
+            stop_texts=subject.format.thinking_stop_texts,
         )
         for group in groups
     ]
-    for group, (completions,) in zip(
-        groups, engine.generate(trees, on_progress=progress) if trees else [], strict=True
-    ):
-        for item, completion in zip(group, completions, strict=True):
-            item.output_ids = completion.token_ids
-            item.thinking_finish = subject.format.split(completion.token_ids).thinking_finish
-            item.closed = item.thinking_finish == "end"
+    for item, completion in _sampled(groups, trees, engine, progress):
+        parts = subject.format.split(completion.token_ids)
+        item.output_ids = completion.token_ids
+        item.thinking_ids, item.thinking_finish = parts.thinking_ids, parts.thinking_finish
+
+
+def _think_and_answer(
+    trajectories: list[_Trajectory],
+    subject: Subject,
+    config: CampaignConfig,
+    engine: Engine,
+    progress: _Progress,
+) -> None:
+    """Sample thinking and original answer in one go, then cut both at their limits."""
+    groups = _by_question(trajectories)
+    answer_tokens = config.generation.answer_tokens
+    trees = [
+        _question_tree(
+            group,
+            subject,
+            max_tokens=answer_limit(
+                len(group[0].prompt_ids),
+                answer_tokens=(
+                    group[0].thinking_limit + len(subject.format.close_ids) + answer_tokens
+                ),
+                context_limit=subject.context_limit,
+            ),
+            stop_ids=subject.format.answer_stop_ids,
+        )
+        for group in groups
+    ]
+    for item, completion in _sampled(groups, trees, engine, progress):
+        parts = subject.format.split(completion.token_ids)
+        if len(parts.thinking_ids) > item.thinking_limit:
+            item.thinking_ids = parts.thinking_ids[: item.thinking_limit]
+            continue
+        item.thinking_ids, item.thinking_finish = parts.thinking_ids, parts.thinking_finish
+        if parts.closed:
+            item.answer_limit = answer_tokens
+            item.answer_ids = parts.answer_ids[:answer_tokens]
+            whole = completion.finish == "stop" and len(parts.answer_ids) <= answer_tokens
+            item.answer_finish = "stop" if whole else "length"
+
+
+def _question_tree(
+    group: list[_Trajectory],
+    subject: Subject,
+    *,
+    max_tokens: int,
+    stop_ids: frozenset[int],
+    stop_texts: tuple[str, ...] = (),
+) -> PromptTree:
+    """Return the tree that samples all trajectories of a question after its prompt."""
+    prompt_ids = group[0].prompt_ids
+    seeds = tuple(item.seed for item in group)
+    return PromptTree(
+        trunk_ids=prompt_ids,
+        branches=(Branch(cut=len(prompt_ids), suffix_ids=(), seeds=seeds),),
+        max_tokens=max_tokens,
+        stop_ids=stop_ids,
+        stop_texts=stop_texts,
+        sampling=subject.sampling,
+    )
+
+
+def _sampled(
+    groups: list[list[_Trajectory]],
+    trees: list[PromptTree],
+    engine: Engine,
+    progress: _Progress,
+) -> Iterator[tuple[_Trajectory, Completion]]:
+    """Yield every trajectory with what its question's tree gave it."""
+    outcomes = engine.generate(trees, on_progress=progress) if trees else []
+    for group, (completions,) in zip(groups, outcomes, strict=True):
+        yield from zip(group, completions, strict=True)
 
 
 def _answer(
@@ -165,7 +226,7 @@ def _answer(
     trees: list[PromptTree] = []
     owners: list[_Trajectory] = []
     for item in trajectories:
-        if not item.closed:
+        if item.thinking_finish != "end":
             continue
         trunk_ids = item.prompt_ids + item.output_ids
         item.answer_limit = answer_limit(
@@ -182,14 +243,14 @@ def _answer(
                 trunk_ids=trunk_ids,
                 branches=(Branch(cut=len(trunk_ids), suffix_ids=(), seeds=(seed,)),),
                 max_tokens=item.answer_limit,
-                stop_ids=frozenset(subject.format.answer_stop_ids),
+                stop_ids=subject.format.answer_stop_ids,
                 sampling=subject.sampling,
             )
         )
     outcomes = engine.generate(trees, on_progress=progress) if trees else []
     for item, ((completion,),) in zip(owners, outcomes, strict=True):
-        item.output_ids += completion.token_ids
-        item.answer_finish = completion.finish
+        parts = subject.format.split(item.output_ids + completion.token_ids)
+        item.answer_ids, item.answer_finish = parts.answer_ids, completion.finish
 
 
 def _by_question(trajectories: list[_Trajectory]) -> list[list[_Trajectory]]:
@@ -199,21 +260,24 @@ def _by_question(trajectories: list[_Trajectory]) -> list[list[_Trajectory]]:
     return list(groups.values())
 
 
-def _rows(unit: Unit, trajectories: list[_Trajectory], subject: Subject) -> pa.Table:
-    columns: dict[str, list[Any]] = {
-        "model": [unit.cell.model] * len(trajectories),
-        "benchmark": [unit.cell.benchmark] * len(trajectories),
-        "question": [item.question for item in trajectories],
-        "trajectory": [item.trajectory for item in trajectories],
-        "seed": [item.seed for item in trajectories],
-        "thinking_ids": [],
-        "thinking_finish": [item.thinking_finish for item in trajectories],
-        "answer_ids": [],
-        "answer_finish": [item.answer_finish for item in trajectories],
-        "answer_limit": [item.answer_limit for item in trajectories],
-    }
-    for item in trajectories:
-        parts = subject.format.split(item.output_ids)
-        columns["thinking_ids"].append(list(parts.thinking_ids))
-        columns["answer_ids"].append(list(parts.answer_ids) if item.closed else [])
-    return make_table("trajectories", columns)
+def _rows(unit: Unit, trajectories: list[_Trajectory]) -> pa.Table:
+    return make_table(
+        "trajectories",
+        {
+            "model": [unit.cell.model] * len(trajectories),
+            "benchmark": [unit.cell.benchmark] * len(trajectories),
+            **{
+                name: [getattr(item, name) for item in trajectories]
+                for name in (
+                    "question",
+                    "trajectory",
+                    "seed",
+                    "thinking_ids",
+                    "thinking_finish",
+                    "answer_ids",
+                    "answer_finish",
+                    "answer_limit",
+                )
+            },
+        },
+    )

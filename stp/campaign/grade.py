@@ -5,7 +5,9 @@ trajectory without one, cut at its limit for instance, is wrong and says why; an
 made up, and trouble of the checker is an error, never a verdict.
 """
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -18,11 +20,21 @@ from stp.campaign.units import Unit
 
 _AT_A_TIME = 512
 
-_NO_ANSWER = {
+_NO_ORIGINAL = {
     "limit": "wrong: no answer: thinking was cut at the limit",
     "stop": "wrong: no answer: the output ended within the thinking",
     "end": "wrong: no answer: the context left no room for one",
 }
+_NO_PROBE = "wrong: no answer: the prefix fills the context"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Given:
+    """What is judged: an answer's ids, or why there is none."""
+
+    question: Question
+    ids: Sequence[int] = ()
+    missing: str = ""
 
 
 class Decoder(Protocol):
@@ -66,20 +78,12 @@ def grade_unit(
     """
     asked = _questions(questions, unit)
     total = trajectories.num_rows + probes.num_rows
-    originals = _original_verdicts(trajectories, asked, decoder, checker)
-    if on_progress is not None:
-        on_progress(trajectories.num_rows / max(1, total), trajectories.num_rows)
-    verdicts = list(originals)
-    numbers = probes["question"].to_pylist()
-    for start in range(0, probes.num_rows, _AT_A_TIME):
-        ids = probes["answer_ids"].slice(start, _AT_A_TIME).to_pylist()
-        pairs = [
-            (asked[number], decoder.decode(answer))
-            for number, answer in zip(numbers[start : start + _AT_A_TIME], ids, strict=True)
-        ]
-        verdicts += checker.check_many(pairs)
-        if on_progress is not None:
-            on_progress(len(verdicts) / max(1, total), len(pairs))
+    verdicts: list[Verdict] = []
+    for rows in (_originals(trajectories, asked), _probes(probes, asked)):
+        while given := list(itertools.islice(rows, _AT_A_TIME)):
+            verdicts += _judge(given, decoder, checker)
+            if on_progress is not None:
+                on_progress(len(verdicts) / total, len(given))
     return _rows(unit, trajectories, probes, verdicts)
 
 
@@ -97,23 +101,31 @@ def _questions(questions: pa.Table, unit: Unit) -> dict[int, Question]:
     }
 
 
-def _original_verdicts(
-    trajectories: pa.Table, asked: dict[int, Question], decoder: Decoder, checker: Checker
-) -> list[Verdict]:
-    rows = trajectories.select(
-        ["question", "thinking_finish", "answer_ids", "answer_finish"]
-    ).to_pylist()
-    answered = [row for row in rows if row["answer_finish"] != "none"]
+def _originals(trajectories: pa.Table, asked: dict[int, Question]) -> Iterator[_Given]:
+    names = ("question", "thinking_finish", "answer_ids", "answer_finish")
+    for row in trajectories.select(names).to_pylist():
+        missing = _NO_ORIGINAL[row["thinking_finish"]] if row["answer_finish"] == "none" else ""
+        yield _Given(question=asked[row["question"]], ids=row["answer_ids"], missing=missing)
+
+
+def _probes(probes: pa.Table, asked: dict[int, Question]) -> Iterator[_Given]:
+    # Slice by slice, so that the ids of a large unit are not all Python numbers at once.
+    for start in range(0, probes.num_rows, _AT_A_TIME):
+        rows = probes.select(("question", "answer_ids", "finish")).slice(start, _AT_A_TIME)
+        for row in rows.to_pylist():
+            missing = _NO_PROBE if row["finish"] == "too_long" else ""
+            yield _Given(question=asked[row["question"]], ids=row["answer_ids"], missing=missing)
+
+
+def _judge(given: list[_Given], decoder: Decoder, checker: Checker) -> list[Verdict]:
     checked = iter(
         checker.check_many(
-            [(asked[row["question"]], decoder.decode(row["answer_ids"])) for row in answered]
+            [(item.question, decoder.decode(item.ids)) for item in given if not item.missing]
         )
     )
     return [
-        Verdict(right=False, answer=None, reason=_NO_ANSWER[row["thinking_finish"]])
-        if row["answer_finish"] == "none"
-        else next(checked)
-        for row in rows
+        Verdict(right=False, answer=None, reason=item.missing) if item.missing else next(checked)
+        for item in given
     ]
 
 

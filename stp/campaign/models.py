@@ -16,6 +16,7 @@ from stp.campaign.manifest import ModelRecord
 from stp.campaign.store import Store
 from stp.engines.checks import check_model_folder, weights_hash
 from stp.formats import ModelFamily, family_for_model, get_family
+from stp.tokenizers import backend, load_tokenizer
 
 DEMO = "demo"
 """The path that means the model shipped with the project."""
@@ -89,6 +90,10 @@ def copy_tokenizer(model: LocatedModel, store: Store) -> None:
     """Copy a model's tokenizer files into the campaign."""
     for path in _tokenizer_files(model.folder):
         store.write_bytes(f"{tokenizer_folder(model.name)}/{path.name}", path.read_bytes())
+    if not (model.folder / "tokenizer.json").is_file():
+        # Older models keep their vocabulary only; reading a campaign takes the one form.
+        text = backend(load_tokenizer(model.folder)).to_str()
+        store.write_bytes(f"{tokenizer_folder(model.name)}/tokenizer.json", text.encode())
 
 
 def tokenizer_folder(model_name: str) -> str:

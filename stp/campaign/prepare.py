@@ -5,7 +5,7 @@ so whatever is wrong with a request is said before anything was spent on it.
 """
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -103,11 +103,7 @@ def make_subject(config: CampaignConfig, model: LocatedModel, record: ModelRecor
 
 
 def _sampling(config: CampaignConfig, family: ModelFamily) -> SamplingParameters:
-    values = {
-        name: getattr(family.sampling, name)
-        for name in ("temperature", "top_p", "top_k", "presence_penalty")
-    }
-    return SamplingParameters(**values | config.sampling.model_dump(exclude_none=True))
+    return replace(family.sampling, **config.sampling.model_dump(exclude_none=True))
 
 
 def _create(store: Store, config: CampaignConfig, models: tuple[LocatedModel, ...]) -> Manifest:

@@ -8,6 +8,7 @@ are.
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from stp.campaign.config import CampaignConfig
@@ -82,20 +83,25 @@ def _plant(
     config: CampaignConfig,
 ) -> _Probed:
     """Segment a trajectory and make its tree."""
-    lengths = segment(row["thinking_ids"], subject.boundary_ids, config.probing.step_tokens)
+    lengths = segment(
+        np.asarray(row["thinking_ids"], np.int32), subject.boundary_ids, config.probing.step_tokens
+    )
     tokens = tuple(int(length) for length in lengths)
 
-    def seed(position: int, sample: int) -> int:
-        return sample_seed(
-            config.seed,
-            model=unit.cell.model,
-            benchmark=unit.cell.benchmark,
-            question=asked["question_id"],
-            trajectory=row["trajectory"],
-            phase="probe",
-            position=position,
-            sample=sample,
-        )
+    def seeds(position: int) -> list[int]:
+        return [
+            sample_seed(
+                config.seed,
+                model=unit.cell.model,
+                benchmark=unit.cell.benchmark,
+                question=asked["question_id"],
+                trajectory=row["trajectory"],
+                phase="probe",
+                position=position,
+                sample=sample,
+            )
+            for sample in range(config.probing.probes)
+        ]
 
     tree = probe_tree(
         tuple(asked["prompt_ids"]),
@@ -103,10 +109,7 @@ def _plant(
         tokens,
         format=subject.format,
         content_ids=subject.content_ids,
-        seeds=[
-            tuple(seed(position, sample) for sample in range(config.probing.probes))
-            for position in range(len(tokens))
-        ],
+        seeds=seeds,
         max_tokens=config.probing.answer_tokens,
         sampling=subject.sampling,
     )
@@ -139,11 +142,8 @@ def _ask(
         if on_progress is not None:
             on_progress(min(1.0, done / max(1, total)), ended)
 
-    outcomes = (
-        engine.generate([part.tree for _, part in fitted], on_progress=on_samples)
-        if (fitted)
-        else []
-    )
+    trees = [part.tree for _, part in fitted]
+    outcomes = engine.generate(trees, on_progress=on_samples) if trees else []
     answers = [[_Answers(limit=0, completions=())] * len(item.tree.branches) for item in items]
     for (index, part), outcome in zip(fitted, outcomes, strict=True):
         for position, completions in zip(part.branches, outcome, strict=True):

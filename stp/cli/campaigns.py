@@ -1,0 +1,165 @@
+"""``stp run``, ``stp status``, ``stp grade``: make a campaign, see how far it is, grade it."""
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from data.errors import MisuseError
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable
+
+    from stp.campaign.config import CampaignConfig
+    from stp.campaign.run import Observer, RunResult
+
+
+class StageName(StrEnum):
+    """The stages, as ``--stage`` takes them."""
+
+    GENERATE = "generate"
+    PROBE = "probe"
+    GRADE = "grade"
+
+
+Folder = Annotated[str, typer.Argument(help="A campaign's folder: a path or an fsspec URL.")]
+
+
+def run(
+    config: Annotated[
+        str,
+        typer.Argument(help="A campaign file (TOML), or a campaign's folder to go on with it."),
+    ],
+    out: Annotated[
+        str | None,
+        typer.Option("--out", help="The campaign's folder, made if it is not there; may be a URL."),
+    ] = None,
+    stage: Annotated[
+        list[StageName] | None,
+        typer.Option("--stage", help="Only this stage; may be repeated. Without it: all three."),
+    ] = None,
+) -> None:
+    """Run a campaign, or go on with one that was stopped.
+
+    Killed, stopped or failed, a run loses at most the unit in work: the same command goes on.
+    """
+    from stp.campaign.config import load_config
+    from stp.campaign.run import run_campaign
+    from stp.campaign.store import CONFIG, Store
+    from stp.campaign.units import STAGES
+
+    asked = [item.value for item in stage or []]
+    stages = tuple(name for name in STAGES if not asked or name in asked)
+    if not config.endswith(".toml") and Store(config).exists(CONFIG):
+        store = Store(config)
+        settings, folder = store.read_config(), out or config
+    else:
+        settings, folder = load_config(config), out or ""
+    if not folder:
+        raise MisuseError("say where the campaign goes: stp run CONFIG.toml --out FOLDER")
+    go_on = f"stp run {folder}" + "".join(f" --stage {name}" for name in asked)
+    result = watched(
+        go_on,
+        lambda observer, stop: run_campaign(
+            settings, folder, stages=stages, observer=observer, stop=stop
+        ),
+    )
+    _say_how_it_ended(folder, settings, result)
+
+
+def grade(
+    folder: Folder,
+    again: Annotated[
+        bool, typer.Option("--again", help="Grade everything anew, not only what is missing.")
+    ] = False,
+    unsandboxed: Annotated[
+        bool,
+        typer.Option(
+            "--unsandboxed",
+            help="Run answers that are programs without a sandbox. Only for models you trust.",
+        ),
+    ] = False,
+) -> None:
+    """Grade a campaign's answers, without a model."""
+    from stp.campaign.run import grade_campaign
+
+    result = watched(
+        f"stp grade {folder}" + " --again" * again,
+        lambda observer, stop: grade_campaign(
+            folder, again=again, unsandboxed=unsandboxed, observer=observer, stop=stop
+        ),
+    )
+    typer.echo(f"graded {result.units} units; next: stp report {folder}", err=True)
+
+
+def status(folder: Folder) -> None:
+    """Show how far a campaign is: done, rate, time left, prefill amplification."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from stp.campaign.status import campaign_status
+    from stp.cli.progress import duration
+
+    found = campaign_status(folder)
+    console = Console(highlight=False)
+    console.print(f"{found.name} in {found.url}: " + ("complete" if found.finished else "not done"))
+    for cell in found.cells:
+        line = f"  {cell.model} on {cell.benchmark}: {cell.questions:,} questions"
+        if cell.shortened or cell.too_long:
+            line += f" ({cell.shortened:,} with less room than asked, {cell.too_long:,} too long)"
+        console.print(line)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("stage", no_wrap=True)
+    for heading in ("trajectories", "answers", "per s", "tokens", "prefilled", "took", "left"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for stage, entry in found.stages.items():
+        record, rate = entry.record, entry.samples_per_second
+        left = entry.seconds_left(found.trajectories)
+        table.add_row(
+            stage,
+            f"{entry.trajectories:,} of {found.trajectories:,}",
+            f"{record.samples:,}",
+            f"{rate:,.0f}" if rate is not None else "",
+            f"{record.generated_tokens:,}" if stage != "grade" else "",
+            f"{record.usage.prefill_amplification:.3f} x" if record.prefill_least_tokens else "",
+            duration(record.seconds),
+            duration(left) if left is not None else "unknown",
+        )
+    console.print(table)
+    console.print("prefilled: tokens that the model read, over the least possible")
+    for name in found.torn:
+        console.print(f"torn: {name}; `stp run {found.url}` sets it aside and makes it again")
+
+
+def watched(go_on: str, work: "Callable[[Observer, threading.Event], RunResult]") -> "RunResult":
+    """Do work with bars; Ctrl-C and SIGTERM end it after the unit in work, and say how to go on."""
+    from rich.console import Console
+
+    from stp.cli.progress import shown_run
+    from stp.cli.stopping import stop_on_signals
+
+    console = Console(stderr=True, highlight=False)
+    with shown_run(console) as observer, stop_on_signals(console) as asked:
+        result = work(observer, asked.event)
+    if asked.signal is not None and not result.finished:
+        typer.echo(f"stopped after {result.units} units, as asked; go on with: {go_on}", err=True)
+        raise typer.Exit(128 + asked.signal)
+    return result
+
+
+def _say_how_it_ended(folder: str, config: "CampaignConfig", result: "RunResult") -> None:
+    if result.waiting:
+        typer.echo(
+            f"{result.waiting} units wait for the stage before; go on with: stp run {folder}",
+            err=True,
+        )
+        return
+    typer.echo(f"{config.name}: done in {folder}; next: stp report {folder}", err=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to an application."""
+    app.command()(run)
+    app.command()(status)
+    app.command()(grade)

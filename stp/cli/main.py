@@ -1,0 +1,93 @@
+"""The command ``stp``: what there is, and how errors are shown.
+
+Every command lives in a module of its own that imports what it needs when it is called, so that
+``stp --help`` and ``stp X --help`` load neither numpy nor torch.
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from data.errors import StpError
+from stp.cli import benchmarks, campaigns, demo, report, showing
+
+app = typer.Typer(
+    name="stp",
+    help=(
+        "Measure how much of a reasoning model's thinking is wasted or harmful, and how much an "
+        "ideal stopping rule could save."
+    ),
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"stp-engine {version('stp-engine')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the full traceback of an error.")
+    ] = False,
+) -> None:
+    """Take the options that every command has."""
+
+
+def _register() -> None:
+    demo.register(app)
+    campaigns.register(app)
+    showing.register(app)
+    app.command()(report.report)
+    benchmarks.register(app)
+
+
+_register()
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and end the process.
+
+    An error that this project raises on purpose becomes one line and its own exit code: 2 for
+    misuse, 1 for failure. ``--debug``, anywhere among the arguments, shows the traceback.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in given
+    try:
+        app(args=[argument for argument in given if argument != "--debug"], prog_name="stp")
+    except StpError as error:
+        if debug:
+            raise
+        _fail(str(error), error.exit_code)
+    except KeyboardInterrupt:
+        if debug:
+            raise
+        _fail("stopped at once; what was finished is kept", 130)
+    except Exception as error:
+        if debug:
+            raise
+        kind = type(error).__name__
+        first = (str(error).strip().splitlines() or [""])[0]
+        _fail(f"unexpected {kind}: {first}; this is a defect: --debug shows where", 1)
+
+
+def _fail(message: str, code: int) -> None:
+    typer.echo(f"stp: error: {message}", err=True)
+    raise SystemExit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""``stp show``: read a campaign's questions, trajectories, steps, prefixes and answers."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stp.cli.campaigns import Folder
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from stp.campaign.reader import CampaignReader, ProbeView, TrajectoryView
+
+
+def show(
+    folder: Folder,
+    question: Annotated[
+        str | None, typer.Option("--question", "-q", help="A question's id. Without it: a list.")
+    ] = None,
+    trajectory: Annotated[
+        int, typer.Option("--trajectory", "-t", min=0, help="Which trajectory of the question.")
+    ] = 0,
+    position: Annotated[
+        int | None,
+        typer.Option("--position", "-k", min=0, help="Show the prefix and answers at a position."),
+    ] = None,
+    ids: Annotated[
+        bool, typer.Option("--ids", help="Show the prefix's token ids too, as they were sent.")
+    ] = False,
+    model: Annotated[
+        str | None, typer.Option("--model", help="Where a question is in several cells.")
+    ] = None,
+    benchmark: Annotated[
+        str | None, typer.Option("--benchmark", help="Where a question is in several cells.")
+    ] = None,
+) -> None:
+    """Show a campaign as text: questions, one trajectory's steps, or one position's prefix."""
+    from rich.console import Console
+
+    from stp.campaign.reader import CampaignReader
+
+    reader = CampaignReader(folder)
+    console = Console(highlight=False, markup=False)
+    if question is None:
+        _show_list(console, reader)
+        return
+    view = reader.trajectory(question, trajectory, model=model, benchmark=benchmark)
+    if position is None:
+        _show_steps(console, view)
+    else:
+        _show_position(console, reader, view, position, ids)
+
+
+def _show_list(console: "Console", reader: "CampaignReader") -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("model", "benchmark", "question"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("trajectories", "P(0)", "P(n)", "own answer"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("prompt", no_wrap=True, overflow="ellipsis")
+    for item in reader.summaries():
+        answers = item.trajectories * item.probes
+        table.add_row(
+            item.model,
+            item.benchmark,
+            item.question_id,
+            f"{item.trajectories}" if item.fit != "too_long" else "too long",
+            _share(item.zero_correct, answers),
+            _share(item.full_correct, answers),
+            _share(item.original_correct, item.trajectories),
+            " ".join(item.prompt.split()),
+        )
+    console.print(table)
+
+
+def _share(right: int | None, total: int) -> str:
+    return f"{right / total:.2f}" if right is not None and total else ""
+
+
+def _show_steps(console: "Console", view: "TrajectoryView") -> None:
+    from rich.text import Text
+
+    _show_head(console, view)
+    for position in range(max(1, len(view.tokens))):
+        if position:
+            console.print(Text(view.steps[position - 1].strip("\n"), style="dim"))
+        if view.tokens:
+            heading = f"k = {position}   L = {view.tokens[position]:,} tokens"
+            console.rule(Text(heading + _accuracy(view, position)), align="left")
+    if not view.tokens:
+        console.print("not probed yet")
+    own = view.original
+    console.print(Text.assemble(("its own answer  ", "bold"), own.text.strip() or "(none)"))
+    console.print(f"thinking ended by: {view.thinking_finish}; {_verdict(own)}")
+
+
+def _accuracy(view: "TrajectoryView", position: int) -> str:
+    if view.correct is None:
+        return ""
+    right = view.correct[position]
+    return f"   P = {right / view.probes:.2f} ({right} of {view.probes})"
+
+
+def _show_head(console: "Console", view: "TrajectoryView") -> None:
+    from rich.text import Text
+
+    console.print(
+        Text.assemble(
+            (view.question.id, "bold cyan"),
+            f"  trajectory {view.trajectory} of {view.model} on {view.benchmark}",
+        )
+    )
+    console.print(Text(view.question.prompt))
+    console.print(Text.assemble(("reference  ", "dim"), (view.question.reference, "green")))
+
+
+def _show_position(
+    console: "Console", reader: "CampaignReader", view: "TrajectoryView", position: int, ids: bool
+) -> None:
+    from rich.text import Text
+
+    prefix = reader.prefix(view, position)
+    probes = reader.probes_at(view, position)
+    _show_head(console, view)
+    console.rule(
+        Text(f"prefix at k = {position}: {len(prefix.ids):,} ids, L = {view.tokens[position]:,}"),
+        align="left",
+    )
+    console.print(Text(prefix.text), soft_wrap=True)
+    if ids:
+        console.rule(Text("ids"), align="left")
+        console.print(Text(" ".join(str(token) for token in prefix.ids)), soft_wrap=True)
+    console.rule(Text(f"{len(probes)} answers{_accuracy(view, position)}"), align="left")
+    for probe in probes:
+        style = {True: "green", False: "red", None: ""}[probe.right]
+        console.print(
+            Text.assemble(
+                (f"{probe.sample:>3}  ", "bold"),
+                (" ".join(probe.text.split()) or "(empty)", style),
+                (f"  [{probe.finish}] {_verdict(probe)}", "dim"),
+            )
+        )
+
+
+def _verdict(probe: "ProbeView") -> str:
+    return probe.reason if probe.reason is not None else "not graded yet"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to an application."""
+    app.command()(show)
