@@ -5,8 +5,9 @@ blocks are merged into steps until there are about as many as the trajectory's l
 Only ids and lengths are seen here, never decoded text of a trajectory (paper 002, A.2 and D.1).
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from os import cpu_count
 from typing import Any
 
@@ -144,49 +145,52 @@ def segment_many(
     is_boundary = _boundary_mask(boundary_ids)
     step = _checked_step_tokens(step_tokens)
     trajectories = offsets.size - 1
-    workers = max(1, min(threads or cpu_count() or 1, trajectories))
-    # Shares of about equal tokens, not of equal trajectories: lengths differ a hundredfold.
-    cuts = np.searchsorted(offsets, np.linspace(0, ids.size, workers + 1)[1:-1])
-    shares = np.concatenate([[0], np.minimum(cuts, trajectories), [trajectories]])
+    spans = _even_spans(offsets, threads or cpu_count() or 1)
     steps_s = np.zeros(trajectories, np.int64)
     position_offsets = np.zeros(trajectories + 1, np.int64)
-    with ThreadPoolExecutor(workers) as pool:
-        spans = list(zip(shares[:-1].tolist(), shares[1:].tolist(), strict=True))
-        for counted in [
-            pool.submit(_count_steps, ids, offsets, is_boundary, step, first, last, steps_s)
-            for first, last in spans
-        ]:
-            counted.result()
-        np.cumsum(steps_s + 1, out=position_offsets[1:])
-        tokens = np.zeros(int(position_offsets[-1]), np.int64)
-        for filled in [
-            pool.submit(
-                _fill_lengths,
-                ids,
-                offsets,
-                is_boundary,
-                steps_s,
-                position_offsets,
-                first,
-                last,
-                tokens,
-            )
-            for first, last in spans
-        ]:
-            filled.result()
+
+    def count(first: int, last: int) -> None:
+        _count_steps(ids, offsets, is_boundary, step, first, last, steps_s)
+
+    _run(count, spans)
+    np.cumsum(steps_s + 1, out=position_offsets[1:])
+    tokens = np.zeros(int(position_offsets[-1]), np.int64)
+
+    def fill(first: int, last: int) -> None:
+        _fill_lengths(ids, offsets, is_boundary, steps_s, position_offsets, first, last, tokens)
+
+    _run(fill, spans)
     return tokens, position_offsets
 
 
-def _checked_ids(token_ids: npt.ArrayLike) -> npt.NDArray[Any]:
+def _even_spans(offsets: IntArray, workers: int) -> list[tuple[int, int]]:
+    """Return runs of trajectories with about equally many tokens: lengths differ a hundredfold."""
+    trajectories = offsets.size - 1
+    shares = np.linspace(0, offsets[-1], min(workers, max(1, trajectories)) + 1)[1:-1]
+    cuts = [0, *np.searchsorted(offsets, shares).tolist(), trajectories]
+    return list(pairwise(cuts))
+
+
+def _run(work: Callable[[int, int], None], spans: list[tuple[int, int]]) -> None:
+    """Call ``work`` on every span; the kernels release the interpreter's lock."""
+    if len(spans) == 1:
+        work(*spans[0])
+        return
+    with ThreadPoolExecutor(len(spans)) as pool:
+        for done in [pool.submit(work, *span) for span in spans]:
+            done.result()
+
+
+def _checked_ids(token_ids: npt.ArrayLike, what: str = "token ids") -> npt.NDArray[Any]:
     ids = np.asarray(token_ids)
     if ids.ndim != 1:
-        raise ValueError(f"token ids must have one dimension, not {ids.ndim}")
+        raise ValueError(f"{what} must have one dimension, not {ids.ndim}")
     if ids.size == 0:
         return np.empty(0, np.int64)
     if not np.issubdtype(ids.dtype, np.integer):
-        raise ValueError(f"token ids must be integers, not {ids.dtype}")
+        raise ValueError(f"{what} must be integers, not {ids.dtype}")
     if ids.min() < 0 or ids.max() > _LEFT_MASK:
-        raise ValueError("token ids must be non-negative and below 2**31")
+        raise ValueError(f"{what} must be non-negative and below 2**31")
     if ids.dtype not in (np.int32, np.int64):
         ids = ids.astype(np.int64)
     return np.ascontiguousarray(ids)
@@ -214,7 +218,7 @@ def _checked_step_tokens(step_tokens: int) -> int:
 
 def _boundary_mask(boundary_ids: Iterable[int]) -> BoolArray:
     """Return a table that holds, by id, whether it ends a block."""
-    ids = _checked_ids(list(boundary_ids))
+    ids = _checked_ids(list(boundary_ids), "boundary ids")
     mask = np.zeros(int(ids.max(initial=-1)) + 1, np.bool_)
     mask[ids] = True
     return mask

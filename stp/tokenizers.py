@@ -136,9 +136,8 @@ def exact_ids(
 
 
 def _longest_tokens(forms: Sequence[bytes], content: bytes, name: str) -> tuple[int, ...]:
-    by_form: dict[bytes, int] = {}
-    for token_id, form in enumerate(forms):
-        by_form.setdefault(form, token_id)
+    # The last of equal forms: where bytes have tokens of their own they stand before the words.
+    by_form = {form: token_id for token_id, form in enumerate(forms)}
     longest = max(map(len, by_form), default=0)
     ids: list[int] = []
     start = 0
