@@ -1,9 +1,11 @@
 """Which judge for which answer kind: the one place where kinds are told apart."""
 
 from data.question import Question
+from evaluator.answers.choices import ChoiceJudge
 from evaluator.answers.errors import BadReferenceError
 from evaluator.answers.judge import Judge
 from evaluator.answers.mathematics import MathJudge
+from evaluator.answers.tasks import VALIDATORS, TaskJudge, is_task
 
 
 def judge_for(question: Question) -> Judge:
@@ -16,6 +18,11 @@ def judge_for(question: Question) -> Judge:
     """
     if question.answer_kind == "math":
         return MathJudge(question)
+    if question.answer_kind == "choice":
+        return ChoiceJudge(question)
+    if is_task(question.answer_kind):
+        return TaskJudge(question)
     raise BadReferenceError(
-        f"question {question.id}: unknown answer kind '{question.answer_kind}'; known: math"
+        f"question {question.id}: unknown answer kind '{question.answer_kind}'; known: math, "
+        f"choice, code, {', '.join(VALIDATORS)}"
     )

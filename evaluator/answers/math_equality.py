@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from evaluator.answers.expressions import Number, Operation, Tree, variables
+from evaluator.answers.expressions import Name, Number, Operation, Tree, variables
 from evaluator.answers.forms import (
     Equation,
     Form,
@@ -131,9 +131,9 @@ class _Comparison:
         """Compare where one side could not be read."""
         if not isinstance(gold, Opaque) and not isinstance(answer, Opaque):
             return False
-        if not isinstance(gold, Opaque | Value) or not isinstance(answer, Opaque | Value):
-            return False
-        return self._symbolic(gold.text, answer.text)
+        if isinstance(gold, Opaque | Value) and isinstance(answer, Opaque | Value):
+            return self._symbolic(gold.text, answer.text)
+        return False
 
     def _symbolic(self, gold: str, answer: str) -> bool:
         if max(len(gold), len(answer)) > _MAX_SYMBOLIC_CHARACTERS or not gold or not answer:
@@ -144,6 +144,10 @@ class _Comparison:
 
     def _same_as_value_of(self, gold: Form, answer: Equation) -> bool:
         """Compare a value with an equation in a box: ``x = 4``, ``100 + (-30) = 70``, ``4 = x``."""
+        left = answer.left
+        if isinstance(left, Value) and not _names_something(left) and _is_zero(answer.right):
+            # "5x + 4 = 0" is an equation to be solved, not the value 0.
+            return False
         if self.same(gold, answer.right):
             return True
         right_is_name = isinstance(answer.right, Value) and _is_name(answer.right)
@@ -153,7 +157,7 @@ class _Comparison:
         if not isinstance(answer, Equation):
             return _names_something(gold.left) and self.same(gold.right, answer)
         left_names = _names_something(gold.left) and _names_something(answer.left)
-        if left_names and _squeezed(gold.left.text) == _squeezed(answer.left.text):
+        if left_names and gold.left == answer.left:
             return self.same(gold.right, answer.right)
         sides = [_as_value(side) for side in (gold.left, gold.right, answer.left, answer.right)]
         trees = [side.tree for side in sides if side is not None and side.tree is not None]
@@ -324,6 +328,10 @@ def _as_value(form: Form) -> Value | None:
     return form if isinstance(form, Value) else None
 
 
+def _is_zero(form: Form) -> bool:
+    return isinstance(form, Value) and form.tree == Number(Fraction(0))
+
+
 def _is_name(value: Value) -> bool:
     return re.fullmatch(r"\\?[a-zA-Z]+(?:_\{?\w+\}?)?", value.text) is not None
 
@@ -376,8 +384,6 @@ def _share(value: Value) -> Value:
 
 
 def _lowered(tree: Tree) -> Tree:
-    from evaluator.answers.expressions import Name
-
     if isinstance(tree, Name):
         return Name(tree.name.lower(), tree.constant)
     if isinstance(tree, Operation):

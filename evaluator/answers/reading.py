@@ -45,7 +45,7 @@ _MATRIX = re.compile(
 _RELATION = re.compile(r"\\approx|\\le |\\ge |\\ne |\\in(?![a-zA-Z])|[=<>]")
 _LABEL_TEXT = re.compile(r"\\text\{([^{}]{0,80})\} ?[:=]? ?")
 _LABEL_WORDS = re.compile(
-    r"(?:the )?(?:final |correct )?(?:answer|result|solution)s? (?:is|are|=|:) ?(?=\S)|(?:option|choice) ",
+    r"(?:the )?(?:final |correct )?(?:answer|result|solution)s? (?:is|are|=|:) ?(?=\S|$)|(?:option|choice) ",
     re.IGNORECASE,
 )
 
@@ -95,6 +95,8 @@ def _without_label(text: str) -> str:
     label = _LABEL_TEXT.match(text)
     if label is not None:
         rest = text[label.end() :]
+        if rest and _LABEL_WORDS.match(label.group(1).strip() + " "):
+            return rest.strip()
         if re.search(r"\d|\\(?!text)", rest) and not re.fullmatch(r" ?\^.{1,5}", rest):
             return rest.strip()
     words = _LABEL_WORDS.match(text)
@@ -227,7 +229,7 @@ def _read_union(text: str, nesting: int) -> Form:
     intervals: list[Interval] = []
     for part in text.split(r"\cup"):
         part = part.strip()
-        membership = re.match(r"[a-zA-Z] ?\\in(?![a-zA-Z])", part)
+        membership = re.match(r"[a-zA-Z] ?(?:\\in(?![a-zA-Z])|=)", part)
         form = _read(part[membership.end() :] if membership else part, nesting + 1)
         ranges = as_ranges(form)
         if ranges is None:
@@ -238,7 +240,7 @@ def _read_union(text: str, nesting: int) -> Form:
 
 def _read_reals(text: str, nesting: int) -> Form | None:
     r"""Read ``\R``, and ``\R \setminus \{a, b\}``."""
-    text = re.sub(r"^[a-zA-Z] ?\\in ", "", text).strip()
+    text = re.sub(r"^[a-zA-Z] ?(?:\\in |=)", "", text).strip()
     if text in (r"\R", "R"):
         return Ranges((Interval(None, None, False, False),)) if text == r"\R" else None
     if re.fullmatch(r"(?:\\text\{)?all real numbers?\}?|(?:\\text\{)?all reals?\}?", text):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from evaluator.answers.expressions import Name, Number, Operation, Tree
+from evaluator.answers.expressions import Name, Number, Tree
 
 EXACT_BITS = 20_000
 """Rational numbers with more bits than this are not computed exactly."""
@@ -119,7 +119,7 @@ def real_part_if_real(value: Inexact) -> Inexact | None:
 
 
 def sample_points(names: list[str]) -> list[dict[str, Inexact]]:
-    """Fixed points at which expressions with variables are compared; the first three positive."""
+    """Give the points at which functions are compared: fixed, the first three positive."""
     context = _context()
     points = []
     for point in range(5):

@@ -1,0 +1,229 @@
+r"""The judge of multiple-choice answers: which option does a response mark?
+
+An answer is a letter in any decoration (``(B)``, ``\textbf{b}``, ``B. Mitochondria``), or the text
+of exactly one option. Marks are boxes, labels (``Answer: B``, ``"answer": "B"``) and verdicts in
+words ("option B is correct"); the last one counts. A letter inside a formula, an article ("a
+photon") and two letters at once are no answer.
+"""
+
+import re
+
+from data.question import Question
+from evaluator.answers.boxes import last_boxes
+from evaluator.answers.errors import BadReferenceError
+from evaluator.answers.judge import CannotDecideError, SlowTools
+from evaluator.answers.latex import normalise
+from evaluator.answers.math_equality import Reference
+from evaluator.answers.verdict import Verdict
+from evaluator.answers.visible import visible_text
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_LETTERS_WITHOUT_OPTIONS = 10
+_TAIL_CHARACTERS = 8000
+_CONTENT_CHARACTERS = 400
+
+_LABEL = re.compile(
+    r"(?:\"|')?\b(?:answer|ans|choice)\b(?:\"|')?[ \t]{0,3}[*_]{0,3}[ \t]{0,3}[:：=][ \t*_\n]{0,8}",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(
+    r"\b(?:answer|choice|option)\b(?: to (?:the|this) question)?(?: (?:here|therefore|thus|then))? "
+    r"(?:is|should be|must be|would be|appears to be|seems to be)\b:?[ \t*_\n]{0,6}",
+    re.IGNORECASE,
+)
+_TAG = re.compile(r"<(?:final_)?answer>\s{0,8}", re.IGNORECASE)
+_CHOOSING = re.compile(
+    r"\b(?:i|we|i'll|i'd|i’d|i’ll)(?: would| will| must| should)?"
+    r" (?:choose|pick|select|go with|opt for)[ \t*_]{1,4}",
+    re.IGNORECASE,
+)
+_PRAISED = re.compile(
+    r"\b(?:option|choice|answer|statement)[ \t]{1,2}[*_]{0,3}[(\[]?([A-Z])[)\]]?[*_]{0,3}(?:[ \t]\([^()\n]{1,80}\))?"
+    r"[ \t]{1,2}(?:is|must be|would be)[ \t]{1,2}(?:therefore |thus |the )?(?:correct|right|best|true)\b"
+)
+_CONCLUDING = re.compile(
+    r"(?:\b(?:so|therefore|thus|hence|is|be|it's|it’s|with|choose|option|choice|be option)\b|^)[ \t,:*_]{1,4}"
+    r"(?:option |choice )?[(\[]?([A-Z])[)\]]?[ \t.!*_]{0,5}$"
+)
+_FONT = re.compile(
+    r"\\(?:text(?:bf|it|rm|sf|tt|normal)?|math(?:bf|rm|it|sf|tt)|mbox|boldsymbol|bf|rm)\s?\{([^{}]{0,300})\}"
+)
+_INK = re.compile(
+    r"\\(?:left|right|displaystyle|,|;|!|quad|qquad| )|[*`$\"“”]|\\[()\[\]](?=\s|$|\\|\w)"
+)
+_LETTER = re.compile(
+    r"(?:(?:the |my )?(?:correct |final |best )?(?:option|choice|answer|letter)s?:?(?: is)?:? ?)?"
+    r"(?P<open>[(\[{<]?) ?(?P<letter>[A-Za-z]) ?(?P<close>[)\]}>]?)(?![A-Za-z_^'’])(?P<rest>.*)",
+    re.DOTALL | re.IGNORECASE,
+)
+_SECOND_LETTER = re.compile(
+    r"\s?(?:,|/|&|\bor\b|\band\b|\bnor\b)+\s?(?:(?:or|and|option|choice)\s)?[(\[]?[A-Z][)\]]?(?![A-Za-z'’])"
+)
+_REST_ENDS = re.compile(
+    r"\s*(?:$|[.:;,)\]](?=\s|$|\\|[A-Z(])|[-–—] |—|\(|\n|(?:because|since|as|is|due|given|which|with|for|by)\b)",
+    re.IGNORECASE,
+)
+_NOT_PLAIN = re.compile(r"[^a-z0-9.+\-/%<>=]+")
+
+_NONE = "none"
+"""Marks that are read as a refusal or as two answers at once."""
+
+
+class ChoiceJudge:
+    """Judges answers to one question with options."""
+
+    def __init__(self, question: Question) -> None:
+        count = len(question.choices) or _LETTERS_WITHOUT_OPTIONS
+        self._letters = LETTERS[:count]
+        self._reference = question.reference.strip().strip("()").upper()
+        if len(self._reference) != 1 or self._reference not in self._letters:
+            raise BadReferenceError(
+                f"question {question.id}: the reference '{question.reference}' is no letter from "
+                f"A to {self._letters[-1]}"
+            )
+        self._options = [_plain(option) for option in question.choices]
+        self._values = [Reference(option) for option in question.choices if option.strip()]
+
+    def extract(self, response: str) -> str | None:
+        """Extract the letter that a response marks, upper case; None if it marks none."""
+        text = visible_text(response)
+        if text is None:
+            return None
+        text = text[-_TAIL_CHARACTERS:]
+        letter = self._marked(text) or self._unmarked(text)
+        return None if letter in (None, _NONE) else letter
+
+    def quick(self, answer: str) -> Verdict | None:
+        """Compare letters."""
+        if answer == self._reference:
+            return Verdict(right=True, answer=answer, reason="right: the reference's option")
+        return Verdict(False, answer, f"wrong: option {answer}, the reference is {self._reference}")
+
+    def slow(self, answer: str, tools: SlowTools) -> Verdict:
+        """Never needed: letters are compared at once."""
+        verdict = self.quick(answer)
+        assert verdict is not None
+        return verdict
+
+    def _marked(self, text: str) -> str | None:
+        """Read the last mark that can be read; `_NONE` if it names no single option."""
+        found: list[tuple[int, str]] = []
+        boxes = last_boxes(text) if "box" in text else []
+        for box in reversed(boxes):
+            letter = self._option(box.content) if box.closed else None
+            if letter is not None:
+                found.append((box.start, letter))
+                break
+        for pattern in (_TAG, _LABEL, _SENTENCE, _CHOOSING):
+            for mark in reversed(list(pattern.finditer(text))):
+                content = text[mark.end() : mark.end() + _CONTENT_CHARACTERS]
+                letter = self._option(_first_statement(content))
+                if letter is not None:
+                    found.append((mark.start(), letter))
+                    break
+        for praise in _PRAISED.finditer(text):
+            if praise.group(1) in self._letters:
+                found.append((praise.start(), praise.group(1)))
+        return max(found)[1] if found else None
+
+    def _unmarked(self, text: str) -> str | None:
+        """Read a response that is just a letter, or whose first or last line says one."""
+        lines = [line.strip() for line in text.strip().split("\n") if line.strip()]
+        if not lines:
+            return None
+        for line in (lines[-1], lines[0]):
+            bold = re.findall(r"\*\*([^*\n]{1,300})\*\*", line)
+            for content in [line, *bold[-1:]]:
+                letter = self._option(content, sentence=False)
+                if letter is not None:
+                    return letter
+        conclusion = _CONCLUDING.search(lines[-1][-200:])
+        if conclusion is not None and conclusion.group(1) in self._letters:
+            return conclusion.group(1)
+        return None
+
+    def _option(self, content: str, *, sentence: bool = True) -> str | None:
+        """Read what a mark holds: an option's letter, `_NONE`, or None if it is no option.
+
+        `sentence` allows words after the letter (``B because ...``), as after a label.
+        """
+        content = _cleaned(content)
+        if not content or len(content) > 2 * _CONTENT_CHARACTERS:
+            return None
+        by_text = self._by_text(content)
+        if by_text is not None:
+            return by_text
+        match = _LETTER.match(content)
+        if match is None or match.group("letter").upper() not in self._letters:
+            return self._by_value(content)
+        letter, rest = match.group("letter"), match.group("rest")
+        if _SECOND_LETTER.match(rest):
+            return _NONE
+        bracketed = bool(match.group("close"))
+        if not rest.strip(" .!)\n"):
+            return letter.upper()
+        if self._begins_with_option(rest, letter.upper()):
+            return letter.upper()
+        if letter.islower() and not bracketed:
+            return self._by_value(content)
+        if sentence and (_REST_ENDS.match(rest) or (bracketed and rest[:1] in " \n")):
+            return letter.upper()
+        if not sentence and bracketed and self._by_value(rest.strip()) == letter.upper():
+            return letter.upper()
+        if not sentence and not self._options and re.match(r"[.:)] ", rest):
+            return letter.upper()
+        return self._by_value(content)
+
+    def _by_text(self, content: str) -> str | None:
+        """Find the one option whose text this is."""
+        plain = _plain(content)
+        if not plain or len(plain) == 1:
+            return None
+        matches = [index for index, option in enumerate(self._options) if option == plain]
+        return self._letters[matches[0]] if len(matches) == 1 else None
+
+    def _begins_with_option(self, rest: str, letter: str) -> bool:
+        """Whether the words after a letter are its option's text."""
+        index = self._letters.index(letter)
+        if index >= len(self._options) or not self._options[index]:
+            return False
+        return _plain(rest).startswith(self._options[index])
+
+    def _by_value(self, content: str) -> str | None:
+        """Find the one option that has this value, by the exact rules of mathematics."""
+        if not re.search(r"\d|\\", content) or len(content) > _CONTENT_CHARACTERS:
+            return None
+        matches = []
+        for letter, value in zip(self._letters, self._values, strict=False):
+            try:
+                if value.equals(content.rstrip(".")):
+                    matches.append(letter)
+            except CannotDecideError:
+                continue
+        return matches[0] if len(matches) == 1 else None
+
+
+def _first_statement(content: str) -> str:
+    """Cut what stands behind a label at the end of its line."""
+    return content.lstrip(" \t\n*_:").split("\n", 1)[0].split("</", 1)[0]
+
+
+def _cleaned(content: str) -> str:
+    """Drop fonts, quotes, emphasis and mathematics signs around a letter or an option's text."""
+    for _ in range(3):
+        content, count = _FONT.subn(r"\1", content)
+        if not count:
+            break
+    content = content.replace(r"\boxed{", "").replace("~", " ")
+    content = _INK.sub(" ", content)
+    content = re.sub(r"\s+", " ", content).strip(" '_")
+    while content.startswith("{") and content.endswith("}"):
+        content = content[1:-1].strip()
+    return content.rstrip("},. ") if content.count("}") > content.count("{") else content
+
+
+def _plain(text: str) -> str:
+    """Give a text's letters and digits, lower case, for comparing options."""
+    text = normalise(text[:1000]).replace(r"\text", " ").lower()
+    text = _NOT_PLAIN.sub(" ", text).strip(" .")
+    return re.sub(r"^(?:the|a|an) ", "", re.sub(r" +", " ", text))
