@@ -55,6 +55,8 @@ class BatchLimits:
         See :func:`stp.engines.fork_attention.plan_blocks`.
     most_scores
         See :func:`stp.engines.fork_attention.plan_blocks`.
+    most_logits
+        Logits from which tokens are drawn at once.
     """
 
     max_rows: int
@@ -63,6 +65,7 @@ class BatchLimits:
     suffix_chunk_tokens: int
     most_waste: int
     most_scores: int
+    most_logits: int
 
 
 class ForkableModel(Protocol):
@@ -244,7 +247,7 @@ class Decoder:
         rows = [row for waiting in batch for row in waiting.rows]
         source = np.repeat(np.arange(len(batch)), [len(waiting.rows) for waiting in batch])
         cuts = np.array([waiting.cut for waiting in batch], dtype=np.int64)[source]
-        self._draw(rows, logits[self._index(source)])
+        self._draw(rows, logits, source)
         going = np.array([self._going(row) for row in rows], dtype=bool)
         kept = np.array([i for i, row in enumerate(self._rows) if row is not None], dtype=np.int64)
         self._recompose(
@@ -356,9 +359,7 @@ class Decoder:
         )[:, 0]
         here = np.array([i for i, row in enumerate(self._rows) if row is not None], dtype=np.int64)
         lengths[here] += 1
-        if len(here) < len(self._rows):
-            logits = logits[self._index(here)]
-        tokens = self._draw(rows, logits)
+        tokens = self._draw(rows, logits, here)
         self._last_tokens[self._index(here)] = tokens
         ended = 0
         for i, row in zip(here.tolist(), rows, strict=True):
@@ -367,10 +368,8 @@ class Decoder:
                 ended += 1
         self._report(ended)
 
-    def _draw(self, rows: Sequence[_Row], logits: Tensor) -> Tensor:
-        """Draw and append the next token of each row; logits [rows, V]."""
-        if logits.dtype != torch.float64:
-            logits = logits.float()
+    def _draw(self, rows: Sequence[_Row], logits: Tensor, source: npt.NDArray[np.int64]) -> Tensor:
+        """Draw and append the next token of each row, whose logits are ``logits[source[row]]``."""
         seeds = np.array([row.seed for row in rows], dtype=np.uint64)
         steps = np.array([len(row.generated) for row in rows], dtype=np.uint64)
         uniform = torch.from_numpy(uniforms(seeds, steps)).to(logits.device)
@@ -378,12 +377,16 @@ class Decoder:
         for i, row in enumerate(rows):
             groups.setdefault(self._trees[row.tree].sampling, []).append(i)
         tokens = torch.empty(len(rows), dtype=torch.int64, device=logits.device)
+        # Few rows at a time: on a CPU, passes over all logits would go through main memory.
+        width = max(1, self._limits.most_logits // logits.shape[-1])
         for sampling, members in groups.items():
-            here = self._index(np.array(members, dtype=np.int64))
-            some = logits if len(groups) == 1 else logits[here]
-            if sampling.presence_penalty:
-                some = _penalised(some, [rows[i] for i in members], sampling.presence_penalty)
-            tokens[here] = draw(some, uniform[here], sampling)
+            for start in range(0, len(members), width):
+                some = members[start : start + width]
+                here = self._index(np.array(some, dtype=np.int64))
+                theirs = _widened(logits[self._index(source[some])])
+                if sampling.presence_penalty:
+                    theirs = _penalised(theirs, [rows[i] for i in some], sampling.presence_penalty)
+                tokens[here] = draw(theirs, uniform[here], sampling)
         if not bool(torch.isfinite(logits.amax(-1)).all()):
             raise EngineError(
                 "the model gave logits that are not finite; its weights may be damaged, or the "
@@ -491,6 +494,10 @@ class Decoder:
 
     def _index(self, array: npt.NDArray[np.int64]) -> Tensor:
         return torch.from_numpy(array).to(self._model.device)
+
+
+def _widened(logits: Tensor) -> Tensor:
+    return logits if logits.dtype == torch.float64 else logits.float()
 
 
 def _grown(tail: int) -> int:

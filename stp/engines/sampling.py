@@ -119,23 +119,26 @@ def draw(logits: Tensor, uniform: Tensor, sampling: SamplingParameters) -> Tenso
 
 def _draw_top_p(scaled: Tensor, uniform: Tensor, top_p: float) -> Tensor:
     """Draw from the nucleus, sorting only as many candidates as the rows need."""
-    tokens = torch.empty(scaled.shape[0], dtype=torch.int64, device=scaled.device)
-    waiting = torch.arange(scaled.shape[0], device=scaled.device)
     vocabulary = scaled.shape[-1]
     peak = scaled.amax(-1, keepdim=True)
-    mass = (scaled - peak).exp().sum(-1, dtype=torch.float64)
+    mass = (scaled - peak).exp_().sum(-1, dtype=torch.float64)
+    tokens = torch.empty(scaled.shape[0], dtype=torch.int64, device=scaled.device)
+    waiting = torch.arange(scaled.shape[0], device=scaled.device)
+    some = scaled
     candidates = min(_FIRST_CANDIDATES, vocabulary)
-    while waiting.numel():
-        values, ids = scaled[waiting].topk(candidates, dim=-1)
-        weights = (values - peak[waiting]).double().exp()
+    while True:
+        values, ids = some.topk(candidates, dim=-1)
+        weights = (values - peak[waiting]).double().exp_()
         enough = weights.sum(-1) >= top_p * mass[waiting]
         if candidates == vocabulary:
             enough = torch.ones_like(enough)
         done = waiting[enough]
         tokens[done] = _draw_nucleus(weights[enough], mass[done], ids[enough], uniform[done], top_p)
         waiting = waiting[~enough]
+        if not waiting.numel():
+            return tokens
         candidates = min(candidates * 16, vocabulary)
-    return tokens
+        some = scaled[waiting]
 
 
 def _draw_nucleus(
@@ -156,7 +159,8 @@ def _draw_nucleus(
         before = weights.cumsum(-1) - weights
         weights = weights.masked_fill(before >= top_p * mass[:, None], 0.0)
     ids, order = ids.sort(dim=-1)
-    place = _invert(weights.gather(1, order), uniform)
+    edges = (weights := weights.gather(1, order)).cumsum(-1)
+    place = _first_above(edges, uniform * edges[:, -1], weights)
     return ids.gather(1, place[:, None])[:, 0]
 
 
@@ -176,11 +180,6 @@ def _invert_vocabulary(scaled: Tensor, uniform: Tensor) -> Tensor:
     before = edges.gather(1, block[:, None])[:, 0] - block_weights.gather(1, block[:, None])[:, 0]
     rest = (target - before).clamp_min(0.0)
     return block * _VOCABULARY_BLOCK + _first_above(inside.cumsum(-1), rest, inside)
-
-
-def _invert(weights: Tensor, uniform: Tensor) -> Tensor:
-    edges = weights.cumsum(-1)
-    return _first_above(edges, uniform * edges[:, -1], weights)
 
 
 def _first_above(edges: Tensor, target: Tensor, weights: Tensor) -> Tensor:

@@ -129,6 +129,7 @@ class TransformersEngine(Engine):
             # Measured: a block's calls cost as much as some 8,000 scores on a CPU core.
             most_waste=1 << 21 if on_gpu else 1 << 13,
             most_scores=1 << 27 if on_gpu else 1 << 23,
+            most_logits=1 << 27 if on_gpu else 1 << 19,
         )
         self._watcher: StopTextWatcher | None = None
         self._weights_hash: str | None = None
