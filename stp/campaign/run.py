@@ -277,7 +277,7 @@ def _finished_work(store: Store, stage: Stage, unit: Unit, source: str, again: b
     """
     if again:
         return None
-    info: ShardInfo | None = None
+    infos: list[ShardInfo | None] = []
     for table in STAGE_TABLES[stage]:
         name = unit.shard(table)
         info = store.verified_info(table, name)
@@ -285,6 +285,6 @@ def _finished_work(store: Store, stage: Stage, unit: Unit, source: str, again: b
             if stage != "grade":  # Verdicts are cheap to make again, and are simply replaced.
                 store.set_aside(name, "outdated")
             info = None
-        if info is None:
-            return None
-    return info.work if info is not None else None
+        infos.append(info)
+    last = infos[-1]
+    return None if last is None or None in infos else last.work

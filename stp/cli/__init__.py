@@ -1,0 +1,1 @@
+"""The command line: parses, calls, prints. Everything heavy is imported inside the commands."""

@@ -111,7 +111,7 @@ def status(folder: Folder) -> None:
         console.print(line)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("stage", no_wrap=True)
-    for heading in ("trajectories", "answers", "per s", "tokens", "prefilled", "took", "left"):
+    for heading in ("trajectories", "samples", "per s", "tokens", "prefilled", "took", "left"):
         table.add_column(heading, justify="right", no_wrap=True)
     for stage, entry in found.stages.items():
         record, rate = entry.record, entry.samples_per_second

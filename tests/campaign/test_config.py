@@ -1,0 +1,154 @@
+"""Campaign files: the paper's defaults, what determines the rows, and errors in one line."""
+
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data.errors import ConfigError, MisuseError
+from stp.campaign.config import CampaignConfig, differences, load_config, parse_config
+
+BASE = '[[models]]\npath = "demo"\n\n[[benchmarks]]\nname = "demo"\n'
+
+
+def parse(text: str = "") -> CampaignConfig:
+    return parse_config(BASE + text, source="c.toml")
+
+
+def test_left_out_settings_are_the_papers():
+    config = parse()
+    assert config.seed == 20_260_721
+    assert config.engine.name == "transformers"
+    generation, probing = config.generation, config.probing
+    assert (generation.trajectories, generation.thinking_limit) == (16, 32_768)
+    assert (generation.context_limit, generation.answer_tokens) == (65_536, 4_096)
+    assert (probing.step_tokens, probing.probes, probing.answer_tokens) == (256, 16, 4_096)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("[probing]\nstep_tokens = -3", ["probing.step_tokens = -3", "greater than or equal to 1"]),
+        ("[probing]\nstep_token = 3", ["'probing.step_token'", "did you mean 'step_tokens'"]),
+        ("[generation]\ntrajectories = 1.5", ["generation.trajectories = 1.5", "integer"]),
+        ("[generation]\ntrajectories = true", ["generation.trajectories = true", "integer"]),
+        ("[sampling]\ntop_p = 0", ["sampling.top_p = 0", "greater than 0"]),
+        ("[sampling]\ntemperature = nan", ["sampling.temperature", "finite"]),
+        ("limitt = 4", ["'benchmarks[0].limitt'", "did you mean 'limit'"]),
+        ("limit = 0", ["benchmarks[0].limit = 0"]),
+        ("[engine]\noptions = {a = {b = 1}}", ["engine.options.a"]),
+        ("[engine]\noptions = {a = inf}", ["engine.options.a"]),
+        (BASE, ["models: the name 'demo' is used twice"]),
+        ("[generation", ["not valid TOML"]),
+    ],
+)
+def test_an_error_is_one_line_with_file_key_and_fix(text, parts):
+    with pytest.raises(ConfigError) as caught:
+        parse(text)
+    message = str(caught.value)
+    assert message.startswith("c.toml: ")
+    assert "\n" not in message
+    for part in parts:
+        assert part in message
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ('modles = 1\n[[benchmarks]]\nname = "demo"', "did you mean 'models'"),
+        ('[[benchmarks]]\nname = "demo"', "'models' is missing; add a [[models]] table"),
+        ('[models]\npath = "x"\n[[benchmarks]]\nname = "demo"', "as a [[models]] table"),
+        ('[[models]]\nname = "x"\n[[benchmarks]]\nname = "demo"', "models[0].path"),
+        ('[[models]]\npath = "x"\nname = "../y"\n[[benchmarks]]\nname = "demo"', "models[0].name"),
+        ("", "is missing"),
+    ],
+)
+def test_a_missing_or_misspelt_table_is_named(text, part):
+    with pytest.raises(ConfigError) as caught:
+        parse_config(text, source="c.toml")
+    assert part in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_cannot_be_read_is_misuse(tmp_path):
+    with pytest.raises(MisuseError, match="cannot read the campaign file"):
+        load_config(tmp_path / "none.toml")
+    (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(MisuseError, match="not UTF-8"):
+        load_config(tmp_path / "bytes.toml")
+
+
+def test_folders_beside_the_file_become_absolute(tmp_path):
+    (tmp_path / "models" / "mine").mkdir(parents=True)
+    (tmp_path / "questions").mkdir()
+    text = '[[models]]\npath = "models/mine"\n[[benchmarks]]\nname = "a"\ndata_dir = "questions"\n'
+    (tmp_path / "c.toml").write_text(text)
+    config = load_config(tmp_path / "c.toml")
+    assert config.models[0].path == str(tmp_path / "models" / "mine")
+    assert config.models[0].name == "mine"
+    assert config.benchmarks[0].data_dir == str(tmp_path / "questions")
+
+
+NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), min_size=1, max_size=20)
+OPTIONS = st.dictionaries(
+    st.text("abcdefgh.", min_size=1, max_size=6),
+    st.one_of(
+        st.integers(-(2**40), 2**40),
+        st.booleans(),
+        st.floats(allow_nan=False, allow_infinity=False),
+        NAMES,
+        st.lists(NAMES, max_size=3),
+    ),
+    max_size=4,
+)
+
+
+@given(
+    name=NAMES,
+    options=OPTIONS,
+    seed=st.integers(0, 2**63 - 1),
+    limit=st.none() | st.integers(1, 99),
+)
+def test_the_canonical_file_reads_back_as_the_same_value(name, options, seed, limit):
+    config = CampaignConfig.model_validate(
+        {
+            "name": name,
+            "seed": seed,
+            "models": [{"path": "demo"}, {"path": name, "name": "b", "revision": name}],
+            "benchmarks": [{"name": "demo", "limit": limit}],
+            "engine": {"options": options},
+            "sampling": {"temperature": 0.5},
+        }
+    )
+    assert parse_config(config.to_toml(), source="c.toml") == config
+    tomllib.loads(config.to_toml())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[engine]\noptions = {threads = 2, batch_size = 7}",
+        "data_dir = 'elsewhere'",
+        "[shards]\ntrajectories = 16",
+    ],
+)
+def test_what_cannot_change_rows_does_not_change_the_hash(text):
+    assert parse(text).content_hash() == parse().content_hash()
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("limit = 3", "benchmarks[0].limit"),
+        ("[probing]\nprobes = 4", "probing.probes"),
+        ("[sampling]\ntemperature = 0.7", "sampling.temperature"),
+        ("[engine]\noptions = {dtype = 'float32'}", "engine.options.dtype"),
+        ("[shards]\nquestions = 1", "shards.questions"),
+    ],
+)
+def test_what_changes_rows_changes_the_hash_and_is_named(text, key):
+    changed = parse(text)
+    assert changed.content_hash() != parse().content_hash()
+    (phrase,) = differences(parse().settings(), changed.settings())
+    assert phrase.startswith(key + " is ")

@@ -1,0 +1,109 @@
+"""A run killed at any moment, again and again, ends with the rows of one that never stopped."""
+
+import multiprocessing
+import os
+import random
+import shutil
+import signal
+
+import pytest
+
+from stp.campaign.curves import load_curves
+from stp.campaign.run import SilentObserver, run_campaign
+from stp.campaign.store import Store
+from tests.campaign.fakes import ScriptedEngine
+from tests.campaign.rows import rows_of, table_rows
+
+# Forked, so that a child starts at once with everything imported; the kill is the system's own.
+fork = multiprocessing.get_context("fork")
+
+
+def _run(config, folder, seconds):
+    run_campaign(
+        config,
+        folder,
+        open_model=lambda name, path: ScriptedEngine(path, seconds_per_call=seconds),
+    )
+
+
+def _killed_after(seconds, config, folder):
+    process = fork.Process(target=_run, args=(config, folder, 0.02))
+    process.start()
+    process.join(seconds)
+    alive = process.is_alive()
+    process.kill()
+    process.join()
+    return alive
+
+
+def test_killed_at_random_moments(configure, opener, tmp_path):
+    config = configure()
+    assert run_campaign(config, tmp_path / "unbroken", open_model=opener).finished
+    draws = random.Random(20_260_721)
+    kills = 0
+    while _killed_after(draws.uniform(0.02, 0.4), config, tmp_path / "broken"):
+        kills += 1
+        assert kills < 300, "the run does not get on"
+    assert kills >= 5
+    assert run_campaign(config, tmp_path / "broken", open_model=opener).finished
+    assert rows_of(tmp_path / "broken") == rows_of(tmp_path / "unbroken")
+    assert not list((tmp_path / "broken").rglob(".*.tmp"))
+
+
+class _KillInUnit(SilentObserver):
+    """Kills its own process in a unit, leaving half a record of it."""
+
+    def __init__(self, folder, stage, number):
+        self.folder, self.stage, self.number, self.count = folder, stage, number, 0
+
+    def unit_progressed(self, stage, unit, fraction, samples):
+        if stage == self.stage and unit.number == self.number:
+            shard = self.folder / unit.shard("probes")
+            shard.parent.mkdir(parents=True, exist_ok=True)
+            half = shard.with_name(f".{shard.name}.{os.getpid()}.tmp")
+            half.write_bytes(b"PAR1 half a record")
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _run_and_die(config, folder, stage, number):
+    run_campaign(
+        config,
+        folder,
+        open_model=lambda name, path: ScriptedEngine(path),
+        observer=_KillInUnit(folder, stage, number),
+    )
+
+
+@pytest.mark.parametrize(
+    ("items", "done", "values"),
+    [
+        # Ten questions, killed in the sixth: five are kept, five are probed anew.
+        (10, 5, {"questions": 1, "trajectories": 1, "unit_trajectories": 1}),
+        # Sixteen trajectories of one question, killed after six: ten are probed anew.
+        (16, 6, {"trajectories": 16, "unit_trajectories": 1, "questions": 1, "probes": 1}),
+    ],
+)
+def test_what_was_done_before_a_kill_is_not_done_again(
+    items, done, values, configure, opener, tmp_path
+):
+    config = configure(**values)
+    if items == 16:
+        benchmark = config.benchmarks[0].model_copy(update={"limit": 1})
+        config = config.model_copy(update={"benchmarks": (benchmark,)})
+    folder = tmp_path / "c"
+    process = fork.Process(target=_run_and_die, args=(config, folder, "probe", done))
+    process.start()
+    process.join(60)
+    assert process.exitcode == -signal.SIGKILL
+    kept = [name for name in Store(folder).files("probes") if name.endswith(".parquet")]
+    assert len(kept) == done
+    assert run_campaign(config, folder, open_model=opener).finished
+    assert opener.calls == items - done
+    keys = [
+        tuple(row[name] for name in ("question", "trajectory", "position", "sample"))
+        for row in table_rows(folder, "probes")
+    ]
+    assert len(set(keys)) == len(keys)
+    assert len({key[:2] for key in keys}) == items
+    assert load_curves(folder).trajectories == items
+    shutil.rmtree(folder)

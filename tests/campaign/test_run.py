@@ -1,0 +1,352 @@
+"""The driver: every unit once, resumed where it was, and nothing of ours graded as an answer."""
+
+import shutil
+import threading
+
+import pytest
+
+from data.errors import EngineError, MisuseError, StoreMismatchError
+from evaluator.answers import Checker, CheckerError
+from stp.campaign.run import SilentObserver, grade_campaign, run_campaign
+from stp.campaign.status import campaign_status
+from stp.campaign.store import Store
+from tests.campaign.fakes import write_model_folder, write_questions
+from tests.campaign.rows import rows_of, table_rows
+
+
+@pytest.fixture(scope="module")
+def unbroken(configure, tmp_path_factory):
+    """The folder of a campaign that ran through."""
+    from tests.campaign.fakes import ScriptedEngine
+
+    folder = tmp_path_factory.mktemp("unbroken") / "campaign"
+    result = run_campaign(configure(), folder, open_model=lambda name, path: ScriptedEngine(path))
+    assert result.finished
+    return folder
+
+
+@pytest.fixture
+def copy(unbroken, tmp_path):
+    return shutil.copytree(unbroken, tmp_path / "copy")
+
+
+def test_a_campaign_has_every_row_once(unbroken):
+    trajectories = table_rows(unbroken, "trajectories")
+    keys = [(row["question"], row["trajectory"]) for row in trajectories]
+    assert sorted(keys) == [(q, t) for q in range(10) for t in range(3)]
+    positions = {
+        (row["question"], row["trajectory"], row["position"]): row["tokens"]
+        for row in table_rows(unbroken, "positions")
+    }
+    probes = [
+        (row["question"], row["trajectory"], row["position"], row["sample"])
+        for row in table_rows(unbroken, "probes")
+    ]
+    assert len(set(probes)) == len(probes)
+    assert sorted(probes) == sorted((*key, sample) for key in positions for sample in range(4))
+    verdicts = [
+        (row["question"], row["trajectory"], row["position"], row["sample"])
+        for row in table_rows(unbroken, "verdicts")
+    ]
+    assert sorted(verdicts) == sorted([*probes, *((*key, -1, 0) for key in keys)])
+    for row in trajectories:
+        own = {k: v for k, v in positions.items() if k[:2] == (row["question"], row["trajectory"])}
+        lengths = [own[key] for key in sorted(own)]
+        assert (lengths[0], lengths[-1]) == (0, len(row["thinking_ids"]))
+        assert lengths == sorted(set(lengths))
+
+
+def test_seeds_are_all_different(unbroken):
+    seeds = [row["seed"] for row in table_rows(unbroken, "probes")]
+    seeds += [row["seed"] for row in table_rows(unbroken, "trajectories")]
+    assert len(set(seeds)) == len(seeds)
+
+
+def test_a_cut_trajectory_keeps_its_thinking_and_has_no_answer(unbroken):
+    finishes = {"end": 0, "limit": 0, "stop": 0}
+    reasons = {
+        (row["question"], row["trajectory"]): row
+        for row in table_rows(unbroken, "verdicts")
+        if row["position"] == -1
+    }
+    for row in table_rows(unbroken, "trajectories"):
+        finishes[row["thinking_finish"]] += 1
+        verdict = reasons[row["question"], row["trajectory"]]
+        if row["thinking_finish"] == "end":
+            assert row["answer_ids"]
+            assert row["answer_finish"] == "stop"
+            continue
+        assert row["answer_ids"] == [] and row["answer_finish"] == "none"
+        assert (verdict["right"], verdict["answer"]) == (False, None)
+        assert verdict["reason"].startswith("wrong: no answer: ")
+        if row["thinking_finish"] == "limit":
+            assert len(row["thinking_ids"]) == 60
+    assert all(finishes.values()), f"the script should give every kind of ending: {finishes}"
+
+
+def test_nothing_is_done_twice(copy, configure, opener):
+    before = rows_of(copy)
+    result = run_campaign(configure(), copy, open_model=opener)
+    assert (result.finished, result.units, opener.calls) == (True, 0, 0)
+    assert rows_of(copy) == before
+
+
+def test_stages_one_by_one_give_the_same_rows(unbroken, configure, opener, tmp_path):
+    for stage in ("generate", "probe", "grade"):
+        assert run_campaign(
+            configure(), tmp_path / "c", stages=(stage,), open_model=opener
+        ).finished
+    assert rows_of(tmp_path / "c") == rows_of(unbroken)
+
+
+def test_a_stage_waits_for_the_one_before(configure, opener, tmp_path):
+    result = run_campaign(configure(), tmp_path / "c", stages=("probe",), open_model=opener)
+    assert (result.finished, result.units, result.waiting, opener.calls) == (False, 0, 8, 0)
+
+
+def test_an_object_store_holds_the_same_rows(unbroken, configure, opener):
+    url = "memory://campaigns/one"
+    assert run_campaign(configure(), url, open_model=opener).finished
+    assert rows_of(url) == rows_of(unbroken)
+    assert run_campaign(configure(), url, open_model=opener).units == 0
+
+
+@pytest.mark.parametrize(
+    ("values", "key"),
+    [
+        ({"probes": 5}, "probing.probes is 4 in the folder and 5 now"),
+        ({"step_tokens": 9}, "step_tokens"),
+    ],
+)
+def test_another_configuration_is_refused(copy, configure, opener, values, key):
+    before = rows_of(copy)
+    with pytest.raises(StoreMismatchError, match=key):
+        run_campaign(configure(**values), copy, open_model=opener)
+    assert rows_of(copy) == before
+    assert opener.calls == 0
+
+
+def test_another_temperature_is_refused_and_other_threads_are_not(copy, configure, opener):
+    with pytest.raises(StoreMismatchError, match=r"sampling\.temperature is null in the folder"):
+        run_campaign(configure("[sampling]\ntemperature = 0.5\n"), copy, open_model=opener)
+    threads = configure("[engine]\noptions = {threads = 2, batch_size = 3}\n")
+    assert run_campaign(threads, copy, open_model=opener).finished
+
+
+def test_other_weights_are_refused(copy, configure, opener, tmp_path):
+    other = write_model_folder(tmp_path / "scripted")
+    (other / "model.safetensors").write_bytes(b"trained on")
+    with pytest.raises(StoreMismatchError, match="weights_hash differs"):
+        run_campaign(configure(model=other), copy, open_model=opener)
+
+
+@pytest.mark.parametrize("table", ["questions", "trajectories", "positions", "probes", "verdicts"])
+def test_a_torn_shard_is_set_aside_and_made_again(table, copy, unbroken, configure, opener, caplog):
+    store = Store(copy)
+    name = next(name for name in store.files(table))
+    path = copy / name
+    path.write_bytes(path.read_bytes()[:-20])
+    result = run_campaign(configure(), copy, open_model=opener)
+    assert result.finished
+    assert result.units == (table != "questions")
+    assert rows_of(copy) == rows_of(unbroken)
+    assert (copy / f"{name}.torn").exists()
+    assert f"{name} is torn" in caplog.text
+
+
+def test_a_deleted_shard_is_made_again(copy, unbroken, configure, opener):
+    (copy / "trajectories/scripted/sevens/000003.parquet").unlink()
+    result = run_campaign(configure(), copy, open_model=opener)
+    # The trajectories come out as they were, so what was made from them still holds.
+    assert (result.units, opener.calls) == (1, 2)
+    assert rows_of(copy) == rows_of(unbroken)
+
+
+def test_what_was_made_from_other_rows_is_out_of_date(copy, configure, opener, tmp_path):
+    other = tmp_path / "other"
+    run_campaign(configure("[sampling]\ntop_k = 3\n"), other, open_model=opener)
+    name = "trajectories/scripted/sevens/000000.parquet"
+    changed = Store(other).read_shard("trajectories", name)
+    rows = changed.slice(0, changed.num_rows - 1)
+    digest = Store(copy).read_manifest().cells[0].digest
+    Store(copy).write_shard("trajectories", name, rows, source=digest)
+    result = run_campaign(configure(), copy, open_model=opener)
+    assert result.units == 2
+    probed = Store(copy).read_shard("probes", name.replace("trajectories/", "probes/"))
+    kept = {(row["question"], row["trajectory"]) for row in rows.to_pylist()}
+    assert {(r["question"], r["trajectory"]) for r in probed.to_pylist()} == kept
+    assert (copy / (name.replace("trajectories/", "probes/") + ".outdated")).exists()
+
+
+def test_a_stop_ends_after_the_unit_in_work(configure, unbroken, opener, tmp_path):
+    stop = threading.Event()
+
+    class StopSoon(SilentObserver):
+        finished = 0
+
+        def unit_finished(self, stage, unit, work):
+            self.finished += 1
+            if self.finished == 3:
+                stop.set()
+
+    result = run_campaign(
+        configure(), tmp_path / "c", open_model=opener, observer=StopSoon(), stop=stop
+    )
+    assert (result.finished, result.units) == (False, 3)
+    assert campaign_status(tmp_path / "c").stages["generate"].units == 3
+    assert run_campaign(configure(), tmp_path / "c", open_model=opener).units == 21
+    assert rows_of(tmp_path / "c") == rows_of(unbroken)
+
+
+class Failing:
+    """Raises on the calls with the given numbers, counted over all engines."""
+
+    def __init__(self, *numbers, error=None):
+        self.error = error or EngineError("the device fell over")
+        self.numbers, self.count = numbers, 0
+
+    def __call__(self, trees):
+        self.count += 1
+        if self.count in self.numbers:
+            raise self.error
+
+
+@pytest.mark.parametrize(
+    "error", [EngineError("the device fell over"), RuntimeError("out of memory\nat 0x0")]
+)
+def test_an_engine_that_fails_once_is_tried_again(
+    error, configure, unbroken, opener, tmp_path, caplog
+):
+    opener.options["before_call"] = Failing(3, 9, error=error)
+    result = run_campaign(configure(), tmp_path / "c", open_model=opener, retry_seconds=0)
+    assert result.finished
+    assert len(opener.engines) == 3
+    assert [engine.closed for engine in opener.engines] == [True] * 3
+    assert rows_of(tmp_path / "c") == rows_of(unbroken)
+    assert "attempt 1 on scripted on sevens, questions" in caplog.text
+
+
+def test_an_engine_that_keeps_failing_stops_the_run_and_names_the_unit(
+    configure, unbroken, opener, tmp_path
+):
+    opener.options["before_call"] = Failing(5, 6, 7)
+    with pytest.raises(EngineError, match="failed 3 times on scripted on sevens, questions 3 to 5"):
+        run_campaign(configure(), tmp_path / "c", open_model=opener, retry_seconds=0)
+    assert table_rows(tmp_path / "c", "verdicts") == []
+    assert len(Store(tmp_path / "c").files("trajectories")) == 2
+    assert run_campaign(configure(), tmp_path / "c", open_model=opener).units == 22
+    assert rows_of(tmp_path / "c") == rows_of(unbroken)
+
+
+def test_a_request_that_the_engine_calls_wrong_is_not_tried_again(configure, opener, tmp_path):
+    opener.options["before_call"] = Failing(1, error=MisuseError("no such thing"))
+    with pytest.raises(MisuseError, match="no such thing"):
+        run_campaign(configure(), tmp_path / "c", open_model=opener)
+    assert opener.calls == 1
+
+
+def test_an_engine_with_less_context_is_refused(configure, opener, tmp_path):
+    opener.options["context"] = 200
+    with pytest.raises(MisuseError, match=r"set generation\.context_limit = 200"):
+        run_campaign(configure(), tmp_path / "c", open_model=opener)
+
+
+def test_the_models_own_context_counts(configure, opener, tmp_path):
+    model = write_model_folder(tmp_path / "small", context=300)
+    run_campaign(configure(model=model), tmp_path / "c", open_model=opener)
+    assert Store(tmp_path / "c").read_manifest().models[0].context_limit == 300
+
+
+def test_trouble_of_the_checker_is_no_verdict(copy, configure, opener, monkeypatch):
+    def fail(self, pairs):
+        raise CheckerError("no worker starts")
+
+    shutil.rmtree(copy / "verdicts")
+    with monkeypatch.context() as patch:
+        patch.setattr(Checker, "check_many", fail)
+        with pytest.raises(CheckerError):
+            run_campaign(configure(), copy, open_model=opener)
+    assert Store(copy).files("verdicts") == []
+    assert grade_campaign(copy).units == 8
+
+
+def test_grading_again_needs_no_model(configure, unbroken, opener, tmp_path):
+    model = write_model_folder(tmp_path / "gone")
+    folder = tmp_path / "c"
+    run_campaign(configure(model=model), folder, open_model=opener)
+    shutil.rmtree(model)
+    before = rows_of(folder)
+    assert grade_campaign(folder).units == 0
+    assert grade_campaign(folder, again=True).units == 8
+    assert rows_of(folder) == before == rows_of(unbroken)
+
+
+def test_verdicts_of_another_checker_are_made_again(copy, monkeypatch):
+    monkeypatch.setattr("stp.campaign.workers.CHECKER_VERSION", "99.0")
+    assert grade_campaign(copy).units == 8
+    assert Store(copy).read_manifest().checker_version == "99.0"
+
+
+def test_the_manifest_counts_the_work(unbroken):
+    manifest = Store(unbroken).read_manifest()
+    probes = manifest.stages["probe"]
+    assert probes.units == 8
+    assert probes.samples == len(table_rows(unbroken, "probes"))
+    assert probes.generated_tokens == sum(
+        len(row["answer_ids"]) for row in table_rows(unbroken, "probes")
+    )
+    assert probes.usage.prefill_amplification == 1.0
+    assert manifest.models[0].engine == {"engine": "scripted"}
+    assert "NaN" not in Store(unbroken).read_bytes("manifest.json").decode()
+
+
+def test_questions_that_do_not_fit_are_recorded_and_not_run(configure, opener, tmp_path, caplog):
+    prompts = ["short", "x" * 450, "x" * 700]
+    questions = write_questions(tmp_path / "q", prompts=prompts)
+    config = configure(benchmark=questions)
+    assert run_campaign(config, tmp_path / "c", open_model=opener).finished
+    rows = table_rows(tmp_path / "c", "questions")
+    assert [row["fit"] for row in rows] == ["whole", "shortened", "too_long"]
+    assert [len(row["prompt_ids"]) > 600 for row in rows] == [False, False, True]
+    limits = [row["thinking_limit"] for row in rows]
+    assert limits[0] == 60 and limits[2] == 0
+    assert {row["question"] for row in table_rows(tmp_path / "c", "trajectories")} == {0, 1}
+    for row in table_rows(tmp_path / "c", "trajectories"):
+        assert len(row["thinking_ids"]) <= limits[row["question"]]
+    assert "1 are too long" in caplog.text
+    cell = Store(tmp_path / "c").read_manifest().cells[0]
+    assert (cell.shortened, cell.too_long) == (1, 1)
+
+
+def test_a_prompt_with_little_room_is_probed_with_what_is_left(configure, opener, tmp_path):
+    prompt_tokens = 600 - 2 - 2 - 10
+    questions = write_questions(tmp_path / "q", prompts=["?"])
+    config = configure(benchmark=questions)
+    run_campaign(config, tmp_path / "probe", open_model=opener)
+    frame = len(table_rows(tmp_path / "probe", "questions")[0]["prompt_ids"]) - 1
+    questions = write_questions(tmp_path / "q2", prompts=["?" * (prompt_tokens - frame)])
+    run_campaign(configure(benchmark=questions), tmp_path / "c", open_model=opener)
+    (question,) = table_rows(tmp_path / "c", "questions")
+    assert (question["fit"], question["thinking_limit"]) == ("shortened", 0)
+    probes = table_rows(tmp_path / "c", "probes")
+    # The close takes two ids; the two kept for a mended boundary are not needed at k = 0.
+    assert {row["answer_limit"] for row in probes} == {12}
+    assert {row["position"] for row in probes} == {0}
+
+
+def test_an_unknown_benchmark_and_a_missing_model_leave_nothing(configure, opener, tmp_path):
+    with pytest.raises(MisuseError, match="no benchmark 'sevns'"):
+        run_campaign(configure(benchmark="sevns"), tmp_path / "c", open_model=opener)
+    with pytest.raises(MisuseError, match="no such folder"):
+        run_campaign(configure(model="nowhere"), tmp_path / "c", open_model=opener)
+    assert not Store(tmp_path / "c").is_campaign()
+    assert run_campaign(configure(), tmp_path / "c", open_model=opener).finished
+
+
+def test_a_tokenizer_without_a_thinking_end_is_refused(configure, opener, tmp_path):
+    model = write_model_folder(tmp_path / "m")
+    text = (model / "tokenizer.json").read_text().replace("</think>", "<nothing>")
+    (model / "tokenizer.json").write_text(text)
+    with pytest.raises(MisuseError, match="</think>") as caught:
+        run_campaign(configure(model=model), tmp_path / "c", open_model=opener)
+    assert "\n" not in str(caught.value)

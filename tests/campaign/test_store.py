@@ -1,0 +1,181 @@
+"""What is in a folder is whole or absent, and belongs to one run at a time."""
+
+import errno
+import multiprocessing
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from data.errors import MisuseError, StoreError
+from stp.campaign import lock
+from stp.campaign.lock import FolderInUseError
+from stp.campaign.store import Store
+
+fork = multiprocessing.get_context("fork")
+
+
+@pytest.fixture(params=["local", "memory"])
+def store(request, tmp_path):
+    if request.param == "local":
+        yield Store(tmp_path / "campaign")
+        return
+    store = Store(f"memory://{tmp_path.name}/campaign")
+    yield store
+    if store._fs.exists("/" + tmp_path.name):
+        store._fs.rm("/" + tmp_path.name, recursive=True)
+
+
+def test_bytes_come_back_and_replace_each_other(store):
+    store.write_bytes("a/b.bin", b"one")
+    store.write_bytes("a/b.bin", b"two")
+    assert store.read_bytes("a/b.bin") == b"two"
+    assert store.files("a") == ["a/b.bin"]
+    assert store.files("c") == []
+
+
+def test_a_missing_file_is_one_line(store):
+    with pytest.raises(StoreError, match=r"nothing\.bin: cannot be read"):
+        store.read_bytes("nothing.bin")
+
+
+def test_a_folder_with_other_things_is_refused(store):
+    store.check_free()
+    store.write_bytes("thesis.tex", b"important")
+    with pytest.raises(MisuseError, match=r"holds thesis\.tex"):
+        store.check_free()
+
+
+def test_a_folder_without_a_campaign_says_how_to_start_one(store):
+    with pytest.raises(MisuseError, match="no campaign here"):
+        store.read_manifest()
+
+
+def test_what_is_set_aside_is_kept_under_new_names(store):
+    for content in (b"1", b"2"):
+        store.write_bytes("probes/x.parquet", content)
+        store.set_aside("probes/x.parquet", "torn")
+    assert store.files("probes") == ["probes/x.parquet.torn", "probes/x.parquet.torn2"]
+    assert store.read_bytes("probes/x.parquet.torn2") == b"2"
+
+
+def test_an_unknown_protocol_is_misuse():
+    with pytest.raises(MisuseError, match="cannot be used as a campaign's folder"):
+        Store("nosuch://bucket/campaign")
+
+
+def test_two_runs_at_once_are_refused(store):
+    refused = pytest.raises(FolderInUseError, match=f"process {os.getpid()} on")
+    with store.lock(), refused, Store(store.url).lock():
+        raise AssertionError("the folder was locked twice")
+    with store.lock():
+        pass
+
+
+def _hold_for_ever(url, ready):
+    with Store(url).lock():
+        ready.set()
+        while True:
+            os.sched_yield()
+
+
+def test_the_lock_of_a_killed_run_is_taken_over(tmp_path, caplog):
+    url = str(tmp_path / "campaign")
+    ready = fork.Event()
+    process = fork.Process(target=_hold_for_ever, args=(url, ready))
+    process.start()
+    assert ready.wait(30)
+    with pytest.raises(FolderInUseError, match=f"process {process.pid} on"), Store(url).lock():
+        pass
+    process.kill()
+    process.join()
+    with Store(url).lock():
+        assert "taking over" in caplog.text
+
+
+def test_a_lock_file_of_a_dead_process_is_taken_over_and_one_elsewhere_is_not(monkeypatch):
+    store = Store("memory://locks/campaign")
+    child = fork.Process(target=os.getpid)
+    child.start()
+    child.join()
+    monkeypatch.setattr(lock.os, "getpid", lambda: child.pid)
+    text = lock._me()
+    monkeypatch.undo()
+    store.write_bytes("run.lock", text.encode())
+    with store.lock():
+        assert f'"pid": {os.getpid()}' in store.read_bytes("run.lock").decode()
+    assert not store.exists("run.lock")
+    store.write_bytes("run.lock", b'{"pid": 1, "host": "elsewhere"}')
+    with pytest.raises(FolderInUseError, match="process 1 on elsewhere"), store.lock():
+        pass
+
+
+def test_a_run_clears_what_a_killed_one_left_half_written(tmp_path):
+    store = Store(tmp_path)
+    (tmp_path / "probes").mkdir()
+    half = tmp_path / "probes" / ".000001.parquet.123.tmp"
+    half.write_bytes(b"PAR1 half")
+    with store.lock():
+        assert not half.exists()
+
+
+def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch):
+    store = Store(tmp_path)
+    store.write_bytes("a.bin", b"old")
+
+    def fail(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(StoreError, match="the disk is full") as caught:
+        store.write_bytes("a.bin", b"new")
+    assert "\n" not in str(caught.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.bin"]
+    assert store.read_bytes("a.bin") == b"old"
+
+
+def _write_under_a_limit(url, result):
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+    try:
+        Store(url).write_bytes("large.bin", b"x" * 2000)
+    except StoreError as error:
+        result.put(str(error))
+
+
+def test_a_write_that_the_system_cuts_off_leaves_nothing_behind(tmp_path):
+    result = fork.Queue()
+    process = fork.Process(target=_write_under_a_limit, args=(str(tmp_path), result))
+    process.start()
+    assert "the disk is full" in result.get(timeout=30)
+    process.join()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def tiny_disk(tmp_path):
+    """A file system of 64 KiB, where the tests may mount one."""
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    mount = shutil.which("mount")
+    if mount is None or os.geteuid() != 0:
+        pytest.skip("mounting a small file system needs root")
+    done = subprocess.run(
+        [mount, "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)], capture_output=True
+    )
+    if done.returncode != 0:
+        pytest.skip("this machine does not allow mounting a small file system")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_disk_that_is_really_full(tiny_disk: Path):
+    store = Store(tiny_disk)
+    store.write_bytes("kept.bin", b"x" * 20_000)
+    with pytest.raises(StoreError, match="the disk is full"):
+        store.write_bytes("large.bin", os.urandom(100_000))
+    assert [path.name for path in tiny_disk.iterdir()] == ["kept.bin"]
+    assert len(store.read_bytes("kept.bin")) == 20_000
