@@ -39,8 +39,8 @@ STRATEGY_STYLES = {
 }
 
 _RC: dict[Any, Any] = {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["Inter", "Source Sans 3", "Liberation Sans", "DejaVu Sans"],
+    # A list, not the generic family: then a glyph that one font lacks comes from the next.
+    "font.family": ["Inter", "Source Sans 3", "Liberation Sans", "DejaVu Sans"],
     "font.size": 9.0,
     "axes.titlesize": 10.0,
     "axes.titleweight": "bold",
@@ -55,6 +55,8 @@ _RC: dict[Any, Any] = {
     "axes.axisbelow": True,
     "grid.color": GRID,
     "grid.linewidth": 0.7,
+    # Names come from users and models: a dollar sign is a dollar sign.
+    "text.parse_math": False,
     "text.color": INK,
     "xtick.color": MUTED,
     "ytick.color": MUTED,

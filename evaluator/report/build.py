@@ -31,6 +31,7 @@ from evaluator.report.data import ReportData
 from evaluator.report.headline import Headline, count, make_headline
 from evaluator.report.html import render_page
 from evaluator.report.payload import name_of
+from evaluator.report.text import visible
 from stp.curves import Curves
 
 
@@ -116,13 +117,13 @@ def _scope(data: ReportData) -> str:
     curves = data.curves
     steps = f", b = {data.step_tokens}" if data.step_tokens else ""
     return (
-        f"{data.name}: {count(curves.trajectories, 'trajectory', 'trajectories')}, "
+        f"{visible(data.name, 60)}: {count(curves.trajectories, 'trajectory', 'trajectories')}, "
         f"{curves.probes} probes per position{steps}."
     )
 
 
 def _question_name(curves: Curves, s: int) -> str:
-    return name_of(curves.question_names, int(curves.question[s]), "question")
+    return name_of(curves.question_names, int(curves.question[s]), "question", 40)
 
 
 def _figures(
@@ -146,7 +147,7 @@ def _figures(
     if group:
         frame = summary.trajectories
         shown = max(group, key=lambda s: (frame["accuracy_degradation"].iloc[s], -s))
-        model = name_of(curves.model_names, int(curves.model[shown]), "model")
+        model = name_of(curves.model_names, int(curves.model[shown]), "model", 40)
         name = f"{model}, {_question_name(curves, shown)}"
         yield (
             "A trajectory's curve",
@@ -178,6 +179,7 @@ def _figures(
     for model in sorted(set(curves.model.tolist())):
         own = step_lengths(curves.select(curves.model == model))
         if own.size:
-            lengths[name_of(curves.model_names, model, "model")] = {data.step_tokens or 0: own}
+            name = name_of(curves.model_names, model, "model", 40)
+            lengths[name] = {data.step_tokens or 0: own}
     if lengths:
         yield "Step lengths", "step-lengths", step_length_plot(lengths, note=note)

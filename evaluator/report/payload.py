@@ -24,9 +24,9 @@ CELL_POINTS = 200
 ANSWERS_SHOWN = 6
 
 
-def name_of(names: tuple[str, ...], index: int, kind: str) -> str:
+def name_of(names: tuple[str, ...], index: int, kind: str, limit: int = 120) -> str:
     """Return the name behind an index, or ``"model 3"`` where there is none."""
-    return visible(names[index], 120) if index < len(names) else f"{kind} {index}"
+    return visible(names[index], limit) if index < len(names) else f"{kind} {index}"
 
 
 def cell_name(curves: Curves, model: int, benchmark: int) -> str:

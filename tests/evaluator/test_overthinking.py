@@ -49,7 +49,7 @@ def random_curves(draw):
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(random_curves())
 def test_per_trajectory_equals_the_definitions(curves):
     frame = per_trajectory(curves)
@@ -69,7 +69,7 @@ def test_per_trajectory_equals_the_definitions(curves):
     assert frame["accuracy_degradation"].between(0, 1).all()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(random_curves())
 def test_averages_go_through_question_benchmark_and_model(curves):
     frame = per_trajectory(curves)

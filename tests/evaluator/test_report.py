@@ -1,0 +1,246 @@
+"""The report: what it says, what it shows, and that hostile text stays text."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from data.errors import StoreError
+from evaluator.frontiers import cell_frontiers
+from evaluator.overthinking import per_trajectory, summarise
+from evaluator.report.build import write_report
+from evaluator.report.headline import make_headline
+from evaluator.report.load import count_answers
+from evaluator.report.payload import page_payload
+from evaluator.report.selection import SelectionLimits, select_trajectories
+from evaluator.report.text import html, script_json, visible
+from stp.campaign.reader import ProbeView
+from stp.curves import Curves
+from tests.evaluator.synthetic import make_curves, make_report
+
+HOSTILE = (
+    "</script><script>alert(1)</script><img src=x onerror=alert(2)> <!-- --> & \" ' `${x}` "
+    "\x00\x1b[31m \u202e\u2066right to left \u2028\u2029 \ud800 ]]> \\u003c"
+)
+
+
+class Elements(HTMLParser):
+    """Collects tags, attributes and the text of script elements."""
+
+    def __init__(self):
+        super().__init__(convert_charrefs=True)
+        self.tags, self.attributes, self.scripts, self.inside, self.text = [], [], [], False, ""
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag == "script":
+            self.inside = True
+            self.scripts.append("")
+
+    def handle_endtag(self, tag):
+        self.inside = self.inside and tag != "script"
+
+    def handle_data(self, data):
+        if self.inside:
+            self.scripts[-1] += data
+        else:
+            self.text += data
+
+
+def page_of(data, folder):
+    paths = write_report(data, folder)
+    parser = Elements()
+    source = paths.page.read_text(encoding="utf-8")
+    parser.feed(source)
+    return paths, source, parser
+
+
+def test_page_holds_the_numbers_and_links_the_figures(tmp_path):
+    curves = make_curves(models=2, benchmarks=2, questions=3, seed=1)
+    paths, source, parser = page_of(make_report(curves), tmp_path)
+    overall = summarise(per_trajectory(curves)).overall
+    assert f"{100 * overall['overthinking_ratio']:.1f}%" in parser.text
+    assert f"{100 * overall['accuracy_degradation']:.1f} points" in paths.headline.sentence
+    for name in ("model0", "model1", "bench0", "bench1"):
+        assert name in parser.text
+    assert len(paths.figures) == 10
+    for figure in paths.figures:
+        assert f'href="figures/{figure.name}"' in source
+        assert figure.stat().st_size > 1000
+    payload = json.loads(parser.scripts[0])
+    assert len(payload["trajectories"]) == curves.trajectories
+    part = slice(curves.trajectory_offsets[2], curves.trajectory_offsets[3])
+    assert payload["trajectories"][2]["L"] == curves.tokens[part].tolist()
+    assert payload["trajectories"][2]["C"] == curves.correct[part].tolist()
+    assert [view["name"] for view in payload["frontiers"]][:2] == [
+        "Average of all cells",
+        "model0 \u00b7 bench0",
+    ]
+
+
+def test_page_needs_nothing_from_outside(tmp_path):
+    _, source, parser = page_of(make_report(make_curves()), tmp_path)
+    assert not re.search(r"""(?:src|href|url)\s*[=(]\s*["']?(?:https?:)?//""", source)
+    assert "@import" not in source
+    assert "link" not in parser.tags
+    assert "default-src 'none'" in source
+
+
+def test_hostile_text_stays_text(tmp_path):
+    curves = make_curves(questions=2)
+    clean = page_of(make_report(curves), tmp_path / "clean")[2]
+    data = make_report(
+        curves,
+        step_text=HOSTILE.replace("{", "{{").replace("}", "}}"),
+        reply=HOSTILE,
+        name=HOSTILE,
+        settings=((HOSTILE, HOSTILE),),
+        selection_note=HOSTILE,
+        warnings=(HOSTILE,),
+    )
+    data = make_report(
+        Curves(
+            **{
+                name: getattr(curves, name)
+                for name in ("tokens", "correct", "trajectory_offsets", "question", "probes")
+            },
+            question_names=(HOSTILE,) * 2,
+            benchmark_names=(HOSTILE,),
+            model_names=(HOSTILE,),
+        ),
+        trajectories=data.trajectories,
+        **{
+            name: getattr(data, name) for name in ("name", "settings", "selection_note", "warnings")
+        },
+    )
+    _, source, dirty = page_of(data, tmp_path / "dirty")
+    # Two more elements than the clean page: the paragraph of the warning and none of the text's.
+    assert dirty.tags.count("script") == clean.tags.count("script") == 2
+    assert "img" not in dirty.tags
+    assert not [name for name, _ in dirty.attributes if name.startswith("on")]
+    for hidden in "\x00\x1b\u202e\u2066\u2028\u2029":
+        assert hidden not in source
+    payload = json.loads(dirty.scripts[0])
+    step = next(s for t in payload["trajectories"] for s in t["steps"])
+    assert step == visible(HOSTILE)
+    assert step.startswith("</script><script>alert(1)</script>")
+
+
+def test_script_policy_allows_the_page_script_alone(tmp_path):
+    import base64
+    import hashlib
+
+    _, source, parser = page_of(make_report(make_curves()), tmp_path)
+    digest = base64.b64encode(hashlib.sha256(parser.scripts[1].encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in source
+    assert "innerHTML" not in parser.scripts[1]
+
+
+def test_text_helpers():
+    assert visible("a\nb\tc") == "a\nb\tc"
+    assert visible("x" * 10, limit=4) == "xxxx \u2026 [6 more characters]"
+    assert html('<a href="x">') == "&lt;a href=&quot;x&quot;&gt;"
+    assert "<" not in script_json({"a": "</script>"})
+    assert json.loads(script_json({"a": HOSTILE[:60]})) == {"a": HOSTILE[:60]}
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        script_json([float("nan")])
+
+
+def test_headline_says_what_was_measured():
+    # One trajectory: right at once after 5 of 20 tokens, then spoiled by half.
+    curves = Curves(
+        tokens=[0, 5, 20], correct=[0, 4, 2], trajectory_offsets=[0, 3], question=[0], probes=4
+    )
+    headline = make_headline(curves, summarise(per_trajectory(curves)), cell_frontiers(curves))
+    assert headline.sentence == (
+        "75.0% of the thinking came after the best measured accuracy was reached, and thinking on "
+        "to the end cost 50.0 points of accuracy."
+    )
+    exit_, fixed, routing = headline.strategies
+    assert (exit_.strategy, exit_.equal_tokens_fraction, exit_.best_accuracy) == (
+        "early_exit",
+        0.25,
+        1.0,
+    )
+    assert fixed.equal_tokens_fraction == 0.25
+    assert (routing.equal_tokens_fraction, routing.best_accuracy) == (1.0, 0.5)
+    assert "choosing for each question whether to think at all would save nothing" in (
+        headline.potential
+    )
+    assert headline.scope.startswith("1 model, 1 benchmark, 1 question, 1 trajectory, 3 positions")
+
+
+def test_headline_without_loss_and_without_saving():
+    curves = Curves(
+        tokens=[0, 9], correct=[0, 4], trajectory_offsets=[0, 2], question=[0], probes=4
+    )
+    headline = make_headline(curves, summarise(per_trajectory(curves)), cell_frontiers(curves))
+    assert headline.sentence.endswith("thinking on to the end cost no accuracy.")
+    assert headline.potential.startswith("Even with perfect choices")
+
+
+def test_payload_keeps_frequent_answers_and_merges_the_rest():
+    curves = Curves(tokens=[0], correct=[0], trajectory_offsets=[0, 1], question=[0], probes=9)
+    data = make_report(curves)
+    answers = count_answers(
+        [
+            ProbeView(sample=i, text=f"t{i}", finish="stop", right=False, answer=a, reason="")
+            for i, a in enumerate(["a", "b", "c", "d", "e", "f", "g", "b", "h"])
+        ]
+    )
+    assert [(a.answer, a.count, a.reply) for a in answers[:2]] == [("b", 2, "t1"), ("a", 1, "t0")]
+    (text,) = data.trajectories
+    data = make_report(
+        curves, trajectories=(type(text)(trajectory=0, steps=(), answers=(answers,)),)
+    )
+    summary = summarise(per_trajectory(curves))
+    shown = page_payload(data, summary, cell_frontiers(curves))["trajectories"][0]["answers"][0]
+    assert len(shown) == 7
+    assert shown[-1][:3] == ["2 other answers", 0, 2]
+    assert sum(row[2] for row in shown) == 9
+
+
+def test_selection_is_whole_questions_within_limits_and_says_so():
+    curves = make_curves(models=2, benchmarks=2, questions=10, trajectories=5, seed=7)
+    everything = select_trajectories(curves)
+    assert everything.trajectories == tuple(range(curves.trajectories))
+    assert everything.note == "All 200 trajectories are shown."
+    some = select_trajectories(curves, SelectionLimits(trajectories=60))
+    assert len(some.trajectories) == 60
+    assert some == select_trajectories(curves, SelectionLimits(trajectories=60))
+    assert "60 of 200 trajectories" in some.note
+    rows = list(some.trajectories)
+    groups = set(zip(curves.model[rows].tolist(), curves.question[rows].tolist(), strict=True))
+    assert len(groups) == 12
+    cells = list(zip(curves.model[rows].tolist(), curves.benchmark[rows].tolist(), strict=True))
+    assert {cells.count(cell) for cell in set(cells)} == {15}
+    # The extremes of every cell are in.
+    frame = per_trajectory(curves)
+    means = frame.groupby(["model", "benchmark", "question"])["accuracy_degradation"].mean()
+    for (model, _), part in means.groupby(["model", "benchmark"]):
+        assert (model, part.idxmax()[2]) in groups
+
+
+def test_selection_keeps_text_small_but_never_empty():
+    curves = make_curves(questions=6, trajectories=4, seed=8)
+    tiny = select_trajectories(curves, SelectionLimits(text_bytes=1))
+    assert len(tiny.trajectories) == 4
+    assert len(set(curves.question[list(tiny.trajectories)].tolist())) == 1
+    none = Curves(tokens=[], correct=[], trajectory_offsets=[0], question=[], probes=1)
+    assert select_trajectories(none).trajectories == ()
+
+
+def test_a_folder_that_cannot_be_written_is_one_clear_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot write the report"):
+        write_report(make_report(make_curves()), tmp_path / "file" / "below")
+
+
+def test_rewriting_gives_the_same_page(tmp_path):
+    data = make_report(make_curves(seed=np.int64(3)))
+    first = write_report(data, tmp_path).page.read_bytes()
+    assert write_report(data, tmp_path).page.read_bytes() == first
+    assert not list(tmp_path.glob("*.partial"))
