@@ -1,0 +1,89 @@
+"""From a campaign's folder to the report's value: texts and counts agree with the curves."""
+
+import shutil
+
+import pytest
+
+from data.errors import MisuseError, StoreError
+from evaluator.report.build import build_report
+from evaluator.report.load import load_report_data
+from evaluator.report.selection import SelectionLimits
+from stp.campaign.run import run_campaign
+from tests.campaign.conftest import configure, model_folder, sevens  # noqa: F401
+from tests.campaign.fakes import ScriptedEngine
+
+
+@pytest.fixture(scope="module")
+def campaign(configure, tmp_path_factory):  # noqa: F811
+    folder = tmp_path_factory.mktemp("graded") / "campaign"
+    run_campaign(configure(), folder, open_model=lambda name, path: ScriptedEngine(path))
+    return folder
+
+
+def test_texts_and_counts_agree_with_the_curves(campaign):
+    data = load_report_data(campaign)
+    curves = data.curves
+    assert len(data.trajectories) == curves.trajectories == 30
+    assert data.selection_note == "All 30 trajectories are shown."
+    assert data.warnings == ()
+    for text in data.trajectories:
+        s = text.trajectory
+        part = slice(curves.trajectory_offsets[s], curves.trajectory_offsets[s + 1])
+        correct, tokens = curves.correct[part].tolist(), curves.tokens[part].tolist()
+        assert len(text.steps) == len(tokens) - 1
+        assert len(text.answers) == len(tokens)
+        for right, answers in zip(correct, text.answers, strict=True):
+            assert sum(a.count for a in answers if a.right) == right
+            assert sum(a.count for a in answers) == curves.probes
+            assert all(a.answer == "7" for a in answers if a.right)
+            assert all(a.answer is None or f"{{{a.answer}}}" in a.reply for a in answers)
+        assert (text.final_answer == "7") == (curves.original_correct[s] == 1)
+        # Every step but the last ends on a boundary, as the scripted model writes them.
+        assert all(step.endswith("\n\n") for step in text.steps[:-1])
+        assert all(step for step in text.steps)
+        assert text.thinking_finish in {"end", "limit", "stop"}
+    questions = {q.question: q for q in data.questions}
+    assert len(questions) == 10
+    for number, question in questions.items():
+        assert question.id == curves.question_names[number]
+        assert question.reference == "7"
+        assert question.prompt.startswith("What is ")
+
+
+def test_settings_and_provenance_are_those_of_the_campaign(campaign):
+    data = load_report_data(campaign, limits=SelectionLimits(trajectories=3))
+    settings = dict(data.settings)
+    assert data.name == "test"
+    assert data.step_tokens == 8
+    assert settings["Probes per position"] == "4"
+    assert settings["Thinking limit"] == "60 tokens"
+    assert "10 questions" in settings["Benchmarks"]
+    assert len(data.trajectories) == 3
+    provenance = dict(data.provenance)
+    assert "weights" in provenance["scripted"]
+    assert "samples" in provenance["Stage probe"]
+
+
+def test_report_is_built_from_the_folder_alone(campaign, tmp_path):
+    paths = build_report(str(campaign), tmp_path / "report")
+    source = paths.page.read_text(encoding="utf-8")
+    assert "10 questions" in source
+    assert "What is 3 + 4?" in source
+    assert all(path.is_file() for path in paths.figures)
+
+
+def test_an_incomplete_campaign_is_refused_unless_asked_for(campaign, tmp_path):
+    copy = shutil.copytree(campaign, tmp_path / "copy")
+    sorted((copy / "verdicts").rglob("*.parquet"))[0].unlink()
+    with pytest.raises(StoreError, match="not complete"):
+        load_report_data(copy)
+    data = load_report_data(copy, allow_incomplete=True)
+    assert data.curves.trajectories < 30
+    assert f"{data.curves.trajectories} of 30 trajectories" in data.warnings[0]
+    paths = build_report(str(copy), tmp_path / "report", allow_incomplete=True)
+    assert data.warnings[0] in paths.page.read_text(encoding="utf-8")
+
+
+def test_a_folder_that_is_no_campaign_is_misuse(tmp_path):
+    with pytest.raises(MisuseError, match="no campaign here"):
+        load_report_data(tmp_path)
