@@ -14,10 +14,20 @@ import threading
 
 from data.question import Question
 from evaluator.answers.checker import Checker
-from evaluator.answers.errors import BadReferenceError, CheckerError
+from evaluator.answers.code_tests import CodeTests
+from evaluator.answers.errors import BadReferenceError, CheckerError, SandboxMissingError
 from evaluator.answers.verdict import CHECKER_VERSION, Verdict
 
-__all__ = ["CHECKER_VERSION", "BadReferenceError", "Checker", "CheckerError", "Verdict", "check"]
+__all__ = [
+    "CHECKER_VERSION",
+    "BadReferenceError",
+    "Checker",
+    "CheckerError",
+    "CodeTests",
+    "SandboxMissingError",
+    "Verdict",
+    "check",
+]
 
 _shared: Checker | None = None
 _shared_lock = threading.Lock()

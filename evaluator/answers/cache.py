@@ -7,7 +7,7 @@ from pathlib import Path
 
 from data.question import Question
 from evaluator.answers.errors import CheckerError
-from evaluator.answers.verdict import CHECKER_VERSION, TIME_LIMIT_REASON, Verdict
+from evaluator.answers.verdict import CHECKER_VERSION, TIME_LIMIT, Verdict
 
 _SCHEMA = """CREATE TABLE IF NOT EXISTS verdicts (
     question BLOB NOT NULL, answer BLOB NOT NULL, correct INTEGER NOT NULL, reason TEXT NOT NULL,
@@ -68,7 +68,7 @@ class VerdictFile:
         rows = [
             (key, _digest(answer), int(verdict.right), verdict.reason)
             for key, answer, verdict in verdicts
-            if verdict.reason != TIME_LIMIT_REASON
+            if not verdict.reason.endswith(TIME_LIMIT)
         ]
         try:
             with self._connection:

@@ -8,4 +8,8 @@ class CheckerError(StpError):
 
 
 class BadReferenceError(MisuseError):
-    """A question's reference cannot be used to judge an answer (no tests, a letter too many)."""
+    """A question's reference cannot be used to judge an answer (no tests, no such letter)."""
+
+
+class SandboxMissingError(MisuseError):
+    """A program has to be run, there is no sandbox, and nobody said to run it without one."""

@@ -2,6 +2,7 @@
 
 from data.question import Question
 from evaluator.answers.choices import ChoiceJudge
+from evaluator.answers.code import CodeJudge
 from evaluator.answers.errors import BadReferenceError
 from evaluator.answers.judge import Judge
 from evaluator.answers.mathematics import MathJudge
@@ -20,6 +21,8 @@ def judge_for(question: Question) -> Judge:
         return MathJudge(question)
     if question.answer_kind == "choice":
         return ChoiceJudge(question)
+    if question.answer_kind == "code":
+        return CodeJudge(question)
     if is_task(question.answer_kind):
         return TaskJudge(question)
     raise BadReferenceError(

@@ -27,5 +27,7 @@ class Verdict:
 
 
 NO_ANSWER = Verdict(right=False, answer=None, reason="wrong: no answer found")
-TIME_LIMIT_REASON = "wrong: time limit"
+TIME_LIMIT = "time limit"
+"""How the reason ends of each verdict that a time limit decided."""
+TIME_LIMIT_REASON = f"wrong: {TIME_LIMIT}"
 """The answer made the symbolic worker, or the program its tests, run out of its limit."""

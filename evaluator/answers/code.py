@@ -1,0 +1,137 @@
+"""The judge of programs: the last fenced block of a response, run on all tests of its question.
+
+The form of a code question's reference is in `code_tests`. Outputs are compared as LiveCodeBench's
+evaluator does: what is printed line by line, without white space around, and where two lines differ
+as text, number by number; what a function returns by equality. The expected outputs never enter the
+sandbox.
+"""
+
+import json
+import re
+from decimal import Decimal, InvalidOperation
+
+from data.question import Question
+from evaluator.answers.code_tests import CodeTests
+from evaluator.answers.errors import BadReferenceError
+from evaluator.answers.judge import SlowTools
+from evaluator.answers.sandbox import Run, run_program
+from evaluator.answers.verdict import Verdict
+from evaluator.answers.visible import visible_text
+
+__all__ = ["CodeJudge", "CodeTests", "last_fenced_block", "outputs_equal", "values_equal"]
+
+_FENCE = re.compile(r"^[ \t]{0,12}(`{3,}|~{3,})([^`\n]*)$", re.MULTILINE)
+
+
+def last_fenced_block(text: str) -> str | None:
+    r"""Return the content of the last fenced block; None if there is none, or it is cut off.
+
+    Examples
+    --------
+    >>> last_fenced_block("First:\n```python\nx = 1\n```\nBetter:\n```python\nx = 2\n```\n")
+    'x = 2\n'
+    >>> last_fenced_block("```python\nx = 1") is None
+    True
+    """
+    opening: re.Match[str] | None = None
+    block: str | None = None
+    for fence in _FENCE.finditer(text):
+        if opening is None:
+            opening = fence
+        elif fence.group(1)[0] == opening.group(1)[0] and not fence.group(2).strip():
+            if len(fence.group(1)) >= len(opening.group(1)):
+                block = text[opening.end() + 1 : fence.start()]
+                opening = None
+        elif fence.group(2).strip() and fence.group(1)[0] == opening.group(1)[0]:
+            opening = fence  # a new block before the last one was closed
+    if opening is not None and text[opening.end() :].strip():
+        return None
+    return block if block is not None and block.strip() else None
+
+
+def outputs_equal(output: str, expected: str) -> bool:
+    """Compare what a program printed with what it should have, line by line.
+
+    Examples
+    --------
+    >>> outputs_equal("1.50 2 \\n", "1.5 2")
+    True
+    """
+    lines, expected_lines = _stripped_lines(output), _stripped_lines(expected)
+    if len(lines) != len(expected_lines):
+        return False
+    for line, expected_line in zip(lines, expected_lines, strict=True):
+        if line == expected_line:
+            continue
+        numbers = _decimals(line)
+        if numbers is None or numbers != _decimals(expected_line):
+            return False
+    return True
+
+
+def values_equal(value: str | None, expected: str) -> bool:
+    """Compare a function's value with the expected one, both JSON texts, as LiveCodeBench does."""
+    if value is None:
+        return False
+    try:
+        return bool(json.loads(value) == json.loads(expected))
+    except (ValueError, RecursionError):
+        return False
+
+
+def _stripped_lines(text: str) -> list[str]:
+    return [line.strip() for line in text.strip().split("\n")]
+
+
+def _decimals(line: str) -> list[Decimal] | None:
+    try:
+        return [Decimal(element) for element in line.split()]
+    except InvalidOperation:
+        return None
+
+
+class CodeJudge:
+    """Judges programs that answer one question."""
+
+    def __init__(self, question: Question) -> None:
+        try:
+            self._tests = CodeTests.from_json(question.reference)
+        except BadReferenceError as error:
+            raise BadReferenceError(f"question {question.id}: {error}") from error
+
+    def extract(self, response: str) -> str | None:
+        """Extract the program: the last fenced block."""
+        text = visible_text(response)
+        return None if text is None else last_fenced_block(text)
+
+    def quick(self, answer: str) -> Verdict | None:
+        """Decide nothing: a program has to be run."""
+        return None
+
+    def slow(self, answer: str, tools: SlowTools) -> Verdict:
+        """Run the program on the tests in their order, up to the first that fails."""
+        tests = self._tests
+        count = len(tests.inputs)
+        for number, (given, expected) in enumerate(
+            zip(tests.inputs, tests.outputs, strict=True), start=1
+        ):
+            run = run_program(
+                answer,
+                tests.fn_name,
+                given,
+                tests.time_limit_seconds,
+                unsandboxed=tools.unsandboxed,
+            )
+            trouble = self._trouble(run, expected)
+            if trouble is not None:
+                return Verdict(False, answer, f"wrong: test {number} of {count}: {trouble}")
+        return Verdict(right=True, answer=answer, reason=f"right: all {count} tests passed")
+
+    def _trouble(self, run: Run, expected: str) -> str | None:
+        if run.trouble is not None:
+            return run.trouble
+        if self._tests.fn_name is not None:
+            return None if values_equal(run.value, expected) else "another value"
+        if outputs_equal(run.output.decode("utf-8", "replace"), expected):
+            return None
+        return "another output"
