@@ -1,0 +1,386 @@
+"""Paired two-stage bootstrap of averages over trajectories (paper 002, A.5).
+
+A replicate draws, within each benchmark, as many questions as it has, with replacement, the same
+for all models. For every model and every occurrence of a question it then draws as many of that
+pair's trajectories as were observed, with replacement; two occurrences of a question draw
+independently. Values of a trajectory are fixed: probe labels are not drawn again. Averages go
+trajectories -> question occurrence -> cell -> equal weight over benchmarks and models, within the
+replicate. All value columns share the draws, so any difference between columns, models or
+benchmarks is paired.
+
+The stream is that of :mod:`evaluator.draws`: every draw is a function of the seed, the replicate
+and its place, so results are the same bits for any number of workers.
+"""
+
+# mypy: disallow-untyped-decorators=False
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from evaluator.draws import QUESTIONS, TRAJECTORIES, draw_indices
+from evaluator.nesting import AVERAGE, FloatArray, IntArray, Nesting, nesting_of, with_averages
+from evaluator.overthinking import per_trajectory
+from stp.curves import Curves
+
+SEED = 20260721
+REPLICATES = 10_000
+LEVEL = 0.95
+STATISTICS = (
+    "overthinking_ratio",
+    "accuracy_degradation",
+    "original_accuracy",
+    "full_tokens",
+    "zero_accuracy",
+    "full_accuracy",
+)
+"""Columns of :func:`evaluator.overthinking.per_trajectory`, resampled when none are named."""
+
+# Replicates handed to a worker at once: small enough for a progress bar, large enough that handing
+# over costs nothing.
+_CHUNK = 50
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantity:
+    """One number of an analysis: a statistic of a cell, or of an average over cells.
+
+    Attributes
+    ----------
+    statistic
+        A value column.
+    model, benchmark
+        Numbers as in the curves; :data:`evaluator.nesting.AVERAGE` for the equal-weight average.
+    """
+
+    statistic: str
+    model: int = AVERAGE
+    benchmark: int = AVERAGE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """An estimate and its percentile interval, in the unit of the statistic."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Bootstrap:
+    """Replicates of every statistic of every cell and average.
+
+    Attributes
+    ----------
+    statistics
+        Names of the value columns.
+    models, benchmarks
+        Numbers behind the axes, :data:`evaluator.nesting.AVERAGE` last.
+    estimate
+        Averages of the data themselves; float64 ``(models, benchmarks, statistics)``. NaN where
+        a cell is missing or a value is known of none of its trajectories.
+    replicates
+        float64 ``(replicates, models, benchmarks, statistics)``.
+    seed
+        What the replicates were drawn with.
+    """
+
+    statistics: tuple[str, ...]
+    models: tuple[int, ...]
+    benchmarks: tuple[int, ...]
+    estimate: FloatArray
+    replicates: FloatArray
+    seed: int
+
+    def replicates_of(self, quantity: Quantity) -> FloatArray:
+        """Return the replicates of one number; float64 ``(replicates,)``."""
+        return np.asarray(self.replicates[(slice(None), *self._place(quantity))])
+
+    def interval(self, quantity: Quantity, *, level: float = LEVEL) -> Interval:
+        """Return the estimate of one number and its percentile interval."""
+        estimate = float(self.estimate[self._place(quantity)])
+        return _interval(estimate, self.replicates_of(quantity), level)
+
+    def difference(self, a: Quantity, b: Quantity, *, level: float = LEVEL) -> Interval:
+        """Return the interval of a minus b, from paired replicates.
+
+        Examples
+        --------
+        ``difference(Quantity(statistic="overthinking_ratio", model=0),
+        Quantity(statistic="overthinking_ratio", model=1))`` compares two models;
+        two value columns of one run compare two methods.
+        """
+        estimate = float(self.estimate[self._place(a)] - self.estimate[self._place(b)])
+        return _interval(estimate, self.replicates_of(a) - self.replicates_of(b), level)
+
+    def intervals(self, *, level: float = LEVEL) -> pd.DataFrame:
+        """Return the intervals of all numbers.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Indexed by (``statistic``, ``model``, ``benchmark``), -1 for averages; columns
+            ``estimate``, ``low``, ``high``, ``standard_error`` (the replicates' standard
+            deviation). Missing cells are left out.
+        """
+        low, high = np.quantile(self.replicates, _tails(level), axis=0)
+        index = pd.MultiIndex.from_product(
+            [self.models, self.benchmarks, self.statistics],
+            names=["model", "benchmark", "statistic"],
+        )
+        columns = {
+            "estimate": self.estimate,
+            "low": low,
+            "high": high,
+            "standard_error": self.replicates.std(axis=0, ddof=1),
+        }
+        frame = pd.DataFrame({name: a.reshape(-1) for name, a in columns.items()}, index)
+        return frame.reorder_levels(["statistic", "model", "benchmark"]).dropna().sort_index()
+
+    def model_differences(self, statistic: str, *, level: float = LEVEL) -> pd.DataFrame:
+        """Return the paired differences between all pairs of models, per benchmark and average.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Indexed by (``model``, ``other_model``, ``benchmark``); ``estimate``, ``low``,
+            ``high`` of model minus other model.
+        """
+        models = self.models[:-1]
+        rows = {}
+        for i, model in enumerate(models):
+            for other in models[i + 1 :]:
+                for benchmark in self.benchmarks:
+                    found = self.difference(
+                        Quantity(statistic=statistic, model=model, benchmark=benchmark),
+                        Quantity(statistic=statistic, model=other, benchmark=benchmark),
+                        level=level,
+                    )
+                    rows[model, other, benchmark] = (found.estimate, found.low, found.high)
+        index = pd.MultiIndex.from_tuples(list(rows), names=["model", "other_model", "benchmark"])
+        frame = pd.DataFrame(list(rows.values()), index, columns=["estimate", "low", "high"])
+        return frame.dropna()
+
+    def _place(self, quantity: Quantity) -> tuple[int, int, int]:
+        try:
+            return (
+                self.models.index(quantity.model),
+                self.benchmarks.index(quantity.benchmark),
+                self.statistics.index(quantity.statistic),
+            )
+        except ValueError:
+            raise KeyError(
+                f"{quantity} is not in this bootstrap: statistics {', '.join(self.statistics)}; "
+                f"models {self.models[:-1]}; benchmarks {self.benchmarks[:-1]}"
+            ) from None
+
+
+def bootstrap_curves(
+    curves: Curves,
+    *,
+    statistics: Sequence[str] = STATISTICS,
+    replicates: int = REPLICATES,
+    seed: int = SEED,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Bootstrap:
+    """Resample the paper's statistics of measured curves.
+
+    Parameters are those of :func:`bootstrap_values`; ``statistics`` are columns of
+    :func:`evaluator.overthinking.per_trajectory`. A benchmark number is a reporting group: pool
+    AIME's years into one before.
+    """
+    return bootstrap_values(
+        per_trajectory(curves),
+        statistics,
+        replicates=replicates,
+        seed=seed,
+        workers=workers,
+        progress=progress,
+    )
+
+
+def bootstrap_values(
+    trajectories: pd.DataFrame,
+    columns: Sequence[str],
+    *,
+    replicates: int = REPLICATES,
+    seed: int = SEED,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Bootstrap:
+    """Resample averages of any values of trajectories.
+
+    Parameters
+    ----------
+    trajectories
+        One row per trajectory: ``model``, ``benchmark``, ``question``, ``sample`` (integers) and
+        the value columns. The order of rows does not matter.
+    columns
+        Value columns, numbers; NaN is a value that is not known, and is left out of its mean.
+        Columns of several methods on the same trajectories give paired differences.
+    replicates, seed
+        How many, below 2^32, and what they are drawn with, below 2^64.
+    workers
+        Threads; all processors when left out. It does not change the result.
+    progress
+        Called with (replicates done, all replicates) in the calling thread.
+
+    Returns
+    -------
+    Bootstrap
+
+    Raises
+    ------
+    ValueError
+        If there is no trajectory, a number is out of range, or a question is in two benchmarks.
+    KeyError
+        If a column is missing.
+    """
+    _check(replicates, seed, workers)
+    nesting = nesting_of(trajectories)
+    values = trajectories[list(columns)].to_numpy(np.float64)
+    cells = _replicate_cells(
+        nesting,
+        values,
+        replicates=replicates,
+        seed=seed,
+        workers=workers or len(os.sched_getaffinity(0)),
+        progress=progress,
+    )
+    return Bootstrap(
+        statistics=tuple(columns),
+        models=(*nesting.models.tolist(), AVERAGE),
+        benchmarks=(*nesting.benchmarks.tolist(), AVERAGE),
+        estimate=with_averages(nesting.cell_means(values)),
+        replicates=with_averages(cells),
+        seed=seed,
+    )
+
+
+def _check(replicates: int, seed: int, workers: int | None) -> None:
+    if not 1 <= replicates < 2**32:
+        raise ValueError(f"replicates must lie in 1..2^32 - 1, not {replicates}")
+    if not 0 <= seed < 2**64:
+        raise ValueError(f"seed must lie in 0..2^64 - 1, not {seed}")
+    if workers is not None and workers < 1:
+        raise ValueError(f"workers must be at least 1, not {workers}")
+
+
+def _replicate_cells(
+    nesting: Nesting,
+    values: FloatArray,
+    *,
+    replicates: int,
+    seed: int,
+    workers: int,
+    progress: Progress | None,
+) -> FloatArray:
+    """Return cell means of every replicate; float64 ``(replicates, models, benchmarks, v)``."""
+    known = ~np.isnan(values[nesting.order])
+    ordered = np.ascontiguousarray(np.where(known, values[nesting.order], 0.0))
+    cells = np.empty(
+        (replicates, nesting.models.size, nesting.benchmarks.size, values.shape[1]), np.float64
+    )
+
+    def fill(first: int) -> int:
+        last = min(first + _CHUNK, replicates)
+        _fill_replicates(
+            cells[first:last],
+            first,
+            ordered,
+            known,
+            bool(known.all()),
+            nesting.question_offsets,
+            nesting.pair_offsets,
+            np.uint64(seed),
+        )
+        return last - first
+
+    done = 0
+    with ThreadPoolExecutor(workers) as pool:
+        for future in as_completed([pool.submit(fill, i) for i in range(0, replicates, _CHUNK)]):
+            done += future.result()
+            if progress is not None:
+                progress(done, replicates)
+    return cells
+
+
+@nb.njit(cache=True, nogil=True)
+def _fill_replicates(
+    cells: FloatArray,
+    first_replicate: int,
+    values: FloatArray,
+    known: npt.NDArray[np.bool_],
+    all_known: bool,
+    question_offsets: IntArray,
+    pair_offsets: IntArray,
+    seed: np.uint64,
+) -> None:
+    """Fill ``cells[r]`` with the means of replicate ``first_replicate + r``."""
+    models, benchmarks, columns = cells.shape[1:]
+    questions = question_offsets[benchmarks]
+    occurrences = np.empty(questions, np.int64)
+    longest = np.diff(pair_offsets).max()
+    drawn = np.empty(longest, np.int64)
+    sums = np.empty(columns)
+    counts = np.empty(columns, np.int64)
+    total = np.empty(columns)
+    present = np.empty(columns, np.int64)
+    for r in range(cells.shape[0]):
+        replicate = first_replicate + r
+        for b in range(benchmarks):
+            start = question_offsets[b]
+            size = question_offsets[b + 1] - start
+            draw_indices(occurrences[:size], size, QUESTIONS, 0, b, 0, replicate, seed)
+            for m in range(models):
+                total[:] = 0.0
+                present[:] = 0
+                for i in range(size):
+                    pair = m * questions + start + occurrences[i]
+                    low = pair_offsets[pair]
+                    here = pair_offsets[pair + 1] - low
+                    if here == 0:
+                        continue
+                    draw_indices(drawn[:here], here, TRAJECTORIES, m, b, i, replicate, seed)
+                    sums[:] = 0.0
+                    if all_known:
+                        for j in range(here):
+                            row = low + drawn[j]
+                            for v in range(columns):
+                                sums[v] += values[row, v]
+                        for v in range(columns):
+                            total[v] += sums[v] / here
+                            present[v] += 1
+                    else:
+                        counts[:] = 0
+                        for j in range(here):
+                            row = low + drawn[j]
+                            for v in range(columns):
+                                sums[v] += values[row, v]
+                                counts[v] += known[row, v]
+                        for v in range(columns):
+                            if counts[v] > 0:
+                                total[v] += sums[v] / counts[v]
+                                present[v] += 1
+                for v in range(columns):
+                    cells[r, m, b, v] = total[v] / present[v] if present[v] else np.nan
+
+
+def _tails(level: float) -> tuple[float, float]:
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, not {level}")
+    return (1 - level) / 2, (1 + level) / 2
+
+
+def _interval(estimate: float, replicates: FloatArray, level: float) -> Interval:
+    low, high = np.quantile(replicates, _tails(level))
+    return Interval(estimate=estimate, low=float(low), high=float(high))

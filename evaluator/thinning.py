@@ -1,0 +1,239 @@
+"""What OR and AD would have been with fewer probes, or with fewer trajectories.
+
+Paper 002, B.2. Probe thinning keeps m of the probes at every position, without replacement and
+independently across positions; it is integrated exactly (:mod:`evaluator.earliest_maximum`).
+Trajectory thinning keeps some of the trajectories of every (model, question), without
+replacement; a trajectory's own OR and AD stay what they are. It is drawn, with a seed.
+"""
+
+# mypy: disallow-untyped-decorators=False
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numba as nb
+import numpy as np
+import pandas as pd
+
+from evaluator.draws import THINNING, word_below
+from evaluator.earliest_maximum import expected_choice, kept_share_table
+from evaluator.nesting import AVERAGE, FloatArray, IntArray, nesting_of, with_averages
+from evaluator.overthinking import per_trajectory
+from stp.curves import Curves
+
+SEED = 20260721
+DRAWS = 2000
+THINNED = ("overthinking_ratio", "accuracy_degradation", "keep_probability")
+
+
+def thin_probes(curves: Curves, m: int) -> pd.DataFrame:
+    """Return the exact expectation of every trajectory's OR and AD with m probes per position.
+
+    Parameters
+    ----------
+    curves
+        Measured curves.
+    m
+        Probes kept at every position, 1..``curves.probes``. With all of them the result is that
+        of :func:`evaluator.overthinking.per_trajectory`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per trajectory, in the order of ``curves``: ``model``, ``benchmark``,
+        ``question``, ``sample``; the expected ``overthinking_ratio`` and
+        ``accuracy_degradation`` (fractions), and ``keep_probability``, the probability that the
+        earliest maximiser is the one found with all probes. An empty trajectory has OR = AD = 0.
+
+    Raises
+    ------
+    ValueError
+        If ``m`` is out of range.
+
+    Examples
+    --------
+    >>> curves = Curves(tokens=[0, 6, 10], correct=[0, 2, 1], trajectory_offsets=[0, 3],
+    ...                 question=[0], probes=2)
+    >>> thin_probes(curves, 1)[list(THINNED)].round(3).values.tolist()
+    [[0.4, 0.5, 1.0]]
+    """
+    chosen = expected_choice(curves, kept_share_table(curves.probes, m))
+    # E[X_n] / m = C_n / probes.
+    degradation = chosen.measure - curves.full_correct_s / curves.probes
+    return pd.DataFrame(
+        {
+            "model": curves.model,
+            "benchmark": curves.benchmark,
+            "question": curves.question,
+            "sample": curves.sample,
+            "overthinking_ratio": chosen.overthinking_ratio,
+            "accuracy_degradation": np.where(curves.full_tokens_s > 0, degradation, 0.0),
+            "keep_probability": chosen.keep_probability,
+        }
+    )
+
+
+def probe_sensitivity(curves: Curves, counts: Sequence[int] = (4, 8, 12, 16)) -> pd.DataFrame:
+    """Return the averages of OR, AD and the keep probability for several numbers of probes.
+
+    Parameters
+    ----------
+    curves
+        Measured curves.
+    counts
+        Numbers of probes, each 1..``curves.probes``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Indexed by (``probes``, ``model``, ``benchmark``), the columns :data:`THINNED`. The number
+        -1 (:data:`evaluator.nesting.AVERAGE`) stands for the equal-weight average, so the row
+        ``(m, -1, -1)`` is the paper's macro-average.
+    """
+    frames = {m: thin_probes(curves, m) for m in counts}
+    nesting = nesting_of(next(iter(frames.values())))
+    index = pd.MultiIndex.from_product(
+        [frames, [*nesting.models.tolist(), AVERAGE], [*nesting.benchmarks.tolist(), AVERAGE]],
+        names=["probes", "model", "benchmark"],
+    )
+    cells = np.stack(
+        [
+            with_averages(nesting.cell_means(frame[list(THINNED)].to_numpy(np.float64)))
+            for frame in frames.values()
+        ]
+    )
+    result = pd.DataFrame(cells.reshape(-1, len(THINNED)), index, columns=list(THINNED))
+    return result.dropna(how="all")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ThinnedDraws:
+    """Averages over seeded subsets of trajectories.
+
+    Attributes
+    ----------
+    kept
+        Trajectories kept of every (model, question).
+    statistics
+        Names of the averaged columns.
+    models, benchmarks
+        Numbers behind the axes of ``draws``, :data:`evaluator.nesting.AVERAGE` last.
+    draws
+        float64 ``(draws, models + 1, benchmarks + 1, statistics)``.
+    """
+
+    kept: int
+    statistics: tuple[str, ...]
+    models: tuple[int, ...]
+    benchmarks: tuple[int, ...]
+    draws: FloatArray
+
+    def ranges(self, level: float = 0.95) -> pd.DataFrame:
+        """Return the mean and the central range of the draws.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Indexed by (``statistic``, ``model``, ``benchmark``), -1 for averages; ``mean``,
+            ``low``, ``high``. The range is conditional on the trajectories at hand: it is no
+            confidence interval.
+        """
+        low, high = np.quantile(self.draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        index = pd.MultiIndex.from_product(
+            [self.models, self.benchmarks, self.statistics],
+            names=["model", "benchmark", "statistic"],
+        )
+        columns = {"mean": self.draws.mean(axis=0), "low": low, "high": high}
+        frame = pd.DataFrame({name: a.reshape(-1) for name, a in columns.items()}, index)
+        return frame.reorder_levels(["statistic", "model", "benchmark"]).dropna().sort_index()
+
+
+def thin_trajectories(
+    trajectories: Curves | pd.DataFrame,
+    kept: int,
+    *,
+    draws: int = DRAWS,
+    seed: int = SEED,
+    statistics: Sequence[str] = ("overthinking_ratio", "accuracy_degradation"),
+) -> ThinnedDraws:
+    """Average OR and AD over random subsets of each question's trajectories.
+
+    Parameters
+    ----------
+    trajectories
+        Curves, or a frame as :func:`evaluator.overthinking.per_trajectory` returns it.
+    kept
+        Trajectories kept of every (model, question), without replacement. A question that has no
+        more than ``kept`` keeps all of its own.
+    draws, seed
+        How many subsets, and what they are drawn with (the stream of :mod:`evaluator.draws`). In
+        one draw, a smaller subset is a part of a larger one.
+    statistics
+        Columns of the frame, without NaN.
+
+    Raises
+    ------
+    ValueError
+        If ``kept`` or ``draws`` is below 1, or a value is not known.
+
+    Notes
+    -----
+    The expectation over subsets is the average over all trajectories, whatever ``kept`` is, as
+    long as every question has at least ``kept``.
+    """
+    if kept < 1 or draws < 1:
+        raise ValueError(f"kept and draws must be at least 1, not {kept} and {draws}")
+    frame = per_trajectory(trajectories) if isinstance(trajectories, Curves) else trajectories
+    nesting = nesting_of(frame)
+    values = frame[list(statistics)].to_numpy(np.float64)[nesting.order]
+    if np.isnan(values).any():
+        raise ValueError("a value to be averaged is NaN; leave that column out")
+    cells = np.empty((draws, nesting.models.size, nesting.benchmarks.size, len(statistics)))
+    _fill_draws(
+        cells, kept, values, nesting.question_offsets, nesting.pair_offsets, np.uint64(seed)
+    )
+    return ThinnedDraws(
+        kept=kept,
+        statistics=tuple(statistics),
+        models=(*nesting.models.tolist(), AVERAGE),
+        benchmarks=(*nesting.benchmarks.tolist(), AVERAGE),
+        draws=with_averages(cells),
+    )
+
+
+@nb.njit(cache=True, nogil=True)
+def _fill_draws(
+    cells: FloatArray,
+    kept: int,
+    values: FloatArray,
+    question_offsets: IntArray,
+    pair_offsets: IntArray,
+    seed: np.uint64,
+) -> None:
+    """Fill ``cells[d]`` with the means over the subsets of draw d."""
+    draws, models, benchmarks, columns = cells.shape
+    questions = question_offsets[benchmarks]
+    order = np.empty(np.diff(pair_offsets).max(), np.int64)
+    total = np.empty(columns)
+    for d in range(draws):
+        for m in range(models):
+            for b in range(benchmarks):
+                total[:] = 0.0
+                present = 0
+                for q in range(question_offsets[b], question_offsets[b + 1]):
+                    low = pair_offsets[m * questions + q]
+                    size = pair_offsets[m * questions + q + 1] - low
+                    take = kept if kept < size else size
+                    if take > 0:
+                        present += 1
+                    for i in range(size):
+                        order[i] = low + i
+                    # The first steps of a Fisher-Yates shuffle.
+                    for i in range(take):
+                        place = q - question_offsets[b]
+                        j = i + word_below(size - i, i, THINNING, m, b, place, d, seed)
+                        order[i], order[j] = order[j], order[i]
+                        for v in range(columns):
+                            total[v] += values[order[i], v] / take
+                for v in range(columns):
+                    cells[d, m, b, v] = total[v] / present if present else np.nan
