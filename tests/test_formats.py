@@ -216,7 +216,7 @@ def test_stops_and_close():
     written = written_format()
     assert written.thinking_stop_texts == ("</think>",)
     assert written.thinking_stop_ids == written.answer_stop_ids == {*ids(written, "<|im_end|>")}
-    assert written.decode(written.close_ids) == "</think>\n\n"
+    assert written.decode(written.close_ids) == "</think>\n"
 
 
 def test_a_tokenizer_without_the_thinking_end():
@@ -333,10 +333,16 @@ def test_harmony_cut_in_the_answers_header(kept):
 
 def test_written_markers_are_found_in_the_text():
     form = written_format()
-    parts = form.split(ids(form, *THINKING, "</", "think", ">\n", "\n", *ANSWER, "<|im_end|>"))
+    parts = form.split(ids(form, *THINKING, "</", "think", ">\n", *ANSWER, "<|im_end|>"))
     assert parts.thinking_ids == ids(form, *THINKING)
     assert parts.answer_ids == ids(form, *ANSWER, "<|im_end|>")
     assert parts.thinking_finish == "end"
+
+
+def test_more_white_space_than_the_answers_opening_stays_in_the_answer():
+    form = written_format()
+    parts = form.split(ids(form, "So", "</", "think", ">", "\n", "\n", "Yes"))
+    assert parts.answer_ids == ids(form, "\n", "Yes")
 
 
 def test_a_token_across_a_written_marker():
