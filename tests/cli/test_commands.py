@@ -1,0 +1,198 @@
+"""The commands on a scripted engine: what they print, how they end, and one line per error."""
+
+import json
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from stp.campaign.store import Store
+from stp.cli.main import main
+from tests.campaign.rows import rows_of
+from tests.cli.scripted import use_scripted_engine
+
+
+def assert_one_line(outcome, code, *parts):
+    assert outcome.code == code, outcome.err
+    lines = outcome.err.strip().splitlines()
+    errors = [line for line in lines if line.startswith("stp: error: ")]
+    assert len(errors) == 1 and lines[-1] == errors[0], outcome.err
+    assert "Traceback" not in outcome.err
+    for part in parts:
+        assert part in errors[0]
+
+
+def test_run_says_how_far_it_is_and_what_comes_next(stp, campaign_file, campaign, tmp_path):
+    outcome = stp("run", campaign_file, "--out", tmp_path / "c")
+    assert outcome.code == 0, outcome.err
+    for stage in ("generating", "probing", "grading"):
+        assert f"{stage}: 0 of 20 trajectories are done" in outcome.err
+        assert f"{stage}: 20 of 20 trajectories" in outcome.err
+    assert f"next: stp report {tmp_path / 'c'}" in outcome.err
+    assert rows_of(tmp_path / "c") == rows_of(campaign)
+    again = stp("run", tmp_path / "c")
+    assert again.code == 0
+    assert "generating: 20 of 20 trajectories are done" in again.err
+
+
+def test_a_stage_alone_and_then_the_rest(stp, campaign_file, campaign, tmp_path):
+    folder = tmp_path / "c"
+    assert stp("run", campaign_file, "--out", folder, "--stage", "generate").code == 0
+    status = stp("status", folder)
+    assert "not done" in status.out
+    assert "20 of 20" in status.out and "0 of 20" in status.out
+    assert "unknown" in status.out
+    assert stp("run", folder, "--stage", "probe", "--stage", "grade").code == 0
+    assert rows_of(folder) == rows_of(campaign)
+    assert "complete" in stp("status", folder).out
+
+
+def test_a_stage_before_its_time_waits(stp, campaign_file, tmp_path):
+    outcome = stp("run", campaign_file, "--out", tmp_path / "c", "--stage", "grade")
+    assert outcome.code == 0
+    assert "5 units wait for the stage before" in outcome.err
+
+
+def test_status_counts_samples_and_prefill(stp, campaign):
+    out = stp("status", campaign).out
+    probes = sum(len(rows) for name, rows in rows_of(campaign).items() if name.startswith("probes"))
+    assert f"{probes:,}" in out
+    assert "1.000 x" in out
+    assert "scripted" not in out and "model on sevens: 10 questions" in out
+
+
+def test_show_lists_reads_and_opens_a_position(stp, campaign):
+    listed = stp("show", campaign).out
+    assert listed.count("What is") == 10
+    steps = stp("show", campaign, "--question", "sevens-4", "--trajectory", 1).out
+    assert "k = 0   L = 0 tokens   P = " in steps
+    assert "thinking ended by: " in steps
+    position = stp("show", campaign, "-q", "sevens-4", "-t", 1, "-k", 0, "--ids").out
+    assert "<think>" in position and "</think>" in position
+    assert "3 answers" in position and "[stop]" in position
+    row = Store(campaign).read_shard("questions", "questions/model/sevens.parquet").to_pylist()[3]
+    assert " ".join(map(str, row["prompt_ids"][:20])) in position.replace("\n", " ")
+
+
+def test_grade_again_gives_the_same_verdicts(stp, campaign):
+    before = rows_of(campaign)
+    outcome = stp("grade", campaign, "--again")
+    assert outcome.code == 0
+    assert "graded 5 units" in outcome.err
+    assert rows_of(campaign) == before
+
+
+def test_version_and_no_arguments(stp):
+    assert stp("--version").out.startswith("stp-engine ")
+    bare = stp()
+    assert "Usage: stp" in bare.out + bare.err
+
+
+def with_line(campaign_file, line, name="changed.toml"):
+    path = campaign_file.with_name(name)
+    path.write_text(campaign_file.read_text() + line)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("line", "part"),
+    [
+        ("probs = 3\n", "unknown key 'shards.probs'"),
+        ("[engine]\nname = 'nosuch'\n", "engine"),
+        ("[sampling]\ntop_p = 7\n", "sampling.top_p = 7"),
+    ],
+)
+def test_a_bad_setting_is_misuse(stp, campaign_file, tmp_path, line, part, monkeypatch):
+    from stp.campaign import run
+    from stp.engines import open_engine
+
+    monkeypatch.setattr(run, "open_engine", open_engine)
+    outcome = stp("run", with_line(campaign_file, line), "--out", tmp_path / "c")
+    assert_one_line(outcome, 2, part)
+
+
+def test_misuse_is_one_line_and_exit_code_2(stp, campaign_file, campaign, tmp_path):
+    text = campaign_file.read_text()
+    negative = campaign_file.with_name("negative.toml")
+    negative.write_text(text.replace("step_tokens = 8", "step_tokens = -8"))
+    assert_one_line(stp("run", negative, "--out", tmp_path / "c"), 2, "probing.step_tokens = -8")
+    nowhere = campaign_file.with_name("nowhere.toml")
+    nowhere.write_text(text.replace('"model"', '"nowhere"'))
+    assert_one_line(stp("run", nowhere, "--out", tmp_path / "c"), 2, "'nowhere': no such folder")
+    unknown = campaign_file.with_name("unknown.toml")
+    unknown.write_text(text.replace("sevens.toml", "gsm8"))
+    assert_one_line(stp("run", unknown, "--out", tmp_path / "c"), 2, "no benchmark 'gsm8'", "gsm8k")
+    assert_one_line(stp("run", tmp_path / "no.toml", "--out", tmp_path / "c"), 2, "no.toml")
+    assert_one_line(stp("run", campaign_file), 2, "--out FOLDER")
+    other = campaign_file.with_name("other.toml")
+    other.write_text(text.replace("probes = 3", "probes = 4"))
+    assert_one_line(
+        stp("run", other, "--out", campaign), 2, "probing.probes is 3 in the folder and 4 now"
+    )
+    for command in (["status"], ["show"], ["grade"], ["report"]):
+        assert_one_line(stp(*command, tmp_path / "nothing"), 2, "no campaign here")
+    assert_one_line(stp("show", campaign, "-q", "sevens-77"), 2, "no question 'sevens-77'")
+
+
+def test_usage_errors_exit_with_2(stp):
+    for arguments in (["nosuch"], ["run"], ["run", "--stage", "think"], ["show", "x", "-k", "-1"]):
+        assert stp(*arguments).code == 2
+
+
+def test_a_defect_is_one_line_too_and_debug_shows_it(stp, campaign, monkeypatch):
+    from stp.campaign import status
+
+    def fail(url):
+        raise ZeroDivisionError("half of nothing")
+
+    monkeypatch.setattr(status, "campaign_status", fail)
+    assert_one_line(stp("status", campaign), 1, "unexpected ZeroDivisionError: half of nothing")
+    with pytest.raises(ZeroDivisionError):
+        main(["status", str(campaign), "--debug"])
+
+
+def test_a_folder_in_use_is_refused(stp, campaign):
+    with Store(campaign).lock():
+        assert_one_line(stp("run", campaign), 1, f"process {os.getpid()}", "works on this campaign")
+
+
+def _run_slowly(arguments, err):
+    with Path(err).open("w") as file:
+        os.dup2(file.fileno(), 2)
+        sys.stderr = file
+        use_scripted_engine(0.3)
+        main(arguments)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_after_the_unit_and_says_how_to_go_on(
+    number, campaign_file, campaign, tmp_path, stp
+):
+    folder, err = tmp_path / "c", tmp_path / "err"
+    # Forked, so that it starts at once with everything imported.
+    process = multiprocessing.get_context("fork").Process(
+        target=_run_slowly, args=(["run", str(campaign_file), "--out", str(folder)], str(err))
+    )
+    process.start()
+    deadline = time.monotonic() + 60
+    while not Store(folder).files("trajectories") and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.kill(process.pid, number)
+    process.join(60)
+    assert process.exitcode == 128 + number, err.read_text()
+    assert "finishing the unit in work" in err.read_text()
+    assert f"go on with: stp run {folder}" in err.read_text()
+    assert 0 < len(Store(folder).files("trajectories")) < 5
+    assert stp("run", folder).code == 0
+    assert rows_of(folder) == rows_of(campaign)
+
+
+def test_the_manifest_is_strict_json(campaign):
+    def refuse(name):
+        raise AssertionError(f"{name} in the manifest")
+
+    json.loads((campaign / "manifest.json").read_text(), parse_constant=refuse)

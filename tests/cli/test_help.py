@@ -1,0 +1,63 @@
+"""Help is quick because it imports nothing heavy. What is asserted is the imports, not the time.
+
+Typer itself imports pydantic, which is therefore not in the list.
+"""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = (
+    "evaluator.answers",
+    "evaluator.report",
+    "fsspec",
+    "hypothesis",
+    "matplotlib",
+    "numba",
+    "numpy",
+    "pandas",
+    "plotly",
+    "pyarrow",
+    "scipy",
+    "sympy",
+    "tokenizers",
+    "torch",
+    "transformers",
+    "stp.campaign.run",
+)
+
+PROGRAM = """
+import sys
+from stp.cli.main import main
+try:
+    main(sys.argv[1:])
+except SystemExit as ended:
+    code = ended.code
+print("LOADED", code, *sorted(sys.modules))
+"""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        [],
+        ["demo"],
+        ["run"],
+        ["status"],
+        ["grade"],
+        ["show"],
+        ["report"],
+        ["benchmarks"],
+        ["benchmarks", "show"],
+    ],
+    ids=" ".join,
+)
+def test_help_imports_nothing_heavy(command):
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *command, "--help"], capture_output=True, text=True
+    )
+    assert "Usage: stp" in done.stdout, done.stderr
+    code, *loaded = done.stdout.rpartition("LOADED ")[2].split()
+    assert code == "0"
+    assert [module for module in HEAVY if module in loaded] == []
