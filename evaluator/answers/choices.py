@@ -9,7 +9,7 @@ photon") and two letters at once are no answer.
 import re
 
 from data.question import Question
-from evaluator.answers.boxes import last_boxes
+from evaluator.answers.boxes import Box, last_boxes
 from evaluator.answers.errors import BadReferenceError
 from evaluator.answers.judge import CannotDecideError, SlowTools
 from evaluator.answers.latex import normalise
@@ -90,7 +90,10 @@ class ChoiceJudge:
         if text is None:
             return None
         text = text[-_TAIL_CHARACTERS:]
-        letter = self._marked(text) or self._unmarked(text)
+        boxes = last_boxes(text) if "box" in text else []
+        if boxes and not boxes[-1].closed:
+            return None  # cut inside the box
+        letter = self._marked(text, boxes) or self._unmarked(text)
         return None if letter in (None, _NONE) else letter
 
     def quick(self, answer: str) -> Verdict | None:
@@ -105,12 +108,11 @@ class ChoiceJudge:
         assert verdict is not None
         return verdict
 
-    def _marked(self, text: str) -> str | None:
+    def _marked(self, text: str, boxes: list[Box]) -> str | None:
         """Read the last mark that can be read; `_NONE` if it names no single option."""
         found: list[tuple[int, str]] = []
-        boxes = last_boxes(text) if "box" in text else []
         for box in reversed(boxes):
-            letter = self._option(box.content) if box.closed else None
+            letter = self._option(box.content)
             if letter is not None:
                 found.append((box.start, letter))
                 break

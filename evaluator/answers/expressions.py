@@ -156,7 +156,9 @@ class _Parser:
         return tree
 
     def _term(self) -> Tree:
-        tree = self._signed()
+        # The sign is applied last, so that it belongs to a mixed number as a whole.
+        negative = self._sign()
+        tree = self._power()
         while True:
             token = self._next()
             if token in ("*", "/"):
@@ -169,7 +171,7 @@ class _Parser:
                 mixed = _mixed_number(tree, factor) if token == r"\frac" else None
                 tree = mixed or Operation("*", (tree, factor))
             else:
-                return tree
+                return Operation("neg", (tree,)) if negative else tree
 
     def _starts_factor(self, token: str) -> bool:
         if not token or token in "+-*/^_)}]!%":
@@ -178,10 +180,14 @@ class _Parser:
             return self._bars == 0
         return token not in (r"\rfloor", r"\rceil")
 
-    def _signed(self) -> Tree:
+    def _sign(self) -> bool:
         negative = False
         while self._next() in ("+", "-"):
             negative ^= self._take() == "-"
+        return negative
+
+    def _signed(self) -> Tree:
+        negative = self._sign()
         tree = self._power()
         return Operation("neg", (tree,)) if negative else tree
 

@@ -27,7 +27,9 @@ _SENTENCE = re.compile(
 )
 _CONCLUSION = re.compile(
     r"(?:\b(?:is|are|be|get|gives|equals|have|has|makes|total of|totals|it's)\b|[=:≈])"
-    r"[ \t*_]{0,4}([-+−]?[$€£]?(?:\\\$)?[-+−]?(?:\d[\d,. /]{0,40}|\.\d{1,40}|\\d?frac\{\d{1,20}\}\{\d{1,20}\})"
+    r"[ \t*_]{0,4}(?:exactly |only |a total of )?[*_]{0,3}"
+    r"([-+−]?[$€£]?(?:\\\$)?[-+−]?"
+    r"(?:\d[\d,. /]{0,40}|\.\d{1,40}|\\d?frac\{\d{1,20}\}\{\d{1,20}\}|\[[-−\d., ]{1,300}\])"
     r"(?:\\?%)?)[ \t]{0,3}[*_]{0,3}((?:[ \t][a-zA-Z]{1,20}){0,5})[*_]{0,3}[ \t]{0,3}[.!]?[ \t]{0,3}$",
     re.IGNORECASE,
 )
@@ -41,6 +43,9 @@ _STOP_WORD = re.compile(
     re.IGNORECASE,
 )
 _EXPRESSION_LIKE = re.compile(r"[\d\\∞π√]|^[a-zA-Z]$|^\(?[A-J]\)?$")
+_FEW_WORDS = re.compile(
+    r"[ \t*_:\"']{0,6}([a-zA-Z]{1,20}(?: [a-zA-Z]{1,20}){0,2})[*_\"']{0,3}[.!]?[*_]{0,3}[ \t]{0,3}(?=\n|$)"
+)
 _MARKDOWN = " \t\r\n*_`#>\"'"
 
 _TAKEN_BACK = re.compile(
@@ -70,11 +75,25 @@ def marked_answer(text: str) -> str | None:
     found = labelled_answer(tail)
     if found is not None:
         return found[0]
+    label_words = _words_behind(_LABEL, tail)
+    if label_words is not None:
+        return label_words
     for sentence in reversed(list(_SENTENCE.finditer(tail))):
         content = leading_expression(tail[sentence.end() : sentence.end() + 600])
         if content is not None:
             return content
-    return _closing_answer(tail)
+    return _closing_answer(tail) or _words_behind(_SENTENCE, tail)
+
+
+def _words_behind(pattern: re.Pattern[str], text: str) -> str | None:
+    """Read a word or three behind the last mark, as in ``Answer: less than``."""
+    last = None
+    for last in pattern.finditer(text):  # noqa: B007 (the last match is wanted)
+        pass
+    if last is None:
+        return None
+    words = _FEW_WORDS.match(text, last.end())
+    return words.group(1) if words is not None else None
 
 
 def labelled_answer(text: str) -> tuple[str, int] | None:

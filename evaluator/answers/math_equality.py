@@ -271,6 +271,8 @@ class _Comparison:
             if not same_kind:
                 return False
             gold, answer = _in_base_units(gold), _in_base_units(answer)
+        if (gold.percent and answer.unit is not None) or (answer.percent and gold.unit is not None):
+            return False
         if gold.percent or answer.percent:
             return self._same_percent(gold, answer)
         return self._same_number(gold, answer)

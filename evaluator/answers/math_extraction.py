@@ -34,7 +34,9 @@ _RETRACTING = re.compile(
     r"recheck|re-?check|check|hmm|sorry|first|then|so|thus|therefore|hence|final(?:ly)?)\b",
     re.IGNORECASE,
 )
-_SIGN_BEFORE = re.compile(r"(?:^|[=$:(\[,]|\\\(|\\\[|\bis)\s{0,4}[-−](?:\{\}|\\[!, ])?\s?\Z")
+_SIGN_BEFORE = re.compile(
+    r"(?:^[-−]|(?:[=$:(\[,]|\\\(|\\\[|\bis)\s{0,4}[-−](?:\{\}|\\[!, ])?\s?)\Z"
+)
 _TRAILING_FACTOR = re.compile(
     r"\s{0,2}(?:(?:\\%|%)|\^\s{0,2}\{?\s{0,2}\\circ\s{0,2}\}?|°|\\pi\b|\\sqrt\{[^{}]{1,40}\}|\^\{?[\w]{1,6}\}?"
     r"|\\(?:text|mathrm|mbox)\{[^{}]{1,30}\}(?:\^\{?\d\}?)?)"

@@ -22,7 +22,7 @@ from evaluator.answers.forms import (
 )
 from evaluator.answers.latex import normalise
 from evaluator.answers.numbers import sort_key
-from evaluator.answers.single_values import PLAIN_WORDS, read_value
+from evaluator.answers.single_values import PLAIN_WORDS, read_value, with_unit
 
 MAX_ITEMS = 200
 _MAX_NESTING = 4
@@ -58,6 +58,10 @@ def read_forms(text: str) -> tuple[Form, ...]:
         return (read_value(text.replace(",", "")), form)
     if _GROUPED.match(text) and "," not in text[_GROUPED.match(text).end() :]:  # type: ignore[union-attr]
         return (_read(text.replace(",", ""), 0), form)
+    if isinstance(form, Value):
+        measured = with_unit(text)
+        if measured is not None:
+            return (form, measured)
     return (form,)
 
 
@@ -65,6 +69,8 @@ def _read(text: str, nesting: int) -> Form:
     text = _unwrapped(_without_label(text.strip()))
     if nesting > _MAX_NESTING or not text:
         return Opaque(text)
+    if text in (r"\emptyset", r"\{\}", r"\{ \}"):
+        return Words("no solution")
     matrix = _MATRIX.fullmatch(text)
     if matrix is not None:
         return _read_matrix(matrix.group(2), nesting)

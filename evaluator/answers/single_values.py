@@ -3,7 +3,14 @@ r"""From the text of one value to its expression, with what stands beside it: un
 import re
 from fractions import Fraction
 
-from evaluator.answers.expressions import FUNCTIONS, NotAnExpressionError, Number, Tree, parse
+from evaluator.answers.expressions import (
+    FUNCTIONS,
+    NotAnExpressionError,
+    Number,
+    Tree,
+    parse,
+    variables,
+)
 from evaluator.answers.forms import Opaque, Value, Words
 from evaluator.answers.number_words import number_from_words
 from evaluator.answers.units import UNITS, NotAUnitError, Unit, read_unit
@@ -57,7 +64,7 @@ def read_value(text: str) -> Value | Words | Opaque:
     try:
         core, unit, percent = _split_unit(text)
     except NotAUnitError:
-        return Opaque(text)
+        return Opaque()  # "7 or more": nothing that symbolic equality should see
     ratio = _RATIO.fullmatch(core)
     if ratio is not None and Fraction(ratio.group(2)) != 0:
         return Value(
@@ -72,6 +79,23 @@ def read_value(text: str) -> Value | Words | Opaque:
     if not core:
         return Opaque(text)
     return Value(core, _tree_or_none(core), unit, percent)
+
+
+def with_unit(text: str) -> Value | None:
+    """Read ``5 m`` as a length; None if the text is no number with a bare unit behind it.
+
+    `read_value` reads it as a product of variables, which it may be as well.
+    """
+    if not text[-1:].isalpha():
+        return None
+    try:
+        core, unit, percent = _split_unit(text)
+    except NotAUnitError:
+        return None
+    tree = _tree_or_none(core)
+    if unit is None or tree is None or variables(tree):
+        return None
+    return Value(core, tree, unit, percent)
 
 
 def _counted(words: str) -> Value | None:
