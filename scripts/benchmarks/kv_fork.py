@@ -1,6 +1,7 @@
 """Time forked probes against the obvious script.
 
-One trajectory of random ids, probed at evenly spaced positions, the same number of samples and of tokens each.
+One trajectory of random ids, probed at evenly spaced positions, with the same number of samples and
+of tokens each.
 Ours: the transformers engine. The obvious script: for every position, prefill the whole prefix
 again and sample with ``model.generate``. Two forms of it are timed:
 
@@ -18,6 +19,7 @@ No stop ids: every sample has the same length in all of them, so they do the sam
 import argparse
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +36,7 @@ SUFFIX_TOKENS = 4
 
 
 def trajectory_of(vocabulary: int, tokens: int) -> list[int]:
-    """Return ids drawn evenly: with every length fixed, the time depends little on which they are."""
+    """Return ids drawn evenly: lengths are fixed, so the time depends little on which they are."""
     return np.random.default_rng(TRAJECTORY_SEED).integers(vocabulary, size=tokens).tolist()
 
 
@@ -101,10 +103,25 @@ def probe_obviously(model: Any, prefixes: list[list[int]], name: str, args: Any)
     return generated
 
 
-def timed(work: Callable[[], int]) -> tuple[float, int]:
-    start = time.perf_counter()
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """What some work took; processor seconds tell more on a machine that others use too."""
+
+    wall_seconds: float
+    cpu_seconds: float
+    tokens: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.wall_seconds:7.1f} s ({self.cpu_seconds:7.1f} s of processor)  "
+            f"{self.tokens / self.wall_seconds:6.0f} tokens/s"
+        )
+
+
+def timed(work: Callable[[], int]) -> Timing:
+    wall, cpu = time.perf_counter(), time.process_time()
     tokens = work()
-    return time.perf_counter() - start, tokens
+    return Timing(time.perf_counter() - wall, time.process_time() - cpu, tokens)
 
 
 def parse() -> argparse.Namespace:
@@ -137,21 +154,19 @@ def main() -> None:
     )
 
     before = (engine.usage.prefill_tokens, engine.usage.prefill_least_tokens)
-    seconds, tokens = timed(lambda: probe_forked(engine, prefixes, args))
+    ours = timed(lambda: probe_forked(engine, prefixes, args))
     prefilled = engine.usage.prefill_tokens - before[0]
     amplification = prefilled / (engine.usage.prefill_least_tokens - before[1])
-    print(
-        f"forked   {seconds:8.1f} s  {tokens / seconds:7.0f} tokens/s  "
-        f"{prefilled} tokens prefilled, amplification {amplification:.3f}"
-    )
-
+    print(f"forked   {ours}")
+    print(f"         {prefilled} tokens prefilled, amplification {amplification:.3f}")
     for name in args.baselines:
-        theirs, their_tokens = timed(lambda name=name: probe_obviously(model, prefixes, name, args))
-        if their_tokens != tokens:
-            raise RuntimeError(f"{name} generated {their_tokens} tokens, the engine {tokens}")
+        theirs = timed(lambda name=name: probe_obviously(model, prefixes, name, args))
+        if theirs.tokens != ours.tokens:
+            raise RuntimeError(f"{name} generated {theirs.tokens} tokens, not {ours.tokens}")
+        print(f"{name:8} {theirs}")
         print(
-            f"{name:8} {theirs:8.1f} s  {tokens / theirs:7.0f} tokens/s  "
-            f"{theirs / seconds:.1f} times the forked time"
+            f"         forked is {theirs.wall_seconds / ours.wall_seconds:.1f} times faster "
+            f"({theirs.cpu_seconds / ours.cpu_seconds:.1f} times less processor time)"
         )
 
 

@@ -21,6 +21,7 @@ from stp.engines.checks import check_model_folder, check_trees, weights_hash
 
 try:
     import torch
+    from safetensors import SafetensorError
     from torch import Tensor
     from transformers import AttentionInterface, AutoConfig, AutoModelForCausalLM
     from transformers.utils import logging as transformers_logging
@@ -119,7 +120,13 @@ class TransformersEngine(Engine):
             torch.set_num_threads(threads)
         self.usage = Usage()
         self._model = _ForkedModel(self._folder, _choose_device(device), dtype)
-        self._context_limit = self._model.context_limit if context_limit is None else context_limit
+        limit = self._model.context_limit if context_limit is None else context_limit
+        if limit is None:
+            raise ConfigError(
+                f"the configuration of {self._folder} does not say how long its context is; set "
+                "the engine option context_limit"
+            )
+        self._context_limit = limit
         on_gpu = self._model.device.type == "cuda"
         self._limits = BatchLimits(
             max_rows=max_rows,
@@ -233,7 +240,7 @@ class _ForkedModel:
         self._model: Any = self._load_model(dtype)
         text = config.get_text_config()
         self.vocabulary: int = self._model.get_input_embeddings().weight.shape[0]
-        self.context_limit: int = text.max_position_embeddings
+        self.context_limit: int | None = getattr(text, "max_position_embeddings", None)
         self.query_heads: int = text.num_attention_heads
         self.class_name = type(self._model).__name__
         self.dtype_name = str(self._model.dtype).removeprefix("torch.")
@@ -260,7 +267,18 @@ class _ForkedModel:
                 attn_implementation=FORK_ATTENTION,
                 local_files_only=True,
             )
-        except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
+        except (
+            OSError,
+            ValueError,
+            KeyError,
+            RuntimeError,
+            ImportError,
+            SafetensorError,
+        ) as error:
+            if FORK_ATTENTION in str(error):
+                raise EngineError(
+                    _no_fork(self._folder, "its class has an attention of its own")
+                ) from error
             raise EngineError(f"model {self._folder} cannot be loaded: {_line(error)}") from error
         finally:
             if bars:
