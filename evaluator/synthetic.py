@@ -12,13 +12,13 @@ The generative model, for model m, benchmark g, question q, trajectory s, in ord
   L rounded and cut at the thinking limit;
 * steps: max(1, (2 L + b) // (2 b)) of them, lengths in proportion to Gamma(8) draws;
 * levels on the logit scale: before the insight a = logit of the direct accuracy
-  g.guess + (1 - g.guess) sigmoid(1.5 z - 1), after it e = 3 u; the insight comes at
-  t ~ Beta(1.1, 3.2) L and takes 0.03 L;
-* decline: with probability 0.35 the level falls by Exponential(2.5) at a second time, uniform
-  between the insight and the end, again within 0.03 L;
+  g.guess + (1 - g.guess) sigmoid(1.2 z - 2.2), after it e = 6 u + 1; the insight comes at
+  t ~ Beta(1.5, 2.2) L and takes ``width`` L;
+* decline: with probability 0.15 the level falls by Exponential(2) at a second time, uniform
+  between the insight and the end, again within ``width`` L;
 * wander: an AR(1) series over positions, correlation 0.7 from one to the next, standard
-  deviation 0.5, is added;
-* accuracy P(k): the sigmoid of the sum, 0 below 0.02 and 1 above 0.98, so that flat stretches
+  deviation ``wander``, is added;
+* accuracy P(k): the sigmoid of the sum, 0 below 0.03 and 1 above 0.97, so that flat stretches
   exist;
 * probes: C(k) ~ Binomial(probes, P(k)), independent; original answer ~ Bernoulli(P(n)), wrong
   if the thinking was cut.
@@ -60,7 +60,20 @@ class SyntheticBenchmark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Population:
-    """What worlds are drawn from."""
+    """What worlds are drawn from.
+
+    Attributes
+    ----------
+    models, benchmarks
+        The fixed parts of the experiment.
+    trajectories, probes, step_tokens, thinking_limit
+        As in a campaign.
+    wander
+        Standard deviation of the AR(1) series on the logit scale.
+    width
+        How long insight and decline take, as a fraction of L. Nearly 0, and ``wander`` 0, makes
+        curves of up to three flat pieces.
+    """
 
     models: tuple[SyntheticModel, ...]
     benchmarks: tuple[SyntheticBenchmark, ...]
@@ -68,6 +81,8 @@ class Population:
     probes: int = 16
     step_tokens: int = 256
     thinking_limit: int = 32_768
+    wander: float = 0.35
+    width: float = 0.03
 
     def sized(self, *, models: int | None = None, scale: float = 1.0) -> "Population":
         """Return the first models, with every benchmark's questions scaled (at least one)."""
@@ -117,15 +132,15 @@ def paper_population() -> Population:
         ),
         benchmarks=(
             SyntheticBenchmark(
-                name="AIME", questions=90, difficulty=0.6, spread=1.2, guess=0.0, tokens=14_500
+                name="AIME", questions=90, difficulty=0.3, spread=1.2, guess=0.0, tokens=15_500
             ),
             SyntheticBenchmark(
                 name="MATH-500",
                 questions=500,
-                difficulty=-1.6,
+                difficulty=-1.5,
                 spread=1.2,
                 guess=0.05,
-                tokens=7_000,
+                tokens=8_300,
             ),
             SyntheticBenchmark(
                 name="GPQA-Diamond",
@@ -133,7 +148,7 @@ def paper_population() -> Population:
                 difficulty=0.6,
                 spread=1.0,
                 guess=0.25,
-                tokens=7_500,
+                tokens=7_700,
             ),
             SyntheticBenchmark(
                 name="LiveCodeBench",
@@ -232,10 +247,10 @@ def _draw_cell(population: Population, seed: int, m: int, b: int) -> _CellDraw:
     steps = np.maximum(1, (2 * full + step) // (2 * step))
     lengths = steps + 1
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-    direct = benchmark.guess + (1 - benchmark.guess) * _sigmoid(1.5 * margin - 1.0)
+    direct = benchmark.guess + (1 - benchmark.guess) * _sigmoid(1.2 * margin - 2.2)
     direct = np.clip(direct, 1e-6, 1 - 1e-6)
-    insight = rng.beta(1.1, 3.2, count)
-    falls = np.where(rng.random(count) < 0.35, rng.exponential(2.5, count), 0.0)
+    insight = rng.beta(1.5, 2.2, count)
+    falls = np.where(rng.random(count) < 0.15, rng.exponential(2.0, count), 0.0)
     fall_at = insight + (1 - insight) * rng.random(count)
     tokens, accuracy = _curves(
         full,
@@ -243,10 +258,12 @@ def _draw_cell(population: Population, seed: int, m: int, b: int) -> _CellDraw:
         rng.gamma(8.0, 1.0, int(offsets[-1])),
         rng.standard_normal(int(offsets[-1])),
         np.log(direct / (1 - direct)),
-        3.0 * strength,
+        6.0 * strength + 1.0,
         insight,
         falls,
         fall_at,
+        population.wander,
+        population.width,
     )
     return _CellDraw(
         tokens=tokens,
@@ -262,6 +279,11 @@ def _sigmoid(x: FloatArray) -> FloatArray:
     return np.asarray(1.0 / (1.0 + np.exp(-x)))
 
 
+@nb.njit(cache=True, nogil=True, inline="always")
+def _step(x: float) -> float:
+    return float(1.0 / (1.0 + np.exp(-x)))
+
+
 @nb.njit(cache=True, nogil=True)
 def _curves(
     full: IntArray,
@@ -273,9 +295,11 @@ def _curves(
     insight: FloatArray,
     falls: FloatArray,
     fall_at: FloatArray,
+    deviation: float,
+    width: float,
 ) -> tuple[IntArray, FloatArray]:
     """Return L(k) and P(k) of all trajectories of a cell."""
-    correlation, deviation, width = 0.7, 0.5, 0.03
+    correlation = 0.7
     fresh = deviation * np.sqrt(1 - correlation**2)
     tokens = np.zeros(step_draws.size, np.int64)
     accuracy = np.empty(step_draws.size)
@@ -295,9 +319,9 @@ def _curves(
                 tokens[row] = full[s]
             at = tokens[row] / full[s]
             # At k = 0 nothing was thought, so there is no insight yet.
-            rise = 0.0 if row == start else 1.0 / (1.0 + np.exp(-(at - insight[s]) / width))
-            fall = 1.0 / (1.0 + np.exp(-(at - fall_at[s]) / width))
+            rise = 0.0 if row == start else _step((at - insight[s]) / width)
+            fall = _step((at - fall_at[s]) / width)
             level = level_before[s] + (level_after[s] - level_before[s]) * rise - falls[s] * fall
-            p = 1.0 / (1.0 + np.exp(-(level + wander)))
-            accuracy[row] = 0.0 if p < 0.02 else (1.0 if p > 0.98 else p)
+            p = _step(level + wander)
+            accuracy[row] = 0.0 if p < 0.03 else (1.0 if p > 0.97 else p)
     return tokens, accuracy
