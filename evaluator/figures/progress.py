@@ -15,9 +15,12 @@ from evaluator.figures.style import (
     new_figure,
 )
 
+FEWEST_STEPS = 10
+"""Bins with fewer steps are not drawn: their fractions say nothing."""
+
 
 def progress_plot(
-    changes: pd.DataFrame, *, title: str = "", note: str = "", fewest_steps: int = 10
+    changes: pd.DataFrame, *, title: str = "", note: str = "", fewest_steps: int = FEWEST_STEPS
 ) -> Figure:
     """Draw what :func:`evaluator.progress.changes_by_progress` returned.
 

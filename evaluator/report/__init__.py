@@ -2,7 +2,7 @@
 
 ``build_report(campaign_url, out_dir)`` is all that a caller needs. The modules: ``data`` (what a
 page is made from), ``selection`` (which trajectories it shows), ``load`` (from a campaign),
-``headline`` (the findings in words), ``payload`` (numbers and texts for the page's script),
+``payload`` (numbers and texts for the page's script),
 ``html`` (the page), ``build`` (files on disk).
 """
 

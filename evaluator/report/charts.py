@@ -2,9 +2,10 @@
 
 import pandas as pd
 
+from evaluator.figures.progress import FEWEST_STEPS
+
 WIDTH, HEIGHT = 900, 250
 LEFT, RIGHT, TOP, BOTTOM = 46, 10, 8, 40
-FEWEST_STEPS = 10
 
 
 def progress_chart(changes: pd.DataFrame) -> str:
@@ -14,7 +15,7 @@ def progress_chart(changes: pd.DataFrame) -> str:
     ----------
     changes
         What :func:`evaluator.progress.changes_by_progress` returns. Bins with fewer than
-        ``FEWEST_STEPS`` steps are left out.
+        that module's ``FEWEST_STEPS`` steps are left out.
     """
     kept = changes[changes["steps"] >= FEWEST_STEPS]
     if kept.empty:

@@ -11,10 +11,10 @@ from string import Template
 import pandas as pd
 
 from evaluator.frontiers import CellFrontiers, average_savings, savings
+from evaluator.headline import Headline, percent
 from evaluator.overthinking import Summary
 from evaluator.report.charts import progress_chart
 from evaluator.report.data import ReportData
-from evaluator.report.headline import Headline, percent
 from evaluator.report.payload import page_payload
 from evaluator.report.tables import accuracy_table, overthinking_table, savings_table
 from evaluator.report.text import html, script_json

@@ -13,26 +13,15 @@ from evaluator.frontiers import (
     average_frontiers,
     rewards_on_grid,
 )
+from evaluator.names import cell_name, visible
 from evaluator.overthinking import Summary
 from evaluator.report.data import AnswerCount, ReportData
-from evaluator.report.text import visible
 from oracle.actions import STRATEGIES
 from stp.curves import Curves
 
 AVERAGE_POINTS = 1000
 CELL_POINTS = 200
 ANSWERS_SHOWN = 6
-
-
-def name_of(names: tuple[str, ...], index: int, kind: str, limit: int = 120) -> str:
-    """Return the name behind an index, or ``"model 3"`` where there is none."""
-    return visible(names[index], limit) if index < len(names) else f"{kind} {index}"
-
-
-def cell_name(curves: Curves, model: int, benchmark: int) -> str:
-    """Return ``"model · benchmark"``."""
-    first = name_of(curves.model_names, model, "model")
-    return f"{first} \u00b7 {name_of(curves.benchmark_names, benchmark, 'benchmark')}"
 
 
 def _round(values: Any) -> list[float]:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 
 from evaluator.frontiers import STRATEGY_LABELS
+from evaluator.headline import percent
+from evaluator.names import benchmark_name, cell_name, model_name
 from evaluator.overthinking import Summary
-from evaluator.report.headline import percent
-from evaluator.report.payload import cell_name, name_of
 from evaluator.report.text import html
 from stp.curves import Curves
 
@@ -74,13 +74,13 @@ def overthinking_table(curves: Curves, summary: Summary) -> str:
             values += pair(summary.cells.loc[key] if key in summary.cells.index else None)
         if several:
             values += pair(summary.models.loc[model])
-        rows.append(_row(html(name_of(curves.model_names, model, "model")), values, group=2))
+        rows.append(_row(html(model_name(curves, model)), values, group=2))
     if len(summary.models) > 1:
         values = [v for b in benchmarks for v in pair(summary.benchmarks.loc[b])]
         if several:
             values += pair(summary.overall)
         rows.append(_row("Average", values, average=True, group=2))
-    names = [html(name_of(curves.benchmark_names, b, "benchmark")) for b in benchmarks]
+    names = [html(benchmark_name(curves, b)) for b in benchmarks]
     header = _grouped_header(
         "Model", [*names, "Average"] if several else names, ["OR", "AD, points"]
     )

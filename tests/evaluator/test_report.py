@@ -9,13 +9,14 @@ import pytest
 
 from data.errors import StoreError
 from evaluator.frontiers import cell_frontiers
+from evaluator.headline import make_headline
+from evaluator.names import visible
 from evaluator.overthinking import per_trajectory, summarise
 from evaluator.report.build import write_report
-from evaluator.report.headline import make_headline
 from evaluator.report.load import count_answers
 from evaluator.report.payload import page_payload
 from evaluator.report.selection import SelectionLimits, select_trajectories
-from evaluator.report.text import html, script_json, visible
+from evaluator.report.text import html, script_json
 from stp.campaign.reader import ProbeView
 from stp.curves import Curves
 from tests.evaluator.synthetic import make_curves, make_report

@@ -1,0 +1,134 @@
+"""All figures of measured curves, in reading order."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from evaluator.figures.frontiers import frontier_plot
+from evaluator.figures.progress import FEWEST_STEPS, progress_plot
+from evaluator.figures.steps import step_length_plot, step_lengths
+from evaluator.figures.trajectories import (
+    representative_question,
+    small_multiples,
+    trajectory_curve,
+)
+from evaluator.frontiers import CellFrontiers, FloatArray, average_endpoints, average_frontiers
+from evaluator.headline import count
+from evaluator.names import model_name, question_name, visible
+from evaluator.overthinking import Summary
+from stp.curves import Curves, IntArray
+
+NAME_LIMIT = 40
+Bands = Mapping[str, tuple[FloatArray, FloatArray]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class NamedFigure:
+    """A figure with what to call it: in a list, and as a file without its ending."""
+
+    title: str
+    stem: str
+    figure: Figure
+
+
+def all_figures(
+    curves: Curves,
+    summary: Summary,
+    cells: tuple[CellFrontiers, ...],
+    changes: pd.DataFrame,
+    *,
+    name: str,
+    step_tokens: int | None = None,
+    bands: Bands | None = None,
+    lengths: Mapping[str, Mapping[int, IntArray]] | None = None,
+) -> Iterator[NamedFigure]:
+    """Yield every figure that the curves allow.
+
+    Parameters
+    ----------
+    curves, summary, cells, changes
+        Measured curves, their averages, frontiers and changes by progress.
+    name
+        What was measured, for captions.
+    step_tokens
+        b of these curves, where it is known.
+    bands
+        Intervals of the averaged frontiers; see
+        :func:`evaluator.figures.frontiers.frontier_plot`.
+    lengths
+        For each model's name and each b, step lengths; left out: those of the curves.
+    """
+    b = f", b = {step_tokens}" if step_tokens else ""
+    note = (
+        f"{visible(name, 60)}: {count(curves.trajectories, 'trajectory', 'trajectories')}, "
+        f"{curves.probes} probes per position{b}."
+    )
+    yield _frontiers(cells, note, bands)
+    yield from _trajectories(curves, summary)
+    if (changes["steps"] >= FEWEST_STEPS).any():
+        figure = progress_plot(changes, note=note)
+        yield NamedFigure(title="Changes by progress", stem="progress", figure=figure)
+    shown = _lengths(curves, step_tokens or 0) if lengths is None else lengths
+    if shown:
+        figure = step_length_plot(shown, note=note)
+        yield NamedFigure(title="Step lengths", stem="step-lengths", figure=figure)
+
+
+def _frontiers(cells: tuple[CellFrontiers, ...], note: str, bands: Bands | None) -> NamedFigure:
+    zero, full = average_endpoints(cells)
+    parts = [note]
+    if len(cells) > 1:
+        parts.append(f"Averaged over {len(cells)} cells with equal weight.")
+    parts.append("Exact; no interpolation.")
+    if bands:
+        parts.append("Bands: pointwise 95 % bootstrap intervals.")
+    figure = frontier_plot(
+        average_frontiers(cells),
+        zero_accuracy=zero,
+        full_accuracy=full,
+        bands=bands,
+        note=" ".join(parts),
+    )
+    return NamedFigure(title="The three frontiers", stem="frontiers", figure=figure)
+
+
+def _trajectories(curves: Curves, summary: Summary) -> Iterator[NamedFigure]:
+    """Yield a question's trajectories, and the one of them with the greatest AD."""
+    group = representative_question(curves)
+    if not group:
+        return
+    loss = summary.trajectories["accuracy_degradation"]
+    shown = max(group, key=lambda s: (loss.iloc[s], -s))
+    model = model_name(curves, int(curves.model[shown]), NAME_LIMIT)
+    name = f"{model}, {question_name(curves, int(curves.question[shown]), NAME_LIMIT)}"
+    yield NamedFigure(
+        title="A trajectory's curve",
+        stem="curve",
+        figure=trajectory_curve(
+            curves,
+            shown,
+            title=f"{name}, trajectory {int(curves.sample[shown])}",
+            note=f"Each point: {curves.probes} answer probes. Shaded: after k*.",
+        ),
+    )
+    yield NamedFigure(
+        title="A question's trajectories",
+        stem="multiples",
+        figure=small_multiples(
+            curves,
+            group,
+            title=name,
+            note="Chosen by rule: the median spread of OR within a question.",
+        ),
+    )
+
+
+def _lengths(curves: Curves, step_tokens: int) -> dict[str, dict[int, IntArray]]:
+    lengths = {}
+    for model in sorted(set(curves.model.tolist())):
+        own = step_lengths(curves.select(curves.model == model))
+        if own.size:
+            lengths[model_name(curves, model, NAME_LIMIT)] = {step_tokens: own}
+    return lengths

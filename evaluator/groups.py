@@ -1,0 +1,91 @@
+"""Reporting groups: several benchmarks that are reported as one, as AIME 2024 to 2026 are.
+
+Question numbers stay what they are, so a group is the pool of its benchmarks' questions.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from data import benchmark_names, get_benchmark
+from evaluator.names import benchmark_name, model_name
+from stp.curves import Curves
+
+
+def known_groups(benchmarks: tuple[str, ...]) -> dict[str, str]:
+    """Return the reporting group of every registered benchmark among the names.
+
+    A benchmark that is not registered (a user's own) is left out: it is its own group.
+    """
+    registered = set(benchmark_names())
+    return {name: get_benchmark(name).group for name in benchmarks if name in registered}
+
+
+def pool_benchmarks(curves: Curves, groups: Mapping[str, str] | None = None) -> Curves:
+    """Return the curves with benchmarks replaced by their reporting groups.
+
+    Parameters
+    ----------
+    curves
+        Measured curves, with benchmark names.
+    groups
+        The group of a benchmark's name; a name that is not in it is its own group. Left out:
+        :func:`known_groups`.
+
+    Returns
+    -------
+    Curves
+        The same trajectories in the same order; ``benchmark`` and ``benchmark_names`` are those
+        of the groups, in order of first appearance.
+    """
+    if not curves.benchmark_names:
+        return curves
+    mapping = known_groups(curves.benchmark_names) if groups is None else groups
+    named = [mapping.get(name, name) for name in curves.benchmark_names]
+    names = tuple(dict.fromkeys(named))
+    number = np.array([names.index(name) for name in named], np.int32)
+    return replace(curves, benchmark=number[curves.benchmark], benchmark_names=names)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completeness:
+    """Whether every model has the same trajectories of every question.
+
+    Attributes
+    ----------
+    missing
+        Sentences that say what is not there; empty if nothing is missing.
+    """
+
+    missing: tuple[str, ...]
+
+    @property
+    def note(self) -> str:
+        """The sentences together, for the foot of a table."""
+        return " ".join(self.missing)
+
+
+def completeness(curves: Curves) -> Completeness:
+    """Look for missing cells, missing questions and unequal numbers of trajectories."""
+    missing = []
+    models = np.unique(curves.model)
+    for benchmark in np.unique(curves.benchmark).tolist():
+        inside = curves.benchmark == benchmark
+        name = benchmark_name(curves, benchmark)
+        questions = np.unique(curves.question[inside])
+        for model in models.tolist():
+            own = curves.question[inside & (curves.model == model)]
+            who = model_name(curves, model)
+            if own.size == 0:
+                missing.append(f"{who} has nothing on {name}.")
+            elif np.unique(own).size < questions.size:
+                lacking = questions.size - np.unique(own).size
+                missing.append(f"{who} lacks {lacking} of {questions.size} questions of {name}.")
+    pairs = np.stack([curves.model, curves.question])
+    counts = np.unique(pairs, axis=1, return_counts=True)[1]
+    if counts.size and counts.min() != counts.max():
+        missing.append(
+            f"Trajectories per model and question range from {counts.min()} to {counts.max()}."
+        )
+    return Completeness(missing=tuple(missing))

@@ -1,0 +1,69 @@
+"""What things are called where people read it: models, benchmarks, questions, cells.
+
+Names come from users, question files and models; :func:`visible` makes every hidden character of
+them seen. Escaping for HTML, LaTeX or Markdown is done by whoever writes these.
+"""
+
+import re
+
+from stp.curves import Curves
+
+# Characters that a browser hides or that turn the reading direction: shown by name instead.
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f"
+    "\u2028\u2029\u202a-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff]"
+)
+
+
+def _show(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "\u2421"
+    if 0xD800 <= code <= 0xDFFF:
+        return "\ufffd"
+    return f"\u27e8U+{code:04X}\u27e9"
+
+
+def visible(text: str, limit: int = 6000) -> str:
+    """Return ``text`` with hidden characters made visible, cut after ``limit`` characters.
+
+    Newlines and tabs stay. A cut says how much is missing.
+
+    Examples
+    --------
+    >>> visible("a" + chr(0) + "b") == "a" + chr(0x2400) + "b"
+    True
+    """
+    if len(text) > limit:
+        missing = len(text) - limit
+        text = f"{text[:limit]} \u2026 [{missing:,} more characters]"
+    return _HIDDEN.sub(_show, text)
+
+
+def _name(names: tuple[str, ...], index: int, kind: str, limit: int) -> str:
+    if index >= len(names):
+        return f"{kind} {index}"
+    name = visible(names[index])
+    return name if len(name) <= limit else name[: limit - 1] + "\u2026"
+
+
+def model_name(curves: Curves, model: int, limit: int = 120) -> str:
+    """Return a model's name, or ``"model 3"`` where it has none."""
+    return _name(curves.model_names, model, "model", limit)
+
+
+def benchmark_name(curves: Curves, benchmark: int, limit: int = 120) -> str:
+    """Return a benchmark's name, or ``"benchmark 3"`` where it has none."""
+    return _name(curves.benchmark_names, benchmark, "benchmark", limit)
+
+
+def question_name(curves: Curves, question: int, limit: int = 120) -> str:
+    """Return a question's name, or ``"question 3"`` where it has none."""
+    return _name(curves.question_names, question, "question", limit)
+
+
+def cell_name(curves: Curves, model: int, benchmark: int) -> str:
+    """Return ``"model · benchmark"``."""
+    return f"{model_name(curves, model)} \u00b7 {benchmark_name(curves, benchmark)}"

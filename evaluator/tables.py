@@ -1,0 +1,267 @@
+"""The tables of paper 002, each a function from measurements to a :class:`Table`.
+
+Percentages and percentage points are made here; everything before is fractions. Rows are models,
+columns benchmarks; "Average" gives benchmarks, then models, equal weight.
+"""
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evaluator.bootstrap import Bootstrap
+from evaluator.frontiers import STRATEGY_LABELS, CellFrontiers, average_savings, savings
+from evaluator.groups import completeness
+from evaluator.names import benchmark_name, model_name
+from evaluator.nesting import AVERAGE
+from evaluator.overthinking import Summary
+from evaluator.table_text import Table
+from stp.curves import Curves
+
+AVERAGE_LABEL = "Average"
+Row = Mapping[Hashable, Any]
+Value = Callable[[Row], float]
+
+
+def _percent(name: str) -> Value:
+    return lambda row: 100.0 * float(row[name])
+
+
+def _model(curves: Curves, model: int) -> str:
+    return AVERAGE_LABEL if model == AVERAGE else model_name(curves, model)
+
+
+def _benchmark(curves: Curves, benchmark: int) -> str:
+    return AVERAGE_LABEL if benchmark == AVERAGE else benchmark_name(curves, benchmark)
+
+
+def _by_model_and_benchmark(
+    curves: Curves, summary: Summary, columns: Mapping[str, Value]
+) -> pd.DataFrame:
+    """Return models x (benchmark, column), with averages where there is something to average."""
+    cells: Mapping[Hashable, Row] = summary.cells.to_dict("index")
+    by_model: Mapping[Hashable, Row] = summary.models.to_dict("index")
+    by_benchmark: Mapping[Hashable, Row] = summary.benchmarks.to_dict("index")
+    rows: dict[Hashable, Row] = {
+        **cells,
+        **{(model, AVERAGE): row for model, row in by_model.items()},
+        **{(AVERAGE, benchmark): row for benchmark, row in by_benchmark.items()},
+        (AVERAGE, AVERAGE): summary.overall.to_dict(),
+    }
+    models, benchmarks = summary.models.index.tolist(), summary.benchmarks.index.tolist()
+    row_keys = [*models, AVERAGE] if len(models) > 1 else models
+    column_keys = [*benchmarks, AVERAGE] if len(benchmarks) > 1 else benchmarks
+    values = [
+        [
+            value(rows[model, benchmark]) if (model, benchmark) in rows else np.nan
+            for benchmark in column_keys
+            for value in columns.values()
+        ]
+        for model in row_keys
+    ]
+    return pd.DataFrame(
+        values,
+        index=pd.Index([_model(curves, m) for m in row_keys], name="Model"),
+        columns=pd.MultiIndex.from_tuples(
+            [(_benchmark(curves, b), column) for b in column_keys for column in columns]
+        ),
+    )
+
+
+def _note(curves: Curves, *sentences: str) -> str:
+    n = f"n = {curves.trajectories:,} trajectories, {curves.probes} probes per position."
+    return " ".join([n, *filter(None, sentences), completeness(curves).note]).strip()
+
+
+def overthinking_table(curves: Curves, summary: Summary) -> Table:
+    """Return OR and AD of every cell (Table 1)."""
+    return Table(
+        name="overthinking",
+        title="Overthinking: OR in % of thinking tokens, AD in percentage points",
+        frame=_by_model_and_benchmark(
+            curves,
+            summary,
+            {"OR": _percent("overthinking_ratio"), "AD": _percent("accuracy_degradation")},
+        ),
+        formats={"OR": ".1f", "AD": ".2f"},
+        note=_note(curves),
+    )
+
+
+def baseline_table(curves: Curves, summary: Summary) -> Table:
+    """Return the accuracy of the original answers and the mean thinking tokens (Table 3)."""
+    return Table(
+        name="baselines",
+        title="Original full thinking: accuracy in %, mean thinking tokens",
+        frame=_by_model_and_benchmark(
+            curves,
+            summary,
+            {
+                "Acc.": _percent("original_accuracy"),
+                "Tokens": lambda row: float(row["full_tokens"]),
+            },
+        ),
+        formats={"Acc.": ".2f", "Tokens": ",.0f"},
+        note=_note(curves, "Accuracy of the models' own final answers, not P(n)."),
+    )
+
+
+def probed_accuracy_table(curves: Curves, summary: Summary) -> Table:
+    """Return P(0), P(n) and P(k*) of every cell."""
+    return Table(
+        name="probed-accuracy",
+        title="Probed accuracy in %: without thinking, after all of it, at the reference position",
+        frame=_by_model_and_benchmark(
+            curves,
+            summary,
+            {
+                "P(0)": _percent("zero_accuracy"),
+                "P(n)": _percent("full_accuracy"),
+                "P(k*)": _percent("best_accuracy"),
+            },
+        ),
+        formats={"P(0)": ".1f", "P(n)": ".1f", "P(k*)": ".1f"},
+        note=_note(curves),
+    )
+
+
+INTERVAL_TITLES = {
+    "overthinking_ratio": "OR, %",
+    "accuracy_degradation": "AD, percentage points",
+    "original_accuracy": "Accuracy of original answers, %",
+    "full_accuracy": "P(n), %",
+    "full_tokens": "Mean thinking tokens",
+}
+
+
+def interval_table(curves: Curves, bootstrap: Bootstrap, statistic: str) -> Table:
+    """Return the 95 % intervals of one statistic (Tables 4 to 6).
+
+    Parameters
+    ----------
+    curves
+        What was resampled.
+    bootstrap
+        Its replicates.
+    statistic
+        A key of :data:`INTERVAL_TITLES` that was resampled.
+    """
+    scale, digits = (1.0, 0) if statistic == "full_tokens" else (100.0, 2)
+    intervals: Mapping[Hashable, Row] = bootstrap.intervals().to_dict("index")
+    models = [m for m in bootstrap.models if m != AVERAGE or len(bootstrap.models) > 2]
+    benchmarks = [b for b in bootstrap.benchmarks if b != AVERAGE or len(bootstrap.benchmarks) > 2]
+    values = [
+        [
+            scale * float(intervals[statistic, model, benchmark][end])
+            if (statistic, model, benchmark) in intervals
+            else np.nan
+            for benchmark in benchmarks
+            for end in ("low", "high")
+        ]
+        for model in models
+    ]
+    return Table(
+        name=f"intervals-{statistic.replace('_', '-')}",
+        title=f"95 % intervals: {INTERVAL_TITLES[statistic]}",
+        frame=pd.DataFrame(
+            values,
+            index=pd.Index([_model(curves, m) for m in models], name="Model"),
+            columns=pd.MultiIndex.from_tuples(
+                [(_benchmark(curves, b), end) for b in benchmarks for end in ("low", "high")]
+            ),
+        ),
+        formats={"low": f",.{digits}f", "high": f",.{digits}f"},
+        note=_note(
+            curves,
+            f"Percentiles of {len(bootstrap.replicates):,} paired bootstrap replicates of "
+            f"questions and trajectories, seed {bootstrap.seed}; probe labels are fixed.",
+        ),
+    )
+
+
+def zero_step_table(
+    curves: Curves, summary: Summary, direct: Mapping[tuple[str, str], float] | None = None
+) -> Table:
+    """Return P(0) beside the accuracy of direct answers (Table 7).
+
+    Parameters
+    ----------
+    curves, summary
+        Measured curves and their averages.
+    direct
+        Accuracy, a fraction, of answers to a prompt that asks for no reasoning, by (model name,
+        benchmark name). It is another measurement than P(0) and comes from elsewhere; where it
+        is left out there is no such column.
+    """
+    if direct is None:
+        frame = _by_model_and_benchmark(curves, summary, {"Zero-step": _percent("zero_accuracy")})
+    else:
+        cells = summary.cells.copy()
+        cells["direct_accuracy"] = [
+            direct.get((_model(curves, m), _benchmark(curves, b))) for m, b in cells.index.tolist()
+        ]
+        cells["direct_accuracy"] = cells["direct_accuracy"].astype(float)
+        models = cells.groupby("model").mean()
+        with_direct = Summary(
+            trajectories=summary.trajectories,
+            questions=summary.questions,
+            cells=cells,
+            models=models,
+            benchmarks=cells.groupby("benchmark").mean(),
+            overall=models.mean(),
+        )
+        frame = _by_model_and_benchmark(
+            curves,
+            with_direct,
+            {"Zero-step": _percent("zero_accuracy"), "Direct": _percent("direct_accuracy")},
+        )
+    return Table(
+        name="zero-step",
+        title="Answers without thinking: accuracy in %",
+        frame=frame,
+        formats={"Zero-step": ".2f", "Direct": ".2f"},
+        note=_note(curves, "Zero-step: probes at k = 0, in the prompt that asks for reasoning."),
+    )
+
+
+def savings_table(curves: Curves, cells: tuple[CellFrontiers, ...]) -> Table:
+    """Return what each strategy could save at equal accuracy, and reach at best."""
+    rows = savings(cells)
+    average = average_savings(cells)
+    index, values = [], []
+    for cell in cells:
+        own = rows[(rows["model"] == cell.model) & (rows["benchmark"] == cell.benchmark)]
+        index.append(
+            (
+                _model(curves, cell.model),
+                _benchmark(curves, cell.benchmark),
+            )
+        )
+        values.append(own[["equal_tokens_fraction", "best_accuracy"]].to_numpy(float).ravel())
+    if len(cells) > 1:
+        index.append((AVERAGE_LABEL, ""))
+        values.append(average[["equal_tokens_fraction", "best_accuracy"]].to_numpy(float).ravel())
+    return Table(
+        name="savings",
+        title="Ideal termination: least tokens that keep P(n), % of all; best accuracy, %",
+        frame=pd.DataFrame(
+            100 * np.array(values),
+            index=pd.MultiIndex.from_tuples(index, names=["Model", "Benchmark"]),
+            columns=pd.MultiIndex.from_tuples(
+                [
+                    (STRATEGY_LABELS[strategy], column)
+                    for strategy in average["strategy"]
+                    for column in ("Tokens", "Best")
+                ]
+            ),
+        ),
+        formats={"Tokens": ".1f", "Best": ".1f"},
+        note=_note(
+            curves,
+            "Exact in every cell; the average is read off the averaged frontiers on a grid of "
+            "1,001 budgets."
+            if len(cells) > 1
+            else "Exact.",
+        ),
+    )
