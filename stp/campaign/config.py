@@ -47,16 +47,20 @@ SCHEDULING_OPTIONS = frozenset(
         "max_batch_tokens",
         "max_num_batched_tokens",
         "max_num_seqs",
+        "max_rows",
+        "memory_bytes",
         "num_threads",
         "pipeline_parallel",
         "pipeline_parallel_size",
         "request_timeout_seconds",
         "retries",
+        "suffix_chunk_tokens",
         "swap_space",
         "tensor_parallel",
         "tensor_parallel_size",
         "threads",
         "timeout_seconds",
+        "trunk_chunk_tokens",
         "url",
     }
 )
@@ -188,7 +192,19 @@ class ShardConfig(_Section):
 
 
 class CampaignConfig(_Section):
-    """A whole campaign: models × benchmarks × trajectories × positions × probes."""
+    """A whole campaign: models × benchmarks × trajectories × positions × probes.
+
+    Attributes
+    ----------
+    name
+        The title of its report. Left out: the campaign file's name.
+    seed
+        Every sample's seed is made from this one and the sample's place in the campaign.
+    models, benchmarks
+        Every model is run on every benchmark.
+    engine, generation, probing, sampling, shards
+        As their classes say.
+    """
 
     name: str = Field(default="campaign", min_length=1)
     seed: int = Field(default=20_260_721, ge=0, lt=2**63, strict=True)
@@ -276,11 +292,24 @@ def load_config(path: str | Path) -> CampaignConfig:
         raise ConfigError(f"{path}: cannot read the campaign file: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: the campaign file is not UTF-8 text") from error
-    return parse_config(text, source=str(path), folder=path.parent)
+    return parse_config(text, source=str(path), folder=path.parent, name=path.stem)
 
 
-def parse_config(text: str, *, source: str, folder: Path | None = None) -> CampaignConfig:
-    """Read a campaign from TOML text; ``source`` is what errors call it.
+def parse_config(
+    text: str, *, source: str, folder: Path | None = None, name: str = "campaign"
+) -> CampaignConfig:
+    """Read a campaign from TOML text.
+
+    Parameters
+    ----------
+    text
+        The content of a campaign file.
+    source
+        What errors call it.
+    folder
+        Where folders named in it are looked for first; nowhere if left out.
+    name
+        The campaign's name if the text gives none.
 
     Raises
     ------
@@ -291,6 +320,7 @@ def parse_config(text: str, *, source: str, folder: Path | None = None) -> Campa
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{source}: not valid TOML: {error}") from error
+    values.setdefault("name", name)
     if folder is not None:
         _anchor(values, folder)
     try:

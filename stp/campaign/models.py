@@ -19,7 +19,7 @@ from stp.formats import ModelFamily, family_for_model, get_family
 from stp.tokenizers import backend, load_tokenizer
 
 DEMO = "demo"
-"""The path that means the model shipped with the project."""
+"""The path that means the model shipped with the project; a folder of this name is ./demo."""
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
@@ -106,7 +106,7 @@ def _tokenizer_files(folder: Path) -> list[Path]:
 
 
 def _folder(config: ModelConfig) -> Path:
-    if config.path == DEMO and not Path(DEMO).is_dir():
+    if config.path == DEMO:
         spec = importlib.util.find_spec("data")
         locations = spec.submodule_search_locations if spec is not None else None
         return Path(next(iter(locations or ["data"]))) / "demo_model"

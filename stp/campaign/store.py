@@ -308,6 +308,8 @@ def _write_durably(path: Path, content: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    if os.name != "posix":  # Elsewhere a folder cannot be opened, and a rename is durable.
+        return
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)

@@ -44,6 +44,7 @@ def run(
 
     Killed, stopped or failed, a run loses at most the unit in work: the same command goes on.
     """
+    typer.echo("preparing: models, questions, prompts", err=True)
     from stp.campaign.config import load_config
     from stp.campaign.run import run_campaign
     from stp.campaign.store import CONFIG, Store
@@ -90,7 +91,8 @@ def grade(
             folder, again=again, unsandboxed=unsandboxed, observer=observer, stop=stop
         ),
     )
-    typer.echo(f"graded {result.units} units; next: stp report {folder}", err=True)
+    waiting = f", {result.waiting} are not probed yet" if result.waiting else ""
+    typer.echo(f"graded {result.units} units{waiting}; next: stp report {folder}", err=True)
 
 
 def status(folder: Folder) -> None:

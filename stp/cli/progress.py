@@ -35,7 +35,7 @@ class _RateColumn(ProgressColumn):
         samples = int(task.fields.get("samples", 0))
         if not elapsed or not samples:
             return Text("")
-        return Text(f"{samples / elapsed:,.0f} answers/s", style="dim")
+        return Text(f"{samples / elapsed:,.0f} samples/s", style="dim")
 
 
 class BarObserver:
@@ -106,7 +106,7 @@ class LineObserver:
         left = elapsed * (self._total - done) / gained if gained else 0.0
         self._console.print(
             f"{_DOING[stage]}: {done:,.0f} of {self._total:,} trajectories, "
-            f"{self._samples / max(elapsed, 1e-9):,.0f} answers/s, {duration(left)} left"
+            f"{self._samples / max(elapsed, 1e-9):,.0f} samples/s, {duration(left)} left"
         )
 
 

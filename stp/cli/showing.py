@@ -9,7 +9,7 @@ from stp.cli.campaigns import Folder
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from stp.campaign.reader import CampaignReader, ProbeView, TrajectoryView
+    from stp.campaign.reader import CampaignReader, ProbeView, QuestionSummary, TrajectoryView
 
 
 def show(
@@ -52,27 +52,34 @@ def show(
 
 
 def _show_list(console: "Console", reader: "CampaignReader") -> None:
+    from itertools import groupby
+
     from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("model", "benchmark", "question"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("trajectories", "P(0)", "P(n)", "own answer"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("prompt", no_wrap=True, overflow="ellipsis")
-    for item in reader.summaries():
-        answers = item.trajectories * item.probes
-        table.add_row(
-            item.model,
-            item.benchmark,
-            item.question_id,
-            f"{item.trajectories}" if item.fit != "too_long" else "too long",
-            _share(item.zero_correct, answers),
-            _share(item.full_correct, answers),
-            _share(item.original_correct, item.trajectories),
-            " ".join(item.prompt.split()),
-        )
-    console.print(table)
+    def cell(item: "QuestionSummary") -> tuple[str, str]:
+        return item.model, item.benchmark
+
+    for (model, benchmark), items in groupby(reader.summaries(), key=cell):
+        console.print(f"{model} on {benchmark}", style="bold")
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        rows = list(items)
+        longest = max(len(item.question_id) for item in rows)
+        table.add_column("question", no_wrap=True, min_width=min(longest, 40))
+        for heading in ("trajectories", "P(0)", "P(n)", "own"):
+            table.add_column(heading, justify="right", no_wrap=True, min_width=max(4, len(heading)))
+        table.add_column("prompt", no_wrap=True, overflow="ellipsis", ratio=1)
+        for item in rows:
+            answers = item.trajectories * item.probes
+            table.add_row(
+                item.question_id,
+                f"{item.trajectories}" if item.fit != "too_long" else "too long",
+                _share(item.zero_correct, answers),
+                _share(item.full_correct, answers),
+                _share(item.original_correct, item.trajectories),
+                " ".join(item.prompt.split()),
+            )
+        console.print(table)
+    console.print("P(0), P(n): right probes without and with all thinking; own: original answers")
 
 
 def _share(right: int | None, total: int) -> str:
