@@ -11,8 +11,10 @@ MAX_BOXES = 64
 """Boxes looked at, from the end. A response with more of them is a loop, not an answer."""
 
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
-_OPENING = re.compile(r"\\(?:boxed|fbox|framebox)\s{0,4}(?=\{)|\\boxed\s{1,4}(?=[\w\\-])")
-_BARE_CONTENT = re.compile(r"[^\s$]{1,60}")
+_OPENING = re.compile(
+    r"\\(?:boxed|fbox|framebox)\s{0,4}(?=\{)|\\boxed(?:\s{1,4}|(?=\d))(?=[\w\\-])"
+)
+_BARE_CONTENT = re.compile(r"\d[\d.,]{0,60}|[^\s$]{1,60}")
 _MATH_END = re.compile(r"\$|\\\]|\\\)|\n\s*\n|\\end\{")
 
 

@@ -73,6 +73,7 @@ _ROOT = re.compile(r"([√∛])\s?(\d{1,40}(?:\.\d{1,40})?|[a-zA-Z](?![a-zA-Z])|
 
 _THOUSANDS = re.compile(
     r"(?<![\d.])\d{1,3}(?:(?:\{,\}|,\\!\s?|,\\,|\\[,;:! ]|~|'|_)\d{3}){1,40}(?!\d)"
+    r"|(?<![\d.,])\d{1,3}(?:\.\d{3}){2,40}(?![\d.])"
     r"|(?<![\d.,] )(?<![\d.,])\d{1,3}(?: \d{3}){1,40}(?![\d ,/])"
 )
 _DECIMAL_COMMA = re.compile(r"(?<=\d)\{([,.])\}(?=\d)")
@@ -135,6 +136,7 @@ _ASCII_RELATIONS = {
     "->": r"\to ",
 }
 _MATH_DELIMITER = re.compile(r"\\[()\[\]]")
+_INFIX = re.compile(r"\{([^{}]{1,80})\\(over|choose)(?![a-zA-Z])([^{}]{1,80})\}")
 _MANY_SPACES = re.compile(r" {2,}")
 
 
@@ -147,6 +149,12 @@ def _font(match: re.Match[str]) -> str:
     if not any(character.isalpha() for character in stripped) or "\\" in stripped:
         return f" {content} "
     return rf"\text{{{content}}}"
+
+
+def _infix(match: re.Match[str]) -> str:
+    r"""Rewrite TeX's ``{a \over b}`` and ``{n \choose k}``."""
+    command = r"\frac" if match.group(2) == "over" else r"\binom"
+    return f"{command}{{{match.group(1)}}}{{{match.group(3)}}}"
 
 
 def _command(match: re.Match[str]) -> str:
@@ -192,6 +200,7 @@ def normalise(text: str) -> str:
         text = _INVISIBLE.sub("", text)
         text = _DEGREE.sub(r"\\degree ", text)
         text = _MATH_DELIMITER.sub(" ", text)
+        text = _INFIX.sub(_infix, text)
         text = _COMMAND.sub(_command, text)
     text = _ASCII_RELATION.sub(lambda relation: _ASCII_RELATIONS[relation.group()], text)
     text = _SPACES.sub(" ", text)

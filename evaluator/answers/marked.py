@@ -20,6 +20,10 @@ _LABEL = re.compile(
     r"[ \t]{0,3}[*_]{0,3}[ \t]{0,3}[:：=][ \t*_]{0,6}(?:is[ \t:]{1,3})?",
     re.IGNORECASE,
 )
+_HEADING = re.compile(
+    r"^[#*_ \t]{1,8}(?:the )?(?:final )?answer[*_: \t]{0,6}\n\s{0,6}(?=\S)",
+    re.IGNORECASE | re.MULTILINE,
+)
 _SENTENCE = re.compile(
     r"\b(?:answer|result|solution)s?\b[^.\n:$\\]{0,60}?"
     r"\b(?:is|are|should be|must be|would be|equals)\b[ \t]{0,3}:?[ \t*_]{0,6}\s{0,3}",
@@ -46,6 +50,8 @@ _EXPRESSION_LIKE = re.compile(r"[\d\\∞π√]|^[a-zA-Z]$|^\(?[A-J]\)?$")
 _FEW_WORDS = re.compile(
     r"[ \t*_:\"']{0,6}([a-zA-Z]{1,20}(?: [a-zA-Z]{1,20}){0,2})[*_\"']{0,3}[.!]?[*_]{0,3}[ \t]{0,3}(?=\n|$)"
 )
+_PROSE_WORD = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]{2,30}")
+_PROSE_NUMBER = re.compile(r"(?<![\w.])[-−]?\$?\d[\d,./]{0,60}(?![a-zA-Z])")
 _MARKDOWN = " \t\r\n*_`#>\"'"
 
 _TAKEN_BACK = re.compile(
@@ -104,7 +110,7 @@ def labelled_answer(text: str) -> tuple[str, int] | None:
         content = text[tag.end() : end if end >= 0 else tag.end() + 600].strip()
         if content:
             best = (content, tag.start())
-    for pattern in (_HASHES, _LABEL):
+    for pattern in (_HASHES, _LABEL, _HEADING):
         for label in reversed(list(pattern.finditer(text))):
             if best is not None and label.start() < best[1]:
                 break
@@ -137,7 +143,18 @@ def leading_expression(text: str) -> str | None:
     content = line.strip(_MARKDOWN).rstrip(".,;:").strip(_MARKDOWN)
     if not content or len(content) > 200 or not _EXPRESSION_LIKE.search(content):
         return None
-    return content
+    if len(_PROSE_WORD.findall(content)) < 3:
+        return content
+    return _value_in_prose(content)
+
+
+def _value_in_prose(sentence: str) -> str | None:
+    """Read "the value of x is 12" and "there are 12 such integers": what it ends in, or its number."""
+    conclusion = _CONCLUSION.search(sentence)
+    if conclusion is not None:
+        return (conclusion.group(1) + conclusion.group(2)).rstrip(" ,.")
+    numbers = _PROSE_NUMBER.findall(sentence)
+    return str(numbers[0]).rstrip(".,") if len(numbers) == 1 else None
 
 
 def retraction(tail: str) -> tuple[bool, str | None]:

@@ -33,6 +33,7 @@ SymbolicEqual = Callable[[str, str], bool]
 
 _NUMBER = re.compile(r"[-+]?(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})", re.ASCII)
 _OPTION = re.compile(r"\(?(?:\\text\{)?\(?([A-Z])[).:]?\}?\)?(?=[ :.)}]|\\|$)")
+_PUNCTUATION = re.compile(r"[ {}]|\.(?!\d)")
 _MAX_SYMBOLIC_CHARACTERS = 400
 
 
@@ -73,7 +74,7 @@ class Reference:
             if number is not None and (number == self._number or "." not in answer + self._text):
                 return number == self._number
         text = normalise(answer)
-        if _squeezed(text) == _squeezed(self._text):
+        if _squeezed(text) == _squeezed(self._text) or _same_text(self._text, text):
             return True
         comparison = _Comparison(symbolic_equal, self._percent)
         undecided = False
@@ -94,6 +95,16 @@ class Reference:
             return False
         option = _OPTION.match(answer)
         return option is not None and option.group(1).lower() == letter.words
+
+
+def _same_text(gold: str, answer: str) -> bool:
+    """Whether two texts with words in them (``June 20``, ``3:45 PM``) are the same but for case."""
+    if not re.search(r"[a-zA-Z]{2}", gold) or "\\" in gold.replace(r"\text", ""):
+        return False
+    return (
+        _PUNCTUATION.sub("", gold.replace(r"\text", "")).lower()
+        == _PUNCTUATION.sub("", answer.replace(r"\text", "")).lower()
+    )
 
 
 def _squeezed(text: str) -> str:

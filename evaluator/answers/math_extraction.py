@@ -41,6 +41,10 @@ _TRAILING_FACTOR = re.compile(
     r"\s{0,2}(?:(?:\\%|%)|\^\s{0,2}\{?\s{0,2}\\circ\s{0,2}\}?|°|\\pi\b|\\sqrt\{[^{}]{1,40}\}|\^\{?[\w]{1,6}\}?"
     r"|\\(?:text|mathrm|mbox)\{[^{}]{1,30}\}(?:\^\{?\d\}?)?)"
 )
+_DENIED_BEFORE = re.compile(
+    r"(?:\b(?:not|never|instead of|rather than|isn't|isn’t)|≠|\\neq?)[\s$*(]{0,6}(?:\\[(\[])?\s{0,3}\Z",
+    re.IGNORECASE,
+)
 _MAX_GAP = 160
 
 
@@ -66,15 +70,19 @@ def extract(response: str, parts: int = 1) -> str | None:
     boxes = last_boxes(text) if "box" in text else []
     if boxes and not boxes[-1].closed:
         return None  # cut inside the box: \boxed{12 may have become 12 or 123
-    boxes = [box for box in boxes if not _PLACEHOLDER.fullmatch(box.content[:80])]
-    if not boxes:
-        answer = marked_answer(text)
-    else:
-        answer = _boxed_answer(text, boxes, parts)
+    boxes = [box for box in boxes if _stands_for_itself(text, box)]
+    answer = _boxed_answer(text, boxes, parts) if boxes else marked_answer(text)
     if answer is None:
         return None
     answer = answer.strip()
     return answer if 0 < len(answer) <= MAX_ANSWER_CHARACTERS else None
+
+
+def _stands_for_itself(text: str, box: Box) -> bool:
+    """Whether a box holds an answer: no placeholder, and not one that the text denies."""
+    if _PLACEHOLDER.fullmatch(box.content[:80]):
+        return False
+    return _DENIED_BEFORE.search(text[max(0, box.start - 30) : box.start]) is None
 
 
 def _boxed_answer(text: str, boxes: list[Box], parts: int) -> str | None:

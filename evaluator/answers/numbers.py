@@ -89,18 +89,16 @@ def same_constant(gold: Tree, gold_text: str, answer: Tree, answer_text: str) ->
         return None
     if (gold_exact is None or answer_exact is None) and values.same_value(gold_value, answer_value):
         return True
+    if (gold_exact == 0 and answer_exact is None) or (answer_exact == 0 and gold_exact is None):
+        return values.vanishes(answer if gold_exact == 0 else gold)
+    gold_number = gold_value if gold_exact is None else gold_exact
+    answer_number = answer_value if answer_exact is None else answer_exact
     if gold_precision is not None and answer_precision is not None:
-        return _same_decimal(gold_value, gold_precision, answer_value, answer_precision)
-    if answer_precision is not None:
-        is_integer = gold_exact is not None and gold_exact.denominator == 1
-        return not is_integer and _rounds_to(
-            gold_value, answer_value, answer_precision, MIN_SIGNIFICANT
-        )
-    if gold_precision is not None:
-        is_integer = answer_exact is not None and answer_exact.denominator == 1
-        return not is_integer and _rounds_to(
-            answer_value, gold_value, gold_precision, MIN_GOLD_SIGNIFICANT
-        )
+        return _same_decimal(gold_number, gold_precision, answer_number, answer_precision)
+    if answer_precision is not None and not _is_integer(gold_exact):
+        return _rounds_to(gold_number, answer_number, answer_precision, MIN_SIGNIFICANT)
+    if gold_precision is not None and not _is_integer(answer_exact):
+        return _rounds_to(answer_number, gold_number, gold_precision, MIN_GOLD_SIGNIFICANT)
     return False
 
 
@@ -161,10 +159,14 @@ def _inexact_or_none(tree: Tree) -> tuple[values.Inexact | None, bool]:
         return None, False
 
 
+def _is_integer(value: Fraction | None) -> bool:
+    return value is not None and value.denominator == 1
+
+
 def _same_decimal(
     gold: values.Inexact, gold_precision: Precision, answer: values.Inexact, precision: Precision
 ) -> bool:
-    if precision.unit >= gold_precision.unit:
+    if precision.unit > gold_precision.unit:
         return _rounds_to(gold, answer, precision, MIN_SIGNIFICANT)
     # A longer decimal than the reference is another number, unless the reference was cut short.
     if precision.unit * 100 > gold_precision.unit:
@@ -175,14 +177,18 @@ def _same_decimal(
 def _rounds_to(
     value: values.Inexact, decimal: values.Inexact, precision: Precision, min_significant: int
 ) -> bool:
-    """Whether `decimal` is `value` rounded or cut at its last digit."""
+    """Whether `decimal` is `value` rounded or cut at its last digit.
+
+    Both are fractions, or `value` is an mpmath number.
+    """
     if precision.significant < min_significant:
         return False
-    real = values.real_part_if_real(value)
-    if real is None:
-        return False
-    unit = values.to_inexact(precision.unit)
-    difference = abs(real - decimal)
-    rounded = difference <= unit / 2
-    cut = difference < unit and abs(decimal) <= abs(real)
-    return bool(rounded or cut)
+    unit: values.Inexact = precision.unit
+    if not isinstance(value, Fraction):
+        value = values.real_part_if_real(value)
+        if value is None:
+            return False
+        unit, decimal = values.to_inexact(unit), values.to_inexact(decimal)
+    difference = abs(value - decimal)
+    cut = difference < unit and abs(decimal) <= abs(value)
+    return bool(cut or difference <= unit / 2)

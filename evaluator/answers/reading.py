@@ -7,6 +7,7 @@ the likeliest first.
 import itertools
 import re
 
+from evaluator.answers.expressions import Operation
 from evaluator.answers.forms import (
     Equation,
     Form,
@@ -37,10 +38,15 @@ _SEPARATOR = re.compile(
 )
 _AND = re.compile(r"\band\b|\\land|\\wedge")
 _OPENING = {"(": ")", "[": "]", r"\{": r"\}", r"\langle": r"\rangle"}
-_BRACKET = re.compile(r"\\\{|\\\}|\\langle|\\rangle|[()\[\]{}]|\\begin\{|\\end\{")
+_BRACKET = re.compile(
+    r"\\\{|\\\}|\\langle|\\rangle|[()\[\]{}]|\\begin ?\{[a-zA-Z]{1,12}\*?\}|\\end ?\{[a-zA-Z]{1,12}\*?\}"
+)
 _MATRIX = re.compile(
     r"\\begin ?\{([a-zA-Z]{0,2}matrix|array)\*?\}(?: ?\{[clr| ]{1,20}\})?(.*)\\end ?\{\1\*?\}",
     re.DOTALL,
+)
+_FACTOR_OF_MATRIX = re.compile(
+    r"([-+]?(?:\d|\\frac|\\sqrt)[^&=,;]{0,60}?) ?\*? ?(?=\\begin ?\{[a-zA-Z]?(?:matrix|array))"
 )
 _RELATION = re.compile(r"\\approx|\\le |\\ge |\\ne |\\in(?![a-zA-Z])|[=<>]")
 _LABEL_TEXT = re.compile(r"\\text\{([^{}]{0,80})\} ?[:=]? ?")
@@ -74,6 +80,9 @@ def _read(text: str, nesting: int) -> Form:
     matrix = _MATRIX.fullmatch(text)
     if matrix is not None:
         return _read_matrix(matrix.group(2), nesting)
+    factor = _FACTOR_OF_MATRIX.match(text)
+    if factor is not None:
+        return _read_scaled_matrix(factor.group(1), text[factor.end() :], nesting)
     if r"\cup" in text:
         return _read_union(text, nesting)
     reals = _read_reals(text, nesting)
@@ -123,13 +132,14 @@ def _closing(text: str) -> int:
     depth = 0
     for token in _BRACKET.finditer(text):
         bracket = token.group()
-        if bracket in "([{" or bracket in (r"\{", r"\langle", r"\begin{"):
-            depth += 1
-        elif bracket != r"\end{":
-            depth -= 1
+        depth += 1 if _opens(bracket) else -1
         if depth == 0:
             return token.end() - 1
     return -1
+
+
+def _opens(bracket: str) -> bool:
+    return bracket in ("(", "[", "{", r"\{", r"\langle") or bracket.startswith(r"\begin")
 
 
 def _split(text: str) -> tuple[list[str], bool]:
@@ -156,10 +166,7 @@ class _Depths:
     def __call__(self, position: int) -> int:
         while self._pending is not None and self._pending.start() < position:
             bracket = self._pending.group()
-            if bracket in ("(", "[", "{", r"\{", r"\langle", r"\begin{"):
-                self._depth += 1
-            elif bracket != r"\end{":
-                self._depth -= 1
+            self._depth += 1 if _opens(bracket) else -1
             self._pending = next(self._brackets, None)
         return self._depth
 
@@ -283,6 +290,22 @@ def _read_matrix(body: str, nesting: int) -> Form:
     )
 
 
+def _read_scaled_matrix(factor: str, matrix: str, nesting: int) -> Form:
+    """Read a number before a matrix: each entry times the number."""
+    scale, form = read_value(factor), _read(matrix, nesting + 1)
+    if not (isinstance(scale, Value) and scale.tree is not None and isinstance(form, Matrix)):
+        return Opaque(factor + matrix)
+    rows: list[tuple[Form, ...]] = []
+    for row in form.rows:
+        entries = [entry for entry in row if isinstance(entry, Value) and entry.tree is not None]
+        if len(entries) != len(row):
+            return Opaque(factor + matrix)
+        rows.append(
+            tuple(Value("", Operation("*", (scale.tree, e.tree))) for e in entries if e.tree)
+        )
+    return Matrix(tuple(rows))
+
+
 def _read_plus_minus(text: str, nesting: int) -> Form:
     if text.count(r"\pm") + text.count(r"\mp") > 3:
         return Opaque(text)
@@ -340,6 +363,8 @@ def _read_inequality(sides: list[str], signs: list[str]) -> Form | None:
             return Ranges((Interval(values[1], None, signs[0] == r"\ge", False),))
         if signs[0] in ("<", r"\le"):
             return Ranges((Interval(None, values[1], False, signs[0] == r"\le"),))
+    if len(sides) == 2 and re.fullmatch(r"\| ?[a-zA-Z] ?\|", sides[0]):
+        return _read_absolute_bound(signs[0], values[1])
     if len(sides) == 3 and is_variable[1] and not is_variable[0] and not is_variable[2]:
         if all(sign in (">", r"\ge") for sign in signs):
             values, signs = values[::-1], [flipped[sign] for sign in signs[::-1]]
@@ -351,4 +376,17 @@ def _read_inequality(sides: list[str], signs: list[str]) -> Form | None:
                     ("[" if signs[0] == r"\le" else "(") + ("]" if signs[1] == r"\le" else ")"),
                 )
             )
+    return None
+
+
+def _read_absolute_bound(sign: str, bound: Value) -> Form | None:
+    """Read ``|x| < 3`` as the interval around 0, ``|x| > 3`` as what is outside of it."""
+    if bound.tree is None:
+        return None
+    closed = sign in (r"\le", r"\ge")
+    below = Value(f"-({bound.text})", Operation("neg", (bound.tree,)))
+    if sign in ("<", r"\le"):
+        return Ranges((Interval(below, bound, closed, closed),))
+    if sign in (">", r"\ge"):
+        return Ranges((Interval(None, below, False, closed), Interval(bound, None, closed, False)))
     return None

@@ -32,6 +32,8 @@ _EMPTY = frozenset(
     ["no solution", "no solutions", "none", "no real solution", "no real solutions", "does not exist", "dne",
      "empty set", "the empty set", "impossible", "undefined"]
 )  # fmt: skip
+_SCALE = re.compile(r"(?<=[\d)}]) ?(\\text\{ ?)?(thousand|million|billion|trillion)(?![a-zA-Z])")
+_SCALES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
 _RATIO = re.compile(r"(\d{1,12}(?:\.\d{1,12})?) ?: ?(\d{1,12}(?:\.\d{1,12})?)")
 _APPROXIMATELY = re.compile(r"(?:\\approx|~|approximately|about|roughly) ?")
 
@@ -51,6 +53,7 @@ def read_value(text: str) -> Value | Words | Opaque:
         if "a" in text or "~" in text
         else text.strip()
     )
+    text = _SCALE.sub(_scale, text)
     try:
         tree = parse(text)
     except NotAnExpressionError:
@@ -79,6 +82,11 @@ def read_value(text: str) -> Value | Words | Opaque:
     if not core:
         return Opaque(text)
     return Value(core, _tree_or_none(core), unit, percent)
+
+
+def _scale(match: re.Match[str]) -> str:
+    r"""Rewrite ``25\text{ million dollars}`` as a power of ten and the rest."""
+    return f"*10^{{{_SCALES[match.group(2)]}}}" + (r"\text{" if match.group(1) else "")
 
 
 def with_unit(text: str) -> Value | None:
@@ -137,7 +145,7 @@ def _split_unit(text: str) -> tuple[str, Unit | None, bool]:
         unit = UNITS.get(currency.group(2), Unit(currency.group(2), Fraction(1)))
         text = currency.group(1) + text[currency.end() :]
     for _ in range(3):
-        text = text.rstrip(" .")
+        text = text.replace(r"\text{}", "").rstrip(" .")
         if text.endswith("%"):
             text, percent = text[:-1], True
         elif text.endswith(r"\degree"):

@@ -5,6 +5,7 @@ Everything is bounded: a power that would not fit is `TooLargeError`, never a ha
 
 import functools
 import math
+import threading
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -33,6 +34,9 @@ class TooLargeError(NoValueError):
 
 class NotRationalError(Exception):
     """The value is not known to be rational."""
+
+
+_precision_lock = threading.Lock()
 
 
 @functools.cache
@@ -103,9 +107,24 @@ def same_value(first: Inexact, second: Inexact) -> bool:
     """Whether two inexact values agree to `EQUAL_RELATIVE` digits."""
     context = _context()
     scale = max(abs(first), abs(second))
-    if scale < context.mpf(10) ** -50:
-        return True
     return bool(abs(first - second) <= scale * context.mpf(10) ** -EQUAL_RELATIVE)
+
+
+def vanishes(tree: Tree) -> bool:
+    """Whether a value near 0 is 0: with twice the digits, what is left of it gets smaller still.
+
+    ``exp(-1000)`` stays what it is, ``sqrt(2)^2 - 2`` is only what rounding left.
+    """
+    context = _context()
+    try:
+        value = inexact(tree)
+        if abs(value) > context.mpf(10) ** -(DIGITS // 2):
+            return False
+        with _precision_lock, context.workdps(2 * DIGITS):
+            closer = inexact(tree)
+    except NoValueError:
+        return False
+    return bool(abs(closer) <= abs(value) * context.mpf(10) ** -(DIGITS // 3))
 
 
 def real_part_if_real(value: Inexact) -> Inexact | None:

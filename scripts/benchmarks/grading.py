@@ -1,0 +1,226 @@
+r"""How fast and how right is grading? Ours against math-verify called on each response.
+
+    python scripts/benchmarks/grading.py speed      one million probe answers, a few minutes
+    python scripts/benchmarks/grading.py quality    precision and recall on the tables in tests/answers
+
+The speed run makes answers as probes of reasoning models look: 100 questions (integers, fractions,
+roots, intervals, expressions), a few hundred distinct answers per question with a skewed
+distribution, each inside text of 100 to 1,500 characters. math-verify is timed on a sample of the
+same responses in the same run, gold parsed once per question, and its time is extrapolated to all of
+them on two cores.
+"""
+
+import argparse
+import logging
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from math_verify import (
+    ExprExtractionConfig,
+    LatexExtractionConfig,
+    StringExtractionConfig,
+    parse,
+    verify,
+)
+
+from data.question import Question
+from evaluator.answers import Checker
+
+ANSWERS = 1_000_000
+QUESTIONS = 100
+DISTINCT = 300
+SAMPLE = 1_000
+CHUNK = 50_000
+CORES = 2
+TABLES = Path(__file__).resolve().parents[2] / "tests" / "answers"
+PROSE = (
+    "We continue from the factorisation above and simplify both sides. ",
+    "Let $x = \\frac{a+b}{2}$ and note that $x > 0$. ",
+    "Substituting back gives $n^2 - 5n + 6 = 0$, so the cases are as listed. ",
+    "By symmetry the other case gives the same value. ",
+    "**Step 3:** Count the remaining pairs.\n\n",
+    "Adding these up, we get the total. ",
+)
+ENDINGS = (
+    "**Final Answer**\n\\boxed{%s}",
+    "Thus, the answer is $\\boxed{%s}$.",
+    "\\[\n\\boxed{%s}\n\\]",
+    "The final answer is $\\boxed{%s}$",
+    "Therefore the value is \\(\\boxed{%s}\\).",
+)
+
+
+def reference(number: int, source: random.Random) -> str:
+    """Make a reference of one of the usual kinds."""
+    value = source.randrange(2, 1000)
+    return (
+        str(value),
+        rf"\frac{{{value}}}{{{value + 2 + value % 2}}}",
+        str(value),
+        rf"{value % 17 + 2}\sqrt{{{value % 29 + 30}}}",
+        str(value),
+        rf"[{value % 11}, {value % 11 + 5})",
+        str(value),
+        rf"{value % 7 + 2}x + {value % 13 + 1}",
+        str(value),
+        rf"{value % 19 + 2}\pi",
+    )[number % 10]
+
+
+def wrong_answers(gold: str, source: random.Random) -> list[str]:
+    """Make answers that differ from a reference in their numbers, as wrong answers do."""
+    wrong: dict[str, None] = {}
+    for _ in range(4 * DISTINCT):
+        parts = []
+        digits = ""
+        for character in gold + " ":
+            if character.isdigit():
+                digits += character
+                continue
+            if digits:
+                parts.append(str(max(1, int(digits) + source.randrange(-40, 41))))
+                digits = ""
+            parts.append(character)
+        answer = "".join(parts).strip()
+        if answer != gold:
+            wrong[answer] = None
+        if len(wrong) >= DISTINCT:
+            break
+    return list(wrong)
+
+
+def responses(questions: list[Question], seed: int) -> Iterator[tuple[Question, str]]:
+    """Yield all responses, question by question."""
+    source = random.Random(seed)
+    for question in questions:
+        answers = [question.reference, *wrong_answers(question.reference, source)]
+        weights = [len(answers) / 2, *(1 / rank for rank in range(1, len(answers)))]
+        drawn = source.choices(answers, weights, k=ANSWERS // QUESTIONS)
+        for answer in drawn:
+            prose = "".join(source.choices(PROSE, k=source.randrange(1, 24)))
+            yield question, prose + source.choice(ENDINGS) % answer
+
+
+def speed() -> None:
+    """Grade all answers with ours, a sample with math-verify."""
+    source = random.Random(1)
+    questions = [
+        Question(id=str(n), prompt="", reference=reference(n, source), answer_kind="math")
+        for n in range(QUESTIONS)
+    ]
+    sampled: list[tuple[tuple[Question, str], bool]] = []
+    pick = random.Random(2)
+    graded = characters = 0
+    ours_seconds = slowest = 0.0
+    distinct: set[tuple[str, str | None]] = set()
+    chunk: list[tuple[Question, str]] = []
+    with Checker(workers=CORES) as checker:
+        for pair in responses(questions, seed=3):
+            chunk.append(pair)
+            if len(chunk) < CHUNK and graded + len(chunk) < ANSWERS:
+                continue
+            start = time.perf_counter()
+            verdicts = checker.check_many(chunk)
+            ours_seconds += time.perf_counter() - start
+            graded += len(chunk)
+            characters += sum(len(response) for _, response in chunk)
+            distinct.update(
+                (question.id, verdict.answer)
+                for (question, _), verdict in zip(chunk, verdicts, strict=True)
+            )
+            for index in pick.sample(range(len(chunk)), SAMPLE * CHUNK // ANSWERS):
+                sampled.append((chunk[index], verdicts[index].right))
+            chunk = []
+    theirs_seconds = 0.0
+    differing = []
+    for (question, response), right in sampled:
+        start = time.perf_counter()
+        theirs = math_verify_says(question, response)
+        elapsed = time.perf_counter() - start
+        theirs_seconds += elapsed
+        slowest = max(slowest, elapsed)
+        if theirs != right:
+            differing.append((question.reference, response[-60:], right, theirs))
+    all_theirs = theirs_seconds / len(sampled) * graded / CORES
+    print(
+        f"answers                     {graded:,}, {characters / graded:.0f} characters on average"
+    )
+    print(
+        f"distinct answers            {len(distinct):,} ({len(distinct) / QUESTIONS:.0f} a question)"
+    )
+    print(
+        f"ours                        {ours_seconds:.1f} s ({ours_seconds / graded * 1e6:.1f} us each)"
+    )
+    print(
+        f"math-verify on each         {all_theirs:.0f} s on {CORES} cores, extrapolated from "
+        f"{len(sampled)} ({theirs_seconds / len(sampled) * 1e3:.1f} ms each on one core)"
+    )
+    print(f"times faster                {all_theirs / ours_seconds:.0f}")
+    print(f"differing verdicts          {len(differing)} of {len(sampled)}")
+    for row in differing[:20]:
+        print("   ", row)
+
+
+def math_verify_says(question: Question, response: str) -> bool:
+    """Call math-verify as its documentation shows."""
+    if question.answer_kind == "choice":
+        letters = tuple("ABCDEFGHIJ"[: len(question.choices)])
+        config = [StringExtractionConfig(strings=letters)]
+        gold, config_used = [question.reference.lower()], config
+    else:
+        config_used = [LatexExtractionConfig(), ExprExtractionConfig()]
+        gold = parse(f"${question.reference}$", config_used)
+    return bool(verify(gold, parse(response, config_used)))
+
+
+def table(kind: str) -> Iterator[tuple[Question, str, bool]]:
+    """Read one of the tables of responses with their right verdicts."""
+    for line in (TABLES / f"cases_{kind}.tsv").read_text(encoding="utf-8").splitlines()[1:]:
+        if not line or line.startswith("# "):
+            continue
+        right, gold, response, _, *more = line.split("\t")
+        choices: tuple[str, ...] = ()
+        if kind == "choice":
+            choices = tuple((more[0] if more else "12 m/s|15 m/s|18 m/s|21 m/s").split("|"))
+        answer_kind = more[0] if kind == "task" else kind
+        question = Question(
+            id=line, prompt="", reference=gold, answer_kind=answer_kind, choices=choices
+        )
+        yield question, response.replace("⏎", "\n"), right == "yes"
+
+
+def quality() -> None:
+    """Print precision and recall of ours and of math-verify on the tables."""
+    for kind in ("math", "choice", "task"):
+        rows = list(table(kind))
+        with Checker() as checker:
+            ours = [v.right for v in checker.check_many([(q, r) for q, r, _ in rows])]
+        theirs = [math_verify_says(question, response) for question, response, _ in rows]
+        wanted = [right for _, _, right in rows]
+        print(f"{kind}: {len(rows)} responses, {sum(wanted)} right")
+        for name, verdicts in (("ours", ours), ("math-verify", theirs)):
+            counts = Counter(zip(verdicts, wanted, strict=True))
+            true = counts[True, True]
+            precision = true / max(1, true + counts[True, False])
+            recall = true / max(1, true + counts[False, True])
+            print(
+                f"  {name:12} precision {precision:.3f}  recall {recall:.3f}  "
+                f"wrong verdicts {counts[True, False] + counts[False, True]}"
+            )
+
+
+def main() -> None:
+    """Run one of the two."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
+    parser.add_argument("what", choices=("speed", "quality"))
+    logging.disable(logging.CRITICAL)
+    sys.setrecursionlimit(5000)
+    {"speed": speed, "quality": quality}[parser.parse_args().what]()
+
+
+if __name__ == "__main__":
+    main()
