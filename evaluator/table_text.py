@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 if TYPE_CHECKING:
-    from rich.table import Table as RichTable
+    from rich.console import Group
 
 MISSING = "\u2013"
 _LATEX = {
@@ -111,27 +111,22 @@ class Table:
             ]
         )
 
-    def to_rich(self) -> "RichTable":
-        """Return a table for :mod:`rich`, the command line's printer."""
+    def to_rich(self) -> "Group":
+        """Return title, table and note for :mod:`rich`, the command line's printer."""
         from rich import box
+        from rich.console import Group
         from rich.table import Table as RichTable
         from rich.text import Text
 
-        table = RichTable(
-            title=Text(self.title, style="bold"),
-            title_justify="left",
-            caption=Text(self.note) if self.note else None,
-            caption_justify="left",
-            box=box.SIMPLE_HEAD,
-            pad_edge=False,
-        )
+        table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
         for name in self._index_names():
             table.add_column(Text(name), overflow="fold")
         for label in self._labels():
             table.add_column(Text("\n".join(label)), justify="right")
         for row in self._texts():
             table.add_row(*map(Text, row))
-        return table
+        # Outside of the table, where they do not wrap at its width.
+        return Group(Text(self.title, style="bold"), table, Text(self.note, style="dim"), Text(""))
 
     def _index_names(self) -> list[str]:
         return [str(name or "") for name in self.frame.index.names]

@@ -11,12 +11,14 @@ import numpy as np
 import pandas as pd
 
 from evaluator.bootstrap import Bootstrap
+from evaluator.findings import pair_differences
 from evaluator.frontiers import STRATEGY_LABELS, CellFrontiers, average_savings, savings
 from evaluator.groups import completeness
 from evaluator.names import benchmark_name, model_name
 from evaluator.nesting import AVERAGE
 from evaluator.overthinking import Summary
 from evaluator.table_text import Table
+from evaluator.thinning import probe_sensitivity
 from stp.curves import Curves
 
 AVERAGE_LABEL = "Average"
@@ -264,4 +266,62 @@ def savings_table(curves: Curves, cells: tuple[CellFrontiers, ...]) -> Table:
             if len(cells) > 1
             else "Exact.",
         ),
+    )
+
+
+def spread_table(curves: Curves, summary: Summary) -> Table:
+    """Return how much OR and AD differ between a question's trajectories, a row a cell."""
+    frame = pair_differences(summary.trajectories)
+    keys: list[tuple[int, int]] = frame.index.tolist()
+    several = len(summary.cells) > 1
+    kept = [key for key in keys if AVERAGE not in key or (several and key == (AVERAGE, AVERAGE))]
+    labels = [(_model(curves, m), "" if m == AVERAGE else _benchmark(curves, b)) for m, b in kept]
+    return Table(
+        name="spread",
+        title="Mean absolute difference between two trajectories of a question, points",
+        frame=pd.DataFrame(
+            100 * frame.loc[kept].to_numpy(float),
+            index=pd.MultiIndex.from_tuples(labels, names=["Model", "Benchmark"]),
+            columns=["OR", "AD"],
+        ),
+        formats={"OR": ".2f", "AD": ".2f"},
+        note=_note(curves),
+    )
+
+
+def changes_table(curves: Curves, changes: pd.DataFrame) -> Table:
+    """Return the fractions of rising, falling and flat steps by progress (Figure 2)."""
+    return Table(
+        name="changes",
+        title="Changes of accuracy from step to step, % of the steps, by thinking tokens so far",
+        frame=pd.DataFrame(
+            {
+                "Steps": changes["steps"].to_numpy(),
+                "Rise": 100 * changes["positive"].to_numpy(),
+                "Fall": 100 * changes["negative"].to_numpy(),
+                "Stay": 100 * changes["flat"].to_numpy(),
+                "Falls per rise": changes["negative_to_positive"].to_numpy(),
+            },
+            index=pd.MultiIndex.from_arrays(
+                [changes["from_tokens"], changes["to_tokens"]], names=["From", "To"]
+            ),
+        ),
+        formats={"Rise": ".1f", "Fall": ".1f", "Stay": ".1f"},
+        note=_note(curves, "Steps of all models and benchmarks are pooled."),
+    )
+
+
+def sensitivity_table(curves: Curves) -> Table:
+    """Return OR, AD and the probability of keeping k* with fewer probes (B.2)."""
+    wanted = sorted({m for m in (4, 8, 12, 16) if m < curves.probes} | {curves.probes})
+    rows: Mapping[Hashable, Row] = probe_sensitivity(curves, wanted).to_dict("index")
+    return Table(
+        name="probe-sensitivity",
+        title="Fewer probes per position: expected OR in %, AD in points, chance to keep k* in %",
+        frame=pd.DataFrame(
+            [[100 * float(value) for value in rows[m, AVERAGE, AVERAGE].values()] for m in wanted],
+            index=pd.Index(wanted, name="Probes"),
+            columns=["OR", "AD", "Keeps k*"],
+        ),
+        note=_note(curves, "Exact expectations over the probes that are kept."),
     )

@@ -1,0 +1,314 @@
+"""The whole analysis of one or several campaigns: tables, figures and sentences (paper 002).
+
+``analyse`` computes from curves alone; ``analyse_campaigns`` also reads the stored token ids, for
+what curves do not hold; ``write_analysis`` puts it all into a folder.
+"""
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from data.errors import MisuseError, StoreError
+from evaluator.bootstrap import REPLICATES, Bootstrap, Progress, bootstrap_curves
+from evaluator.boundaries import BoundaryAudit, audit_campaign, audit_table, length_table
+from evaluator.figures.catalogue import NAME_LIMIT, NamedFigure, all_figures
+from evaluator.figures.style import save
+from evaluator.findings import Findings, describe
+from evaluator.frontiers import CellFrontiers, cell_frontiers
+from evaluator.groups import completeness, pool_benchmarks
+from evaluator.headline import make_headline
+from evaluator.names import visible
+from evaluator.overthinking import Summary, per_trajectory, summarise
+from evaluator.progress import changes_by_progress, suitable_bin_tokens
+from evaluator.table_text import Table
+from evaluator.tables import (
+    INTERVAL_TITLES,
+    baseline_table,
+    changes_table,
+    interval_table,
+    overthinking_table,
+    probed_accuracy_table,
+    savings_table,
+    sensitivity_table,
+    spread_table,
+    zero_step_table,
+)
+from stp.campaign.curves import load_curves
+from stp.campaign.store import Store
+from stp.curves import Curves, IntArray
+
+TARGETS = (128, 256, 512)
+"""Target step lengths b of the paper's Figure 9."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Analysis:
+    """What an analysis found.
+
+    Attributes
+    ----------
+    name
+        What was analysed, for captions.
+    curves, summary, cells
+        Measured curves (benchmarks pooled into reporting groups), their averages and frontiers.
+    bootstrap
+        Replicates, or None where none were asked for.
+    findings
+        The campaign in sentences.
+    tables
+        All tables, in reading order.
+    step_tokens
+        b of the campaigns, where all have the same.
+    lengths
+        For each model's name and each b, step lengths; None where only curves were given.
+    """
+
+    name: str
+    curves: Curves
+    summary: Summary
+    cells: tuple[CellFrontiers, ...]
+    bootstrap: Bootstrap | None
+    findings: Findings
+    tables: tuple[Table, ...]
+    step_tokens: int | None = None
+    lengths: Mapping[str, Mapping[int, IntArray]] | None = None
+
+    def figures(self) -> Iterator[NamedFigure]:
+        """Draw the figures, one by one."""
+        changes = changes_by_progress(self.curves, suitable_bin_tokens(self.curves))
+        yield from all_figures(
+            self.curves,
+            self.summary,
+            self.cells,
+            changes,
+            name=self.name,
+            step_tokens=self.step_tokens,
+            lengths=self.lengths,
+        )
+
+
+def analyse(
+    curves: Curves,
+    *,
+    name: str,
+    replicates: int = REPLICATES,
+    workers: int | None = None,
+    direct: Mapping[tuple[str, str], float] | None = None,
+    progress: Progress | None = None,
+) -> Analysis:
+    """Compute every table and finding that curves allow.
+
+    Parameters
+    ----------
+    curves
+        Measured curves. Benchmarks of one reporting group are pooled first.
+    name
+        What they are, for captions.
+    replicates
+        Bootstrap replicates; 0 leaves the intervals out.
+    workers
+        Threads of the bootstrap; it does not change the result.
+    direct
+        Accuracies of direct answers; see :func:`evaluator.tables.zero_step_table`.
+    progress
+        Called with (replicates done, all replicates).
+
+    Raises
+    ------
+    ValueError
+        If there is no trajectory.
+    """
+    curves = pool_benchmarks(curves)
+    summary = summarise(per_trajectory(curves))
+    cells = cell_frontiers(curves)
+    changes = changes_by_progress(curves, suitable_bin_tokens(curves))
+    tables = [
+        overthinking_table(curves, summary),
+        baseline_table(curves, summary),
+        probed_accuracy_table(curves, summary),
+        savings_table(curves, cells),
+    ]
+    bootstrap = None
+    if replicates:
+        bootstrap = bootstrap_curves(
+            curves, replicates=replicates, workers=workers, progress=progress
+        )
+        tables += [interval_table(curves, bootstrap, statistic) for statistic in INTERVAL_TITLES]
+    tables += [
+        zero_step_table(curves, summary, direct),
+        spread_table(curves, summary),
+        changes_table(curves, changes),
+        sensitivity_table(curves),
+    ]
+    headline = make_headline(curves, summary, cells)
+    findings = describe(curves, summary, headline, changes)
+    missing = completeness(curves).missing
+    if missing:
+        findings = Findings(sentences=(*missing, *findings.sentences))
+    return Analysis(
+        name=name,
+        curves=curves,
+        summary=summary,
+        cells=cells,
+        bootstrap=bootstrap,
+        findings=findings,
+        tables=tuple(tables),
+    )
+
+
+def analyse_campaigns(
+    urls: Sequence[str],
+    *,
+    allow_incomplete: bool = False,
+    replicates: int = REPLICATES,
+    workers: int | None = None,
+    direct: Mapping[tuple[str, str], float] | None = None,
+    targets: Sequence[int] = TARGETS,
+    progress: Progress | None = None,
+) -> Analysis:
+    """Analyse graded campaigns together, usually one a model.
+
+    Parameters
+    ----------
+    urls
+        The campaigns' folders.
+    allow_incomplete
+        Analyse what is graded; every table then says what is missing.
+    replicates, workers, direct, progress
+        As for :func:`analyse`.
+    targets
+        Target step lengths b for the step-length distributions.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If a folder is no campaign, nothing is graded, or the campaigns do not go together.
+    data.errors.StoreError
+        If a campaign is incomplete (unless allowed) or damaged.
+    """
+    curves = load_curves(list(urls), allow_incomplete=allow_incomplete)
+    configs = [Store(url).read_config() for url in urls]
+    name = " + ".join(dict.fromkeys(config.name for config in configs))
+    analysis = analyse(
+        curves,
+        name=name,
+        replicates=replicates,
+        workers=workers,
+        direct=direct,
+        progress=progress,
+    )
+    audits = _merge(audit for url in urls for audit in audit_campaign(url, targets))
+    steps = {config.probing.step_tokens for config in configs}
+    gap = _gap(urls, curves)
+    tables = (*analysis.tables, audit_table(audits), length_table(audits))
+    if gap:
+        tables = tuple(replace(t, note=f"{gap} {t.note}".strip()) for t in tables)
+    return replace(
+        analysis,
+        tables=tables,
+        findings=Findings(sentences=(*([gap] if gap else []), *analysis.findings.sentences)),
+        step_tokens=steps.pop() if len(steps) == 1 else None,
+        lengths={visible(audit.model)[:NAME_LIMIT]: audit.lengths for audit in audits},
+    )
+
+
+def _gap(urls: Sequence[str], curves: Curves) -> str:
+    """Say how many of the trajectories asked for are not there; nothing if all are."""
+    expected = 0
+    for url in urls:
+        store = Store(url)
+        runs = store.read_config().generation.trajectories
+        expected += runs * sum(c.questions - c.too_long for c in store.read_manifest().cells)
+    if curves.trajectories >= expected:
+        return ""
+    return f"Incomplete: {curves.trajectories:,} of {expected:,} trajectories are graded."
+
+
+def _merge(audits: Iterator[BoundaryAudit]) -> tuple[BoundaryAudit, ...]:
+    """Keep one audit a model; a model that is in two campaigns keeps a name for each."""
+    merged: dict[str, BoundaryAudit] = {}
+    for audit in audits:
+        name, number = audit.model, 1
+        while name in merged:
+            number += 1
+            name = f"{audit.model} ({number})"
+        merged[name] = replace(audit, model=name)
+    return tuple(merged.values())
+
+
+def read_direct_accuracies(path: Path) -> dict[tuple[str, str], float]:
+    """Read accuracies of direct answers from a CSV file.
+
+    Parameters
+    ----------
+    path
+        With the columns ``model``, ``benchmark`` (a reporting group) and ``accuracy`` (a fraction).
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If the file, a column or a number is missing or wrong.
+    """
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+    except (OSError, UnicodeDecodeError) as error:
+        raise MisuseError(f"{path}: cannot be read: {error}") from error
+    accuracies = {}
+    for number, row in enumerate(rows, start=2):
+        try:
+            value = float(row["accuracy"])
+            accuracies[row["model"], row["benchmark"]] = value
+        except (KeyError, TypeError, ValueError) as error:
+            raise MisuseError(
+                f"{path}, line {number}: needs the columns model, benchmark and accuracy, the last "
+                "a number between 0 and 1"
+            ) from error
+        if not 0 <= value <= 1:
+            raise MisuseError(f"{path}, line {number}: accuracy {value} is not between 0 and 1")
+    return accuracies
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnalysisPaths:
+    """What was written."""
+
+    folder: Path
+    tables: tuple[Path, ...]
+    figures: tuple[Path, ...]
+    findings: Path
+
+
+def write_analysis(analysis: Analysis, out_dir: Path) -> AnalysisPaths:
+    """Write every table as CSV, Markdown and LaTeX, the figures, and ``findings.md``.
+
+    Raises
+    ------
+    data.errors.StoreError
+        If the folder cannot be written.
+    """
+    tables: list[Path] = []
+    figures: list[Path] = []
+    findings = out_dir / "findings.md"
+    try:
+        (out_dir / "tables").mkdir(parents=True, exist_ok=True)
+        for table in analysis.tables:
+            for suffix, text in (
+                ("csv", table.to_csv()),
+                ("md", table.to_markdown()),
+                ("tex", table.to_latex()),
+            ):
+                path = out_dir / "tables" / f"{table.name}.{suffix}"
+                path.write_text(text, encoding="utf-8")
+                tables.append(path)
+        for named in analysis.figures():
+            figures += save(named.figure, out_dir / "figures" / named.stem)
+        findings.write_text(
+            f"# {visible(analysis.name)}\n\n{analysis.findings.to_markdown()}", encoding="utf-8"
+        )
+    except OSError as error:
+        raise StoreError(f"cannot write the analysis to {out_dir}: {error}") from error
+    return AnalysisPaths(
+        folder=out_dir, tables=tuple(tables), figures=tuple(figures), findings=findings
+    )
