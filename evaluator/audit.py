@@ -4,17 +4,28 @@ Everything comes from the stores' own token ids and tokenizers: no model runs, n
 Shards are read one after the other, so a campaign of any size fits into memory.
 """
 
-import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from data.errors import MisuseError, StoreError
+from evaluator.stored_thinking import (
+    Campaigns,
+    GeneratedUnit,
+    OpenedCampaign,
+    ThinkingShard,
+    Vocabularies,
+    Vocabulary,
+    generated_units,
+    model_names,
+    open_campaigns,
+    read_shard,
+    thinking_shards,
+    trajectory_keys,
+)
 from stp.audit import (
     BOUNDARY_KINDS,
     BoundaryAuditor,
@@ -24,18 +35,8 @@ from stp.audit import (
     escape_form,
     reconstruction_mismatches,
     step_lengths,
-    vocabulary_forms,
 )
-from stp.campaign.models import tokenizer_folder
-from stp.campaign.status import unit_state
-from stp.campaign.store import Store, read_questions
-from stp.campaign.text import StoredTokenizer
-from stp.campaign.units import Unit
 from stp.curves import IntArray
-from stp.tokenizers import Tokenizer, token_bytes
-
-Campaigns = str | Path | Sequence[str | Path]
-"""A campaign's folder (a path or an fsspec URL), or several; models of one name are pooled."""
 
 DECODED_TOKENS = 10_000_000
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -106,11 +107,11 @@ def audit_campaigns(
     """
     if decoded_tokens is not None and decoded_tokens < 0:
         raise MisuseError(f"decoded_tokens must be 0 or more, or None, not {decoded_tokens}")
-    stores = _stores(campaigns, allow_incomplete=allow_incomplete)
-    vocabularies = _Vocabularies(stores)
+    opened = open_campaigns(campaigns, allow_incomplete=allow_incomplete)
+    vocabularies = Vocabularies(opened)
     return tuple(
-        _audit_model(stores, model, vocabularies.of(model), decoded_tokens)
-        for model in _models(stores)
+        _audit_model(opened, model, vocabularies.of(model), decoded_tokens)
+        for model in model_names(opened)
     )
 
 
@@ -244,14 +245,14 @@ def campaign_step_lengths(
     dict
         By model, one :class:`stp.audit.StepLengths` for each target, in their order.
     """
-    stores = _stores(campaigns, allow_incomplete=allow_incomplete)
+    opened = open_campaigns(campaigns, allow_incomplete=allow_incomplete)
     targets = tuple(dict.fromkeys(step_tokens))
-    vocabularies = _Vocabularies(stores)
+    vocabularies = Vocabularies(opened)
     found = {}
-    for model in _models(stores):
+    for model in model_names(opened):
         boundary_ids = vocabularies.of(model).forms.boundary_ids.tolist()
         totals = step_lengths([], [0], (), targets)
-        for shard in _shards(stores, model):
+        for shard in thinking_shards(opened, model):
             part = step_lengths(shard.ids, shard.offsets, boundary_ids, targets)
             totals = tuple(total + more for total, more in zip(totals, part, strict=True))
         found[model] = totals
@@ -330,171 +331,27 @@ def length_samples(
     }
 
 
-# -- reading ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _PlannedUnit:
-    """A unit that is generated, and where; ``own`` is its campaign's target b."""
-
-    store: Store
-    unit: Unit
-    own: int
-    probed: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Opened:
-    """A campaign's generated units by model, and the trajectories that they lack."""
-
-    store: Store
-    units: dict[str, list[_PlannedUnit]]
-    missing: dict[str, int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Shard:
-    """The trajectories of one unit: ids ``(tokens,)``, where each starts, and which they are."""
-
-    planned: _PlannedUnit
-    ids: IntArray
-    offsets: IntArray
-    keys: IntArray
-
-
-def _stores(campaigns: Campaigns, *, allow_incomplete: bool) -> list[_Opened]:
-    urls = [campaigns] if isinstance(campaigns, str | Path) else list(campaigns)
-    if not urls:
-        raise MisuseError("no campaign was given; name at least one folder")
-    return [_open(Store(url), allow_incomplete=allow_incomplete) for url in urls]
-
-
-def _open(store: Store, *, allow_incomplete: bool) -> _Opened:
-    manifest, config = store.read_manifest(), store.read_config()
-    units: dict[str, list[_PlannedUnit]] = {}
-    missing: Counter[str] = Counter()
-    not_generated = not_probed = 0
-    for record in manifest.cells:
-        generated = units.setdefault(record.model, [])
-        for unit in store.plan(config, record):
-            state = unit_state(store, unit)
-            not_generated += not state.generated
-            not_probed += not state.probed
-            if not state.generated:
-                missing[record.model] += (
-                    _fitting(store, unit) if record.too_long else (unit.trajectories)
-                )
-                continue
-            generated.append(
-                _PlannedUnit(
-                    store=store,
-                    unit=unit,
-                    own=config.probing.step_tokens,
-                    probed=state.probed,
-                )
-            )
-    if not_probed and not allow_incomplete:
-        raise StoreError(
-            f"{store.url}: the campaign is not complete: of its units {not_generated} are not "
-            f"generated, {not_probed} are not probed; go on with `stp run {store.url}`, or allow "
-            "an incomplete campaign"
-        )
-    return _Opened(store=store, units=units, missing=dict(missing))
-
-
-def _fitting(store: Store, unit: Unit) -> int:
-    """Return a unit's trajectories without those of questions that are too long to be run."""
-    fits = read_questions(store, unit.cell)["fit"].to_pylist()
-    fitting = [fit != "too_long" for fit in fits[unit.question_start : unit.question_stop]]
-    return sum(fitting) * (unit.trajectory_stop - unit.trajectory_start)
-
-
-def _models(stores: Sequence[_Opened]) -> list[str]:
-    return list(dict.fromkeys(model for opened in stores for model in opened.units))
-
-
-class _Vocabularies:
-    """Tokenizers of campaigns, each file read once: several models often share one."""
-
-    def __init__(self, stores: Sequence[_Opened]) -> None:
-        self._stores = stores
-        self._known: dict[str, _Vocabulary] = {}
-
-    def of(self, model: str) -> "_Vocabulary":
-        """Return a model's vocabulary, which all campaigns must agree on."""
-        holders = [opened.store for opened in self._stores if model in opened.units]
-        first = self._read(holders[0], model)
-        for other in holders[1:]:
-            if self._read(other, model).forms.forms != first.forms.forms:
-                raise MisuseError(
-                    f"{model} has one vocabulary in {holders[0].url} and another in {other.url}; "
-                    "analyse these campaigns one by one"
-                )
-        return first
-
-    def _read(self, store: Store, model: str) -> "_Vocabulary":
-        content = store.read_bytes(f"{tokenizer_folder(model)}/tokenizer.json")
-        digest = hashlib.sha256(content).hexdigest()
-        if digest not in self._known:
-            tokenizer = StoredTokenizer(store, model).fast
-            forms = vocabulary_forms(token_bytes(tokenizer))
-            self._known[digest] = _Vocabulary(tokenizer=tokenizer, forms=forms)
-        return self._known[digest]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Vocabulary:
-    tokenizer: Tokenizer
-    forms: VocabularyForms
-
-
-def _planned(stores: Sequence[_Opened], model: str) -> list[_PlannedUnit]:
-    return [planned for opened in stores for planned in opened.units.get(model, [])]
-
-
-def _shards(stores: Sequence[_Opened], model: str) -> Iterator[_Shard]:
-    for planned in _planned(stores, model):
-        yield _read(planned)
-
-
-def _read(planned: _PlannedUnit) -> _Shard:
-    rows = planned.store.read_shard("trajectories", planned.unit.shard("trajectories"))
-    ids = rows["thinking_ids"].combine_chunks()
-    sizes = ids.value_lengths().to_numpy(zero_copy_only=False)
-    return _Shard(
-        planned=planned,
-        ids=ids.flatten().to_numpy(zero_copy_only=False),
-        offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)]),
-        keys=_keys(rows),
-    )
-
-
-def _keys(rows: pa.Table) -> IntArray:
-    """Return question and trajectory of every row; ``(rows, 2)``."""
-    return np.stack([rows[name].to_numpy() for name in ("question", "trajectory")], axis=1)
-
-
 def _audit_model(
-    stores: Sequence[_Opened], model: str, own: _Vocabulary, decoded_tokens: int | None
+    opened: Sequence[OpenedCampaign], model: str, own: Vocabulary, decoded_tokens: int | None
 ) -> ModelAudit:
     auditor = BoundaryAuditor(own.forms)
     counts = auditor.audit([], [0])
     reconstructed = mismatches = 0
-    for shard in _shards(stores, model):
+    for shard in thinking_shards(opened, model):
         counts += auditor.audit(shard.ids, shard.offsets)
-        if shard.planned.probed:
+        if shard.source.probed:
             reconstructed += shard.offsets.size - 1
             mismatches += _reconstruct(shard, own.forms)
-    planned = _checked_units(_planned(stores, model), counts.tokens, decoded_tokens)
+    planned = _checked_units(generated_units(opened, model), counts.tokens, decoded_tokens)
     decoded = wrong = 0
-    for shard in map(_read, planned):
+    for shard in map(read_shard, planned):
         decoded += shard.offsets.size - 1
         wrong += auditor.decoding_mismatches(shard.ids, shard.offsets, own.tokenizer)
     return ModelAudit(
         model=model,
         vocabulary=own.forms,
         counts=counts,
-        missing=sum(opened.missing.get(model, 0) for opened in stores),
+        missing=sum(campaign.missing.get(model, 0) for campaign in opened),
         decoded=decoded,
         decoding_mismatches=wrong,
         reconstructed=reconstructed,
@@ -502,33 +359,40 @@ def _audit_model(
     )
 
 
-def _reconstruct(shard: _Shard, vocabulary: VocabularyForms) -> int:
+def _reconstruct(shard: ThinkingShard, vocabulary: VocabularyForms) -> int:
     """Return how many trajectories of a shard have other positions than are recorded."""
-    planned = shard.planned
-    name = planned.unit.shard("positions")
-    rows = planned.store.read_shard("positions", name)
-    position = rows["position"].to_numpy()
-    first = np.flatnonzero(position == 0)
-    starts = np.append(first, position.size)
-    counted = np.arange(position.size) - np.repeat(first, np.diff(starts))
-    if not np.array_equal(_keys(rows)[first], shard.keys) or not np.array_equal(counted, position):
+    source = shard.source
+    name = source.unit.shard("positions")
+    rows = source.store.read_shard("positions", name)
+    first = _starts(rows["position"].to_numpy())
+    if first is None or not np.array_equal(trajectory_keys(rows)[first], shard.keys):
         raise StoreError(
-            f"{planned.store.url}/{name}: its rows are not those of the trajectories; "
-            f"run `stp run {planned.store.url}`"
+            f"{source.store.url}/{name}: its rows are not those of the trajectories; "
+            f"remove it, then `stp run {source.store.url}`"
         )
     return reconstruction_mismatches(
         shard.ids,
         shard.offsets,
         vocabulary.boundary_ids.tolist(),
-        planned.own,
+        source.step_tokens,
         rows["tokens"].to_numpy(),
-        starts,
+        np.append(first, rows.num_rows),
     )
 
 
+def _starts(position: IntArray) -> IntArray | None:
+    """Return where positions start over from 0; None if they do not run 0, 1, 2, ... from there."""
+    is_start = position == 0
+    if position.size and not is_start[0]:
+        return None
+    first = np.flatnonzero(is_start)
+    counted = np.arange(position.size) - first[np.cumsum(is_start) - 1]
+    return first if np.array_equal(counted, position) else None
+
+
 def _checked_units(
-    planned: list[_PlannedUnit], tokens: int, limit: int | None
-) -> list[_PlannedUnit]:
+    planned: list[GeneratedUnit], tokens: int, limit: int | None
+) -> list[GeneratedUnit]:
     """Return the units whose trajectories are decoded: all, or evenly spread ones."""
     if limit is None or tokens <= limit:
         return planned
