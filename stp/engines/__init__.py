@@ -34,6 +34,7 @@ __all__ = [
 
 _ENGINES: Final = {
     "transformers": ("stp.engines.transformers", "TransformersEngine"),
+    "vllm": ("stp.engines.vllm", "VllmEngine"),
 }
 
 

@@ -219,7 +219,9 @@ def test_bad_options_are_refused(options, words, model_folder):
 
 
 def test_an_unknown_engine_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match="'llamacpp' is unknown; choose one of transformers"):
+    with pytest.raises(
+        ConfigError, match="'llamacpp' is unknown; choose one of transformers, vllm"
+    ):
         open_engine("llamacpp", tmp_path)
 
 
