@@ -35,6 +35,7 @@ _CPU_ENVIRONMENT: Final = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
     "TORCH_COMPILE_DISABLE": "1",
 }
+_CPU_BATCHED_TOKENS: Final = 8192
 _CPU_OPTIONS: Final = {
     "dtype": "float32",
     "enforce_eager": True,
@@ -119,6 +120,11 @@ class VllmEngine(Engine):
     def _start(self, context_limit: int | None) -> Any:
         """Return vLLM's own engine."""
         limit = _model_context(self._folder, context_limit)
+        if self._on_cpu:
+            # vLLM 0.32 on a CPU cannot rewind the generator of a seeded request whose prefill was
+            # split ("CPU Generator does not use offset").
+            self._options.setdefault("enable_chunked_prefill", False)
+            self._options.setdefault("max_num_batched_tokens", max(limit, _CPU_BATCHED_TOKENS))
         try:
             model = self._vllm.LLM(
                 model=str(self._folder),
