@@ -5,17 +5,31 @@ what curves do not hold; ``write_analysis`` puts it all into a folder.
 """
 
 import csv
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from data.errors import MisuseError, StoreError
+from evaluator.audit import (
+    audit_campaigns,
+    audit_frame,
+    campaign_step_lengths,
+    forms_frame,
+    length_samples,
+    lengths_frame,
+)
+from evaluator.audit_tables import audit_table, forms_table, length_table
 from evaluator.bootstrap import REPLICATES, Bootstrap, Progress, bootstrap_curves
-from evaluator.boundaries import BoundaryAudit, audit_campaign, audit_table, length_table
-from evaluator.figures.catalogue import NAME_LIMIT, NamedFigure, all_figures
+from evaluator.figures.catalogue import Bands, NamedFigure, all_figures
 from evaluator.figures.style import save
 from evaluator.findings import Findings, describe
-from evaluator.frontiers import CellFrontiers, cell_frontiers
+from evaluator.frontiers import (
+    CellFrontiers,
+    FloatArray,
+    average_frontiers,
+    cell_frontiers,
+)
 from evaluator.groups import completeness, pool_benchmarks
 from evaluator.headline import make_headline
 from evaluator.names import visible
@@ -25,7 +39,9 @@ from evaluator.table_text import Table
 from evaluator.tables import (
     INTERVAL_TITLES,
     baseline_table,
+    bias_aware_table,
     changes_table,
+    frontier_interval_table,
     interval_table,
     overthinking_table,
     probed_accuracy_table,
@@ -34,6 +50,7 @@ from evaluator.tables import (
     spread_table,
     zero_step_table,
 )
+from oracle.bootstrap import bootstrap_frontiers, percentile_interval
 from stp.campaign.curves import load_curves
 from stp.campaign.store import Store
 from stp.curves import Curves, IntArray
@@ -52,8 +69,9 @@ class Analysis:
         What was analysed, for captions.
     curves, summary, cells
         Measured curves (benchmarks pooled into reporting groups), their averages and frontiers.
-    bootstrap
-        Replicates, or None where none were asked for.
+    bootstrap, bands
+        Replicates, and intervals of the averaged frontiers by strategy; None where no replicates
+        were asked for.
     findings
         The campaign in sentences.
     tables
@@ -69,6 +87,7 @@ class Analysis:
     summary: Summary
     cells: tuple[CellFrontiers, ...]
     bootstrap: Bootstrap | None
+    bands: Bands | None
     findings: Findings
     tables: tuple[Table, ...]
     step_tokens: int | None = None
@@ -84,6 +103,7 @@ class Analysis:
             changes,
             name=self.name,
             step_tokens=self.step_tokens,
+            bands=self.bands,
             lengths=self.lengths,
         )
 
@@ -129,17 +149,20 @@ def analyse(
         probed_accuracy_table(curves, summary),
         savings_table(curves, cells),
     ]
-    bootstrap = None
+    bootstrap, bands = None, None
     if replicates:
         bootstrap = bootstrap_curves(
             curves, replicates=replicates, workers=workers, progress=progress
         )
         tables += [interval_table(curves, bootstrap, statistic) for statistic in INTERVAL_TITLES]
+        bands = frontier_bands(curves, replicates, workers=workers, progress=progress)
+        tables.append(frontier_interval_table(curves, average_frontiers(cells), bands, replicates))
     tables += [
         zero_step_table(curves, summary, direct),
         spread_table(curves, summary),
         changes_table(curves, changes),
         sensitivity_table(curves),
+        bias_aware_table(curves),
     ]
     headline = make_headline(curves, summary, cells)
     findings = describe(curves, summary, headline, changes)
@@ -152,9 +175,40 @@ def analyse(
         summary=summary,
         cells=cells,
         bootstrap=bootstrap,
+        bands=bands,
         findings=findings,
         tables=tuple(tables),
     )
+
+
+def frontier_bands(
+    curves: Curves,
+    replicates: int,
+    *,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> dict[str, tuple[FloatArray, FloatArray]]:
+    """Return pointwise 95 % intervals of the averaged frontiers at 101 budgets (Figure 5).
+
+    Every replicate solves all three problems exactly again, with budgets relative to its own full
+    thinking (paper 002, A.5).
+
+    Returns
+    -------
+    dict
+        By strategy, the lower and upper accuracy; float64 ``(101,)`` each.
+    """
+    drawn = bootstrap_frontiers(
+        curves,
+        replicates=replicates,
+        workers=workers or len(os.sched_getaffinity(0)),
+        progress=progress,
+    )
+    bands: dict[str, tuple[FloatArray, FloatArray]] = {}
+    for strategy in drawn.strategies:
+        low, high = percentile_interval(drawn.macro_accuracy(strategy))
+        bands[strategy] = (low, high)
+    return bands
 
 
 def analyse_campaigns(
@@ -198,18 +252,26 @@ def analyse_campaigns(
         direct=direct,
         progress=progress,
     )
-    audits = _merge(audit for url in urls for audit in audit_campaign(url, targets))
-    steps = {config.probing.step_tokens for config in configs}
+    steps = tuple(dict.fromkeys(config.probing.step_tokens for config in configs))
+    audits = audit_campaigns(list(urls), allow_incomplete=allow_incomplete)
+    lengths = campaign_step_lengths(
+        list(urls), sorted({*steps, *targets}), allow_incomplete=allow_incomplete
+    )
     gap = _gap(urls, curves)
-    tables = (*analysis.tables, audit_table(audits), length_table(audits))
+    tables = (
+        *analysis.tables,
+        audit_table(audit_frame(audits)),
+        forms_table(forms_frame(audits)),
+        length_table(lengths_frame(lengths)),
+    )
     if gap:
         tables = tuple(replace(t, note=f"{gap} {t.note}".strip()) for t in tables)
     return replace(
         analysis,
         tables=tables,
         findings=Findings(sentences=(*([gap] if gap else []), *analysis.findings.sentences)),
-        step_tokens=steps.pop() if len(steps) == 1 else None,
-        lengths={visible(audit.model)[:NAME_LIMIT]: audit.lengths for audit in audits},
+        step_tokens=steps[0] if len(steps) == 1 else None,
+        lengths=length_samples(lengths),
     )
 
 
@@ -223,18 +285,6 @@ def _gap(urls: Sequence[str], curves: Curves) -> str:
     if curves.trajectories >= expected:
         return ""
     return f"Incomplete: {curves.trajectories:,} of {expected:,} trajectories are graded."
-
-
-def _merge(audits: Iterator[BoundaryAudit]) -> tuple[BoundaryAudit, ...]:
-    """Keep one audit a model; a model that is in two campaigns keeps a name for each."""
-    merged: dict[str, BoundaryAudit] = {}
-    for audit in audits:
-        name, number = audit.model, 1
-        while name in merged:
-            number += 1
-            name = f"{audit.model} ({number})"
-        merged[name] = replace(audit, model=name)
-    return tuple(merged.values())
 
 
 def read_direct_accuracies(path: Path) -> dict[tuple[str, str], float]:

@@ -11,15 +11,16 @@ Reasoning Models" (paper 002):
 A flat curve has k* = 0, so OR = 1 and AD = 0. An empty trajectory, L(n) = 0, has OR = AD = 0.
 
 Averages go trajectories -> question -> cell (model x benchmark) -> equal weight over benchmarks
--> equal weight over models. :func:`_means` is the only place where rows are put into groups.
+-> equal weight over models. :mod:`evaluator.nesting` is the only place where trajectories are put
+into groups, here as in the bootstrap.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from evaluator.nesting import FloatArray, Nesting, nesting_of, with_averages
 from stp.curves import Curves, Int32Array, IntArray
 
 STATISTICS = (
@@ -154,18 +155,6 @@ class Summary:
     overall: "pd.Series[float]"
 
 
-def _means(frame: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    """Return the means of :data:`STATISTICS` within groups of equal ``keys``, sorted by key.
-
-    NaN (an unknown original answer) is left out of its own mean.
-    """
-    return frame.groupby(list(keys), sort=True)[list(STATISTICS)].mean()
-
-
-def _counts(frame: pd.DataFrame, keys: Sequence[str]) -> "pd.Series[int]":
-    return frame.groupby(list(keys), sort=True).size()
-
-
 def summarise(trajectories: pd.DataFrame) -> Summary:
     """Average trajectories up to one number, level by level.
 
@@ -178,27 +167,55 @@ def summarise(trajectories: pd.DataFrame) -> Summary:
     -------
     Summary
         Where cells are missing (a model that was not run on some benchmark), a mean is taken
-        over those that are there; ``Summary.cells`` shows which.
+        over those that are there; ``Summary.cells`` shows which. NaN (an unknown original answer)
+        is left out of its own mean.
 
     Raises
     ------
     ValueError
         If there is no trajectory.
     """
-    if trajectories.empty:
-        raise ValueError("there is no trajectory to average")
-    by_question, by_cell = ["model", "benchmark", "question"], ["model", "benchmark"]
-    questions = _means(trajectories, by_question)
-    questions["trajectories"] = _counts(trajectories, by_question)
-    cells = _means(questions.reset_index(), by_cell)
-    cells["questions"] = _counts(questions.reset_index(), by_cell)
-    cells["trajectories"] = _counts(trajectories, by_cell)
-    models = _means(cells.reset_index(), ["model"])
+    nesting = nesting_of(trajectories)
+    values = trajectories[list(STATISTICS)].to_numpy(np.float64)
+    averages = with_averages(nesting.cell_means(values))
+    cells = _cells(nesting, averages)
     return Summary(
         trajectories=trajectories,
-        questions=questions,
+        questions=_questions(nesting, nesting.question_means(values)),
         cells=cells,
-        models=models,
-        benchmarks=_means(cells.reset_index(), ["benchmark"]),
-        overall=models[list(STATISTICS)].mean(),
+        models=_frame(averages[:-1, -1], pd.Index(nesting.models, name="model")),
+        benchmarks=_frame(averages[-1, :-1], pd.Index(nesting.benchmarks, name="benchmark")),
+        overall=pd.Series(averages[-1, -1], index=list(STATISTICS)),
     )
+
+
+def _frame(values: FloatArray, index: pd.Index) -> pd.DataFrame:
+    return pd.DataFrame(values, index, columns=list(STATISTICS))
+
+
+def _questions(nesting: Nesting, means: FloatArray) -> pd.DataFrame:
+    """Return the means of the (model, question) pairs that have a trajectory."""
+    model, question = np.nonzero(nesting.pair_sizes)
+    benchmark = np.searchsorted(nesting.question_offsets, question, side="right") - 1
+    index = pd.MultiIndex.from_arrays(
+        [nesting.models[model], nesting.benchmarks[benchmark], nesting.questions[question]],
+        names=["model", "benchmark", "question"],
+    )
+    frame = _frame(means[model, question], index)
+    frame["trajectories"] = nesting.pair_sizes[model, question]
+    return frame.sort_index()
+
+
+def _cells(nesting: Nesting, averages: FloatArray) -> pd.DataFrame:
+    """Return the means of the cells that have a trajectory."""
+    starts = nesting.question_offsets[:-1]
+    trajectories = np.add.reduceat(nesting.pair_sizes, starts, axis=1)
+    questions = np.add.reduceat((nesting.pair_sizes > 0).astype(np.int64), starts, axis=1)
+    model, benchmark = np.nonzero(trajectories)
+    index = pd.MultiIndex.from_arrays(
+        [nesting.models[model], nesting.benchmarks[benchmark]], names=["model", "benchmark"]
+    )
+    frame = _frame(averages[model, benchmark], index)
+    frame["questions"] = questions[model, benchmark]
+    frame["trajectories"] = trajectories[model, benchmark]
+    return frame
