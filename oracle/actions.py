@@ -170,11 +170,12 @@ class QuestionGroups:
 
 def question_groups(curves: Curves) -> QuestionGroups:
     """Return the (model, question) pairs of the curves and the pair of each trajectory."""
-    pairs = np.stack([curves.model, curves.question], axis=1)
-    unique, group = np.unique(pairs, axis=0, return_inverse=True)
+    # Two 32-bit numbers side by side in one sort in the order of the pair.
+    pair = (curves.model.astype(np.int64) << 32) + curves.question
+    _, first, group = np.unique(pair, return_index=True, return_inverse=True)
     return QuestionGroups(
-        model=np.ascontiguousarray(unique[:, 0]),
-        question=np.ascontiguousarray(unique[:, 1]),
+        model=curves.model[first],
+        question=curves.question[first],
         group=group.reshape(-1).astype(np.int64),
     )
 
@@ -185,9 +186,9 @@ def full_cost(curves: Curves) -> int:
 
 
 def _sum_by_group(values: IntArray, group: IntArray, groups: int) -> IntArray:
-    total = np.zeros(groups, np.int64)
-    np.add.at(total, group, values)
-    return total
+    order = np.argsort(group, kind="stable")
+    starts = np.searchsorted(group[order], np.arange(groups))
+    return np.asarray(np.add.reduceat(values[order], starts) if groups else values[:0], np.int64)
 
 
 def _routing(curves: Curves, groups: QuestionGroups) -> Actions:
@@ -208,23 +209,55 @@ def _routing(curves: Curves, groups: QuestionGroups) -> Actions:
     )
 
 
-def _fixed_budget(curves: Curves, groups: QuestionGroups) -> Actions:
-    lengths = np.diff(curves.trajectory_offsets)
-    group_k = np.repeat(groups.group, lengths)
-    # Each position is an event: when the cap reaches its tokens, its trajectory moves there from
-    # the position before.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CapEvents:
+    """What happens to each question as its cap rises: trajectories move on, one position each.
+
+    Attributes
+    ----------
+    tokens
+        Cap at which the event happens, int64 ``(positions,)``, rising within a group.
+    gain, spend
+        Right probes and tokens that the move adds, int64. At k = 0 the gain is C(0).
+    trajectory
+        Which trajectory moves, int64 ``(positions,)``.
+    offsets
+        Where each group's events start, and the end of the last; int64 ``(groups + 1,)``.
+    """
+
+    tokens: IntArray
+    gain: IntArray
+    spend: IntArray
+    trajectory: IntArray
+    offsets: IntArray
+
+
+def cap_events(curves: Curves, groups: QuestionGroups) -> CapEvents:
+    """Return the events of all (model, question) pairs, in the order of ``groups``."""
     gain = np.diff(curves.correct.astype(np.int64), prepend=0)
     spend = np.diff(curves.tokens, prepend=0)
     first = curves.trajectory_offsets[:-1]
     gain[first] = curves.correct[first]
     spend[first] = 0
-    order = np.lexsort((curves.tokens, group_k))
-    offsets = np.zeros(groups.count + 1, np.int64)
-    np.cumsum(np.bincount(group_k, minlength=groups.count), out=offsets[1:])
-    reward, cost, cap, kept_offsets = _caps(
-        curves.tokens[order], gain[order], spend[order], offsets
+    member = np.argsort(groups.group, kind="stable")
+    member_offsets = np.zeros(groups.count + 1, np.int64)
+    np.cumsum(np.bincount(groups.group, minlength=groups.count), out=member_offsets[1:])
+    rows, trajectory, offsets = _merge_by_tokens(
+        curves.tokens, curves.trajectory_offsets, member, member_offsets
     )
-    return Actions(reward=reward, cost=cost, unit_offsets=kept_offsets, choice=cap)
+    return CapEvents(
+        tokens=curves.tokens[rows],
+        gain=gain[rows],
+        spend=spend[rows],
+        trajectory=trajectory,
+        offsets=offsets,
+    )
+
+
+def _fixed_budget(curves: Curves, groups: QuestionGroups) -> Actions:
+    events = cap_events(curves, groups)
+    reward, cost, cap, offsets = _caps(events.tokens, events.gain, events.spend, events.offsets)
+    return Actions(reward=reward, cost=cost, unit_offsets=offsets, choice=cap)
 
 
 def _early_exit(curves: Curves) -> Actions:
@@ -239,7 +272,7 @@ def _early_exit(curves: Curves) -> Actions:
     )
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _rising_rows(reward: IntArray, offsets: IntArray) -> tuple[IntArray, IntArray]:
     """Return the rows whose reward exceeds all earlier ones of their unit, and unit offsets."""
     keep = np.empty(reward.size, np.int64)
@@ -256,7 +289,7 @@ def _rising_rows(reward: IntArray, offsets: IntArray) -> tuple[IntArray, IntArra
     return keep[:count], kept_offsets
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _last_of_cost_rising(
     cost: IntArray, reward: IntArray, offsets: IntArray
 ) -> tuple[IntArray, IntArray]:
@@ -278,7 +311,7 @@ def _last_of_cost_rising(
     return keep[:count], kept_offsets
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _caps(
     tokens: IntArray, gain: IntArray, spend: IntArray, offsets: IntArray
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
@@ -310,3 +343,62 @@ def _caps(
                 count += 1
         kept_offsets[u + 1] = count
     return out_reward[:count].copy(), out_cost[:count].copy(), out_cap[:count].copy(), kept_offsets
+
+
+@nb.njit(cache=True, nogil=True)
+def _merge_by_tokens(
+    tokens: IntArray, trajectory_offsets: IntArray, member: IntArray, member_offsets: IntArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Return positions by group and then tokens, their trajectories, and group offsets.
+
+    A trajectory's tokens never fall, so groups are merged from sorted runs, two by two.
+    """
+    size = tokens.size
+    rows = np.empty(size, np.int64)
+    trajectory = np.empty(size, np.int64)
+    offsets = np.zeros(member_offsets.size, np.int64)
+    spare_rows = np.empty(size, np.int64)
+    spare_trajectory = np.empty(size, np.int64)
+    most = 1
+    for group in range(member_offsets.size - 1):
+        most = max(most, member_offsets[group + 1] - member_offsets[group])
+    runs = np.empty(most + 1, np.int64)
+    at = 0
+    for group in range(member_offsets.size - 1):
+        begin = at
+        count = 0
+        runs[0] = begin
+        for m in range(member_offsets[group], member_offsets[group + 1]):
+            s = member[m]
+            for row in range(trajectory_offsets[s], trajectory_offsets[s + 1]):
+                rows[at] = row
+                trajectory[at] = s
+                at += 1
+            count += 1
+            runs[count] = at
+        while count > 1:
+            merged = 0
+            for run in range(0, count, 2):
+                left, middle = runs[run], runs[run + 1]
+                right = runs[run + 2] if run + 2 <= count else middle
+                i, j = left, middle
+                for out in range(left, right):
+                    if j >= right or (i < middle and tokens[rows[i]] <= tokens[rows[j]]):
+                        spare_rows[out] = rows[i]
+                        spare_trajectory[out] = trajectory[i]
+                        i += 1
+                    else:
+                        spare_rows[out] = rows[j]
+                        spare_trajectory[out] = trajectory[j]
+                        j += 1
+                if right == middle:
+                    spare_rows[left:middle] = rows[left:middle]
+                    spare_trajectory[left:middle] = trajectory[left:middle]
+                runs[merged] = left
+                merged += 1
+            runs[merged] = at
+            count = merged
+            rows[begin:at] = spare_rows[begin:at]
+            trajectory[begin:at] = spare_trajectory[begin:at]
+        offsets[group + 1] = at
+    return rows, trajectory, offsets

@@ -22,12 +22,15 @@ CostArray = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 # In compiled code: int32 or int64, whichever the sums fit in.
 Ints = npt.NDArray[Any]
 
-# Rewards that one leaf may gather: its arrays stay in the first-level cache.
-LEAF_REWARD = 1024
+# A leaf may gather this many rewards per action and unit reward: there the dense program costs
+# what a level of the tree does. Its arrays stay in the second-level cache.
+LEAF_BALANCE = 600
+LEAF_REWARD_LEAST = 512
+LEAF_REWARD_MOST = 65536
 # Entries of a parent that share one Lagrangian bound.
 BLOCK = 128
-# Splits tried on both sides of the greedy path before the bound is taken.
-PROBE_WIDTH = 4
+# Hull vertices tried beyond both ends of a block's greedy path before the bound is taken.
+PROBE = 1
 # Sums below this are computed in 32 bits.
 NARROW_COST = 1 << 30
 
@@ -107,14 +110,19 @@ def _solve(arrays: UnitArrays, *, keep: bool) -> tuple[Tree, IntArray]:
     dtype = np.int32 if total_cost < NARROW_COST else np.int64
     cost = arrays.cost.astype(dtype)
     products_fit = total_cost * (total_reward + 1) < 1 << 62
-    leaf_units, starts = _pack_leaves(arrays.reward, arrays.offsets, LEAF_REWARD)
+    leaf_reward = LEAF_BALANCE * total_reward // arrays.reward.size
+    leaf_reward = min(max(leaf_reward, LEAF_REWARD_LEAST), LEAF_REWARD_MOST)
+    leaf_units, starts = _pack_leaves(arrays.reward, arrays.offsets, leaf_reward)
     values = np.empty(starts[-1], dtype)
     _fill_leaves(arrays.reward, cost, arrays.offsets, leaf_units, starts, values)
     levels = [Level(values, starts)]
+    hulls, hull_starts = _leaf_hulls(values, starts, products_fit)
     while starts.size > 2:
         parent_starts = _parent_starts(starts)
         parent = np.empty(parent_starts[-1], dtype)
-        _merge_level(values, starts, parent, parent_starts, products_fit)
+        hulls, hull_starts = _merge_level(
+            values, starts, hulls, hull_starts, parent, parent_starts, products_fit
+        )
         values, starts = parent, parent_starts
         levels = [*levels, Level(values, starts)] if keep else [Level(values, starts)]
     return Tree(arrays, leaf_units, tuple(levels)), starts
@@ -148,7 +156,7 @@ def choices_behind(tree: Tree, extra_reward: int) -> IntArray:
     return chosen
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _pack_leaves(
     reward: IntArray, offsets: IntArray, leaf_reward: int
 ) -> tuple[IntArray, IntArray]:
@@ -174,7 +182,7 @@ def _pack_leaves(
     return leaf_units[: leaves + 1].copy(), starts[: leaves + 1].copy()
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _parent_starts(starts: IntArray) -> IntArray:
     """Return the boundaries of the parents of adjacent pairs; an odd last node moves up alone."""
     nodes = starts.size - 1
@@ -190,50 +198,84 @@ def _parent_starts(starts: IntArray) -> IntArray:
     return out
 
 
-@nb.njit(cache=True)
-def _apply_unit(old: Ints, size: int, reward: Ints, cost: Ints, new: Ints) -> int:
-    """Write to ``new`` the value function of ``old[:size]`` and one more unit; return its size."""
+@nb.njit(cache=True, nogil=True)
+def _one_action(old: Ints, new: Ints, at: int, size: int, r: int, c: Any) -> None:
+    """Write the least of taking nothing and taking one action."""
+    keep = old[at : at + size]
+    take = old[at - r : at - r + size]
+    out = new[at : at + size]
+    for x in range(size):
+        out[x] = min(keep[x], old.dtype.type(take[x] + c))
+
+
+@nb.njit(cache=True, nogil=True)
+def _four_actions(old: Ints, new: Ints, at: int, size: int, r: IntArray, c: Ints) -> None:
+    """Lower ``new`` to the least of taking one of four actions."""
+    take_0 = old[at - r[0] : at - r[0] + size]
+    take_1 = old[at - r[1] : at - r[1] + size]
+    take_2 = old[at - r[2] : at - r[2] + size]
+    take_3 = old[at - r[3] : at - r[3] + size]
+    c_0, c_1, c_2, c_3 = c[0], c[1], c[2], c[3]
+    out = new[at : at + size]
+    for x in range(size):
+        left = min(old.dtype.type(take_0[x] + c_0), old.dtype.type(take_1[x] + c_1))
+        right = min(old.dtype.type(take_2[x] + c_2), old.dtype.type(take_3[x] + c_3))
+        least = min(left, right)
+        out[x] = min(out[x], least)
+
+
+@nb.njit(cache=True, nogil=True)
+def _apply_unit(old: Ints, new: Ints, pad: int, size: int, reward: IntArray, cost: Ints) -> int:
+    """Write to ``new`` the value function of ``old`` and one more unit; return its size.
+
+    Both arrays start at ``pad``. Before it stand zeros, for a reward below an action's own is had
+    by the action alone; after ``size`` entries stand unreached ones, at least ``pad`` of them.
+    """
     top = reward[reward.size - 1]
-    ceiling = cost.dtype.type(old[size - 1] + cost[cost.size - 1])
-    new[:size] = old[:size]
-    new[size : size + top] = ceiling
-    below = np.int64(0)
-    for a in range(reward.size):
-        r = reward[a]
-        # A reward below the action's own is had by the action alone.
-        for t in range(below + 1, r):
-            if cost[a] < new[t]:
-                new[t] = cost[a]
-        below = r
-        target = new[r : r + size]
-        source = old[:size]
-        c = cost[a]
-        for x in range(source.size):
-            target[x] = min(target[x], cost.dtype.type(source[x] + c))
-    return int(size + top)
+    grown = size + top
+    _one_action(old, new, pad, grown, reward[0], cost[0])
+    if reward.size > 1:
+        four_rewards = np.empty(4, np.int64)
+        four_costs = np.empty(4, cost.dtype)
+        for a in range(1, reward.size, 4):
+            for x in range(4):
+                # The last action fills up a group of fewer than four.
+                b = min(a + x, reward.size - 1)
+                four_rewards[x] = reward[b]
+                four_costs[x] = cost[b]
+            _four_actions(old, new, pad, grown, four_rewards, four_costs)
+    new[pad + grown : pad + grown + pad] = old.dtype.type(1) << (8 * old.itemsize - 2)
+    return int(grown)
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _fill_leaves(
-    reward: Ints, cost: Ints, offsets: Ints, leaf_units: Ints, starts: Ints, values: Ints
+    reward: Ints,
+    cost: Ints,
+    offsets: IntArray,
+    leaf_units: IntArray,
+    starts: IntArray,
+    values: Ints,
 ) -> None:
     """Run the dense program over the units of every leaf."""
     widest = 0
     for leaf in range(starts.size - 1):
         widest = max(widest, starts[leaf + 1] - starts[leaf])
-    one = np.empty(widest, cost.dtype)
-    two = np.empty(widest, cost.dtype)
+    pad = reward.max()
+    one = np.zeros(widest + 2 * pad, cost.dtype)
+    two = np.zeros(widest + 2 * pad, cost.dtype)
     for leaf in range(starts.size - 1):
         size = 1
-        one[0] = 0
+        one[pad] = 0
+        one[pad + 1 : 2 * pad + 1] = one.dtype.type(1) << (8 * one.itemsize - 2)
         for u in range(leaf_units[leaf], leaf_units[leaf + 1]):
-            rows = slice(offsets[u], offsets[u + 1])
-            size = _apply_unit(one, size, reward[rows], cost[rows], two)
+            begin, end = offsets[u], offsets[u + 1]
+            size = _apply_unit(one, two, pad, size, reward[begin:end], cost[begin:end])
             one, two = two, one
-        values[starts[leaf] : starts[leaf + 1]] = one[:size]
+        values[starts[leaf] : starts[leaf + 1]] = one[pad : pad + size]
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _less_steep(dy_a: int, dx_a: int, dy_b: int, dx_b: int, products_fit: bool) -> bool:
     """Whether dy_a / dx_a <= dy_b / dx_b, exactly; dx positive, dy not negative."""
     if products_fit:
@@ -245,7 +287,7 @@ def _less_steep(dy_a: int, dx_a: int, dy_b: int, dx_b: int, products_fit: bool) 
     return (dy_a - quotient_a * dx_a) * dx_b <= (dy_b - quotient_b * dx_b) * dx_a
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _lower_hull(values: Ints, vertices: Ints, products_fit: bool) -> int:
     """Write the vertices of the lower convex hull of (i, values[i]); return their number."""
     count = 0
@@ -263,36 +305,98 @@ def _lower_hull(values: Ints, vertices: Ints, products_fit: bool) -> int:
     return count
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
+def _leaf_hulls(values: Ints, starts: IntArray, products_fit: bool) -> tuple[IntArray, IntArray]:
+    """Return the hull vertices of every leaf, side by side, and where each leaf's begin."""
+    hulls = np.empty(values.size, np.int64)
+    hull_starts = np.zeros(starts.size, np.int64)
+    for leaf in range(starts.size - 1):
+        at = hull_starts[leaf]
+        count = _lower_hull(values[starts[leaf] : starts[leaf + 1]], hulls[at:], products_fit)
+        hull_starts[leaf + 1] = at + count
+    return hulls[: hull_starts[-1]].copy(), hull_starts
+
+
+@nb.njit(cache=True, nogil=True)
 def _merge_level(
-    values: Ints, starts: Ints, parent: Ints, parent_starts: Ints, products_fit: bool
-) -> None:
-    """Fill the parents of one level."""
+    values: Ints,
+    starts: IntArray,
+    hulls: IntArray,
+    hull_starts: IntArray,
+    parent: Ints,
+    parent_starts: IntArray,
+    products_fit: bool,
+) -> tuple[IntArray, IntArray]:
+    """Fill the parents of one level; return their hulls as :func:`_leaf_hulls` does."""
     nodes = starts.size - 1
-    widest = 0
-    for node in range(nodes):
-        widest = max(widest, starts[node + 1] - starts[node])
-    hull_f = np.empty(widest, np.int64)
-    hull_g = np.empty(widest, np.int64)
+    out = np.empty(hulls.size, np.int64)
+    out_starts = np.zeros(parent_starts.size, np.int64)
+    splits = np.empty(hulls.size, np.int64)
     for p in range(parent_starts.size - 1):
         left = 2 * p
+        at = out_starts[p]
         f = values[starts[left] : starts[left + 1]]
+        hull_f = hulls[hull_starts[left] : hull_starts[left + 1]]
         h = parent[parent_starts[p] : parent_starts[p + 1]]
         if left + 1 == nodes:
             h[:] = f
+            out[at : at + hull_f.size] = hull_f
+            out_starts[p + 1] = at + hull_f.size
             continue
         g = values[starts[left + 1] : starts[left + 2]]
-        count_f = _lower_hull(f, hull_f, products_fit)
-        count_g = _lower_hull(g, hull_g, products_fit)
-        _convolve(f, g, hull_f[:count_f], hull_g[:count_g], h, products_fit)
+        hull_g = hulls[hull_starts[left + 1] : hull_starts[left + 2]]
+        count = _merge_hulls(f, g, hull_f, hull_g, out[at:], splits, products_fit)
+        _convolve(f, g, hull_f, hull_g, splits[:count], h)
+        out_starts[p + 1] = at + count
+    return out[: out_starts[-1]].copy(), out_starts
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
+def _merge_hulls(
+    f: Ints,
+    g: Ints,
+    hull_f: IntArray,
+    hull_g: IntArray,
+    merged: IntArray,
+    splits: IntArray,
+    products_fit: bool,
+) -> int:
+    """Write the hull of the convolution, and the position in ``hull_f`` of each of its vertices.
+
+    The hull of a convolution is the convolution of the hulls: edges in order of slope.
+    """
+    at_f = 0
+    at_g = 0
+    count = 0
+    merged[0] = 0
+    splits[0] = 0
+    while at_f + 1 < hull_f.size or at_g + 1 < hull_g.size:
+        take_f = at_f + 1 < hull_f.size
+        if take_f and at_g + 1 < hull_g.size:
+            i0, i1, j0, j1 = hull_f[at_f], hull_f[at_f + 1], hull_g[at_g], hull_g[at_g + 1]
+            take_f = _less_steep(
+                np.int64(f[i1]) - np.int64(f[i0]),
+                i1 - i0,
+                np.int64(g[j1]) - np.int64(g[j0]),
+                j1 - j0,
+                products_fit,
+            )
+        if take_f:
+            at_f += 1
+        else:
+            at_g += 1
+        count += 1
+        merged[count] = hull_f[at_f] + hull_g[at_g]
+        splits[count] = at_f
+    return count + 1
+
+
+@nb.njit(cache=True, nogil=True)
 def _reduced(values: Ints, price: int, i: int) -> np.int64:
     return np.int64(values[i]) - price * i
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _cheapest_vertex(values: Ints, hull: Ints, price: int, at: int) -> int:
     """Return the position in ``hull`` of the least reduced cost, walking from ``at``."""
     here = _reduced(values, price, hull[at])
@@ -311,7 +415,7 @@ def _cheapest_vertex(values: Ints, hull: Ints, price: int, at: int) -> int:
     return at
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _open_range(
     values: Ints, hull: Ints, price: int, at: int, floor: int, slack: int
 ) -> tuple[int, int]:
@@ -327,72 +431,74 @@ def _open_range(
     return first, last
 
 
-@nb.njit(cache=True)
-def _lower_block(f_i: int, g: Ints, i: int, first: int, last: int, h: Ints) -> None:
+@nb.njit(cache=True, nogil=True)
+def _sweep(f_i: Any, g: Ints, i: int, first: int, last: int, h: Ints) -> None:
     """Lower ``h[first:last + 1]`` to ``f_i + g`` shifted by i."""
-    target = h[first : last + 1]
-    source = g[first - i : last + 1 - i]
-    for x in range(target.size):
-        target[x] = min(target[x], h.dtype.type(f_i + source[x]))
+    for t in range(first, last + 1):
+        # Unsigned: a signed index would be tested for wrapping around, and the loop stay scalar.
+        at = np.uint64(t)
+        h[at] = min(h[at], h.dtype.type(f_i + g[np.uint64(t - i)]))
 
 
-@nb.njit(cache=True)
-def _convolve(f: Ints, g: Ints, hull_f: Ints, hull_g: Ints, h: Ints, products_fit: bool) -> None:
+@nb.njit(cache=True, nogil=True)
+def _convolve(
+    f: Ints, g: Ints, hull_f: IntArray, hull_g: IntArray, splits: IntArray, h: Ints
+) -> None:
     """Write the min-plus convolution of f and g to h."""
     a = f.size - 1
     b = g.size - 1
     h[:] = h.dtype.type(f[a] + g[b])
-    at_f = 0
-    at_g = 0
-    price = np.int64(0)
+    start = 0
+    at = 0
     for t0 in range(0, h.size, BLOCK):
         t1 = min(t0 + BLOCK, h.size) - 1
-        split_low = hull_f[at_f]
-        # The slope-merge path: always take the less steep of the two next hull edges.
-        while hull_f[at_f] + hull_g[at_g] < t1:
-            take_f = at_f + 1 < hull_f.size
-            if take_f and at_g + 1 < hull_g.size:
-                i0, i1, j0, j1 = hull_f[at_f], hull_f[at_f + 1], hull_g[at_g], hull_g[at_g + 1]
-                take_f = _less_steep(
-                    np.int64(f[i1]) - np.int64(f[i0]),
-                    i1 - i0,
-                    np.int64(g[j1]) - np.int64(g[j0]),
-                    j1 - j0,
-                    products_fit,
-                )
-            if take_f:
-                i0, i1 = hull_f[at_f], hull_f[at_f + 1]
-                price = (np.int64(f[i1]) - np.int64(f[i0])) // (i1 - i0)
-                at_f += 1
-            else:
-                j0, j1 = hull_g[at_g], hull_g[at_g + 1]
-                price = (np.int64(g[j1]) - np.int64(g[j0])) // (j1 - j0)
-                at_g += 1
-        split_high = hull_f[at_f]
-        near_f = _cheapest_vertex(f, hull_f, price, at_f)
-        near_g = _cheapest_vertex(g, hull_g, price, at_g)
+        # Hull vertices of the convolution from the last one before the block to the first after.
+        while hull_f[splits[at]] + hull_g[at - splits[at]] < t1:
+            at += 1
+        while (
+            start < at and hull_f[splits[start + 1]] + hull_g[start + 1 - splits[start + 1]] <= t0
+        ):
+            start += 1
+        low_f, high_f = splits[start], splits[at]
+        low_g, high_g = start - low_f, at - high_f
+        for v in range(max(0, low_f - PROBE), min(hull_f.size, high_f + PROBE + 1)):
+            i = hull_f[v]
+            _sweep(f[i], g, i, max(t0, i), min(t1, i + b), h)
+        for v in range(max(0, low_g - PROBE), min(hull_g.size, high_g + PROBE + 1)):
+            j = hull_g[v]
+            _sweep(g[j], f, j, max(t0, j), min(t1, j + a), h)
+        middle = (start + at) // 2
+        near_f, near_g = splits[middle], middle - splits[middle]
+        price = _price(f, g, hull_f, hull_g, splits, middle)
+        near_f = _cheapest_vertex(f, hull_f, price, near_f)
+        near_g = _cheapest_vertex(g, hull_g, price, near_g)
         floor_f = _reduced(f, price, hull_f[near_f])
         floor_g = _reduced(g, price, hull_g[near_g])
-        low = max(0, t0 - b, split_low - PROBE_WIDTH)
-        high = min(a, t1, split_high + PROBE_WIDTH)
-        for i in range(low, high + 1):
-            first, last = max(t0, i), min(t1, i + b)
-            if first <= last:
-                _lower_block(f[i], g, i, first, last, h)
-        slack = np.int64(-1)
-        for t in range(t0, t1 + 1):
-            slack = max(slack, np.int64(h[t]) - price * t - floor_f - floor_g)
+        slack = np.int64(h[t0]) - price * t0
+        for t in range(t0 + 1, t1 + 1):
+            slack = max(slack, np.int64(h[t]) - price * t)
+        slack -= floor_f + floor_g
         i_first, i_last = _open_range(f, hull_f, price, near_f, floor_f, slack)
         j_first, j_last = _open_range(g, hull_g, price, near_g, floor_g, slack)
         for i in range(max(i_first, t0 - j_last), min(i_last, t1 - j_first) + 1):
-            if low <= i <= high or _reduced(f, price, i) - floor_f >= slack:
-                continue
-            first, last = max(t0, i + j_first), min(t1, i + j_last)
-            if first <= last:
-                _lower_block(f[i], g, i, first, last, h)
+            if _reduced(f, price, i) - floor_f < slack:
+                _sweep(f[i], g, i, max(t0, i + j_first), min(t1, i + j_last), h)
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
+def _price(
+    f: Ints, g: Ints, hull_f: IntArray, hull_g: IntArray, splits: IntArray, vertex: int
+) -> Any:
+    """Return the slope, rounded down, of the convolution's hull edge that ends at a vertex."""
+    if vertex == 0:
+        return np.int64(0)
+    i0, i1 = hull_f[splits[vertex - 1]], hull_f[splits[vertex]]
+    j0, j1 = hull_g[vertex - 1 - splits[vertex - 1]], hull_g[vertex - splits[vertex]]
+    rise = np.int64(f[i1]) - np.int64(f[i0]) + np.int64(g[j1]) - np.int64(g[j0])
+    return rise // (i1 - i0 + j1 - j0)
+
+
+@nb.njit(cache=True, nogil=True)
 def _split_level(
     values: Ints, starts: Ints, parent: Ints, parent_starts: Ints, wanted: Ints
 ) -> Ints:
@@ -416,33 +522,37 @@ def _split_level(
     return out
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _choose_in_leaves(
     reward: Ints, cost: Ints, offsets: Ints, leaf_units: Ints, wanted: Ints, chosen: Ints
 ) -> None:
     """Run the dense program again in every leaf, all its stages kept, and walk back."""
+    pad = reward.max()
+    unreached = cost.dtype.type(1) << (8 * cost.itemsize - 2)
     for leaf in range(leaf_units.size - 1):
         first, stop = leaf_units[leaf], leaf_units[leaf + 1]
         width = np.int64(1)
         for u in range(first, stop):
             width += reward[offsets[u + 1] - 1]
-        stages = np.empty((stop - first + 1, width), cost.dtype)
+        stages = np.zeros((stop - first + 1, width + 2 * pad), cost.dtype)
         sizes = np.empty(stop - first + 1, np.int64)
         sizes[0] = 1
-        stages[0, 0] = 0
+        stages[0, pad + 1 : 2 * pad + 1] = unreached
         for u in range(first, stop):
-            rows = slice(offsets[u], offsets[u + 1])
+            begin, end = offsets[u], offsets[u + 1]
             s = u - first
-            sizes[s + 1] = _apply_unit(stages[s], sizes[s], reward[rows], cost[rows], stages[s + 1])
+            sizes[s + 1] = _apply_unit(
+                stages[s], stages[s + 1], pad, sizes[s], reward[begin:end], cost[begin:end]
+            )
         t = wanted[leaf]
         for u in range(stop - 1, first - 1, -1):
             s = u - first
-            goal = stages[s + 1, t]
-            if t < sizes[s] and stages[s, t] == goal:
+            goal = stages[s + 1, pad + t]
+            if t < sizes[s] and stages[s, pad + t] == goal:
                 continue
             for row in range(offsets[u], offsets[u + 1]):
                 before = max(0, t - reward[row])
-                if before < sizes[s] and stages[s, before] + cost[row] == goal:
+                if before < sizes[s] and stages[s, pad + before] + cost[row] == goal:
                     chosen[u] = row - offsets[u] + 1
                     t = before
                     break

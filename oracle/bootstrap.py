@@ -1,0 +1,343 @@
+"""Bootstrap replicates of exact frontiers at a grid of budgets.
+
+A replicate draws questions within each benchmark, shared by all models, then trajectories within
+each drawn (model, question) occurrence; the three problems are solved exactly again on what was
+drawn, and budgets are fractions of the replicate's own full-thinking cost (paper 002, A.5). Early
+exit keeps the cell's trajectories and only counts how often each was drawn; fixed budgets build
+the caps of every occurrence anew. The random stream is that of :mod:`oracle.resampling`.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from oracle import core, grid, resampling
+from oracle.actions import STRATEGIES, Actions, Strategy, strategy_actions
+from oracle.frontier import grid_budgets
+from oracle.resampling import CellTable
+from stp.curves import Curves, IntArray
+
+FloatArray = npt.NDArray[np.float64]
+PAPER_SEED = 20260721
+PAPER_REPLICATES = 10_000
+# Replicates that one worker computes between two reports of progress.
+BLOCK = 25
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FrontierReplicates:
+    """Best rewards of every replicate.
+
+    Attributes
+    ----------
+    model, benchmark
+        Of every cell, int64 ``(cells,)``.
+    strategies
+        Names along the third axis of ``reward``.
+    steps
+        Budgets are ``floor(j x full_cost / steps)`` for j = 0..steps.
+    reward
+        int32 ``(replicates, cells, strategies, steps + 1)``.
+    probes, full_cost
+        Of each replicate's own cell, int64 ``(replicates, cells)``.
+    full_reward, zero_reward
+        Right probes at k = n and k = 0, int64 ``(replicates, cells)``.
+    fallbacks
+        Budgets that only the full program could settle, int64 ``(cells, strategies)``.
+    first
+        Number of the first replicate.
+    """
+
+    model: IntArray
+    benchmark: IntArray
+    strategies: tuple[Strategy, ...]
+    steps: int
+    reward: npt.NDArray[np.int32]
+    probes: IntArray
+    full_cost: IntArray
+    full_reward: IntArray
+    zero_reward: IntArray
+    fallbacks: IntArray
+    first: int
+
+    def accuracy(self, *, model: int, benchmark: int, strategy: Strategy) -> FloatArray:
+        """Return a cell's accuracies, float64 ``(replicates, steps + 1)``."""
+        cell = np.flatnonzero((self.model == model) & (self.benchmark == benchmark))
+        if cell.size != 1:
+            raise ValueError(f"there is no cell of model {model} and benchmark {benchmark}")
+        reward = self.reward[:, cell[0], self.strategies.index(strategy)]
+        return np.asarray(reward / self.probes[:, cell[0], None], np.float64)
+
+    def macro_accuracy(self, strategy: Strategy) -> FloatArray:
+        """Return accuracies averaged in every replicate, float64 ``(replicates, steps + 1)``.
+
+        Benchmarks count the same within a model, then models count the same.
+        """
+        place = self.strategies.index(strategy)
+        total = np.zeros((self.reward.shape[0], self.steps + 1))
+        models = np.unique(self.model)
+        for model in models.tolist():
+            cells = np.flatnonzero(self.model == model)
+            for cell in cells.tolist():
+                share = self.probes[:, cell, None] * (cells.size * models.size)
+                total += self.reward[:, cell, place] / share
+        return total
+
+
+def percentile_interval(
+    values: FloatArray, percentiles: Sequence[float] = (2.5, 97.5)
+) -> FloatArray:
+    """Return percentiles over the replicates, one row each; float64 ``(percentiles, ...)``."""
+    return np.asarray(np.percentile(values, percentiles, axis=0), np.float64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Cell:
+    """A cell prepared for replicates."""
+
+    table: CellTable
+    exit_core: core.Core
+    exit_actions: Actions
+    exit_work: int
+    probes: int
+
+
+class FrontierBootstrap:
+    """Prepared curves; computes any replicate, anywhere, with the same result.
+
+    Parameters
+    ----------
+    curves
+        Cells of one or more models and benchmarks. Every model needs every question of a
+        benchmark that it has trajectories of, because models share the question draw.
+    strategies
+        Which problems to solve.
+    seed
+        Key of the random stream, 0 to 2^64 - 1.
+    steps
+        Budgets are the fractions j / steps of a replicate's full-thinking cost.
+
+    Raises
+    ------
+    ValueError
+        If the models of a benchmark have different questions.
+    """
+
+    def __init__(
+        self,
+        curves: Curves,
+        *,
+        strategies: Sequence[Strategy] = STRATEGIES,
+        seed: int = PAPER_SEED,
+        steps: int = 100,
+    ) -> None:
+        self.strategies: tuple[Strategy, ...] = tuple(strategies)
+        for strategy in self.strategies:
+            if strategy not in STRATEGIES:
+                raise ValueError(
+                    f"unknown strategy {strategy!r}; choose from {', '.join(STRATEGIES)}"
+                )
+        self.seed = seed
+        self.steps = steps
+        self._cells: list[_Cell] = []
+        self._questions: dict[int, IntArray] = {}
+        for model, benchmark, cell in curves.cells():
+            self._cells.append(_prepare(cell, model, benchmark))
+            numbers = np.unique(cell.question).astype(np.int64)
+            known = self._questions.setdefault(benchmark, numbers)
+            if not np.array_equal(known, numbers):
+                raise ValueError(
+                    f"model {model} and another have different questions of benchmark {benchmark}; "
+                    "a paired bootstrap needs the same ones (select them with Curves.select)"
+                )
+
+    @property
+    def cells(self) -> list[tuple[int, int]]:
+        """Model and benchmark of every cell."""
+        return [(cell.table.model, cell.table.group) for cell in self._cells]
+
+    def block(self, first: int, count: int) -> FrontierReplicates:
+        """Return replicates ``first`` to ``first + count - 1``."""
+        shape = (count, len(self._cells))
+        out = FrontierReplicates(
+            model=np.array([cell.table.model for cell in self._cells], np.int64),
+            benchmark=np.array([cell.table.group for cell in self._cells], np.int64),
+            strategies=self.strategies,
+            steps=self.steps,
+            reward=np.empty((*shape, len(self.strategies), self.steps + 1), np.int32),
+            probes=np.empty(shape, np.int64),
+            full_cost=np.empty(shape, np.int64),
+            full_reward=np.empty(shape, np.int64),
+            zero_reward=np.empty(shape, np.int64),
+            fallbacks=np.zeros((len(self._cells), len(self.strategies)), np.int64),
+            first=first,
+        )
+        for row in range(count):
+            replicate = first + row
+            drawn = {
+                group: resampling.draw_questions(self.seed, replicate, group, numbers.size)
+                for group, numbers in self._questions.items()
+            }
+            for place, cell in enumerate(self._cells):
+                sample = resampling.draw_sample(
+                    cell.table, self.seed, replicate, drawn[cell.table.group]
+                )
+                self._solve(cell, sample, out, row, place)
+        return out
+
+    def _solve(
+        self,
+        cell: _Cell,
+        sample: resampling.Sample,
+        out: FrontierReplicates,
+        row: int,
+        place: int,
+    ) -> None:
+        zero, full, tokens = resampling.routing_units(cell.table, sample)
+        full_cost = int(tokens.sum())
+        budgets = grid_budgets(full_cost, self.steps)
+        out.full_cost[row, place] = full_cost
+        out.full_reward[row, place] = full.sum()
+        out.zero_reward[row, place] = zero.sum()
+        out.probes[row, place] = int(sample.weight.sum()) * cell.probes
+        for index, strategy in enumerate(self.strategies):
+            if strategy == "early_exit":
+                base, extra, fallbacks = _early_exit(cell, sample, budgets)
+            elif strategy == "routing":
+                base = int(zero.sum())
+                gains = full > zero
+                reward, cost, offsets = _two_action_units((full - zero)[gains], tokens[gains])
+                extra, fallbacks = grid.extra_rewards(reward, cost, offsets, budgets)
+            else:
+                reward, cost, offsets, base = resampling.budget_units(cell.table, sample)
+                extra, fallbacks = grid.extra_rewards(reward, cost, offsets, budgets)
+            out.reward[row, place, index] = base + extra
+            out.fallbacks[place, index] += fallbacks
+
+
+def bootstrap_frontiers(
+    curves: Curves,
+    *,
+    strategies: Sequence[Strategy] = STRATEGIES,
+    replicates: int = PAPER_REPLICATES,
+    seed: int = PAPER_SEED,
+    steps: int = 100,
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> FrontierReplicates:
+    """Return exact best rewards of bootstrap replicates 0 to ``replicates - 1``.
+
+    Parameters
+    ----------
+    curves, strategies, seed, steps
+        See :class:`FrontierBootstrap`.
+    replicates
+        How many; 10,000 of the paper's 72 problems take 290 MB.
+    workers
+        Threads of this machine; the result does not depend on it. For more machines see
+        :mod:`oracle.scale_out`.
+    progress
+        Called after each block with the replicates done and wanted.
+    """
+    prepared = FrontierBootstrap(curves, strategies=strategies, seed=seed, steps=steps)
+    blocks = replicate_blocks(replicates)
+    with ThreadPoolExecutor(max_workers=workers) as pool:
+        parts = pool.map(lambda block: prepared.block(*block), blocks)
+        return gather_blocks(parts, replicates, progress)
+
+
+def replicate_blocks(replicates: int, size: int = BLOCK) -> list[tuple[int, int]]:
+    """Return (first, count) of the blocks that make up all replicates."""
+    if replicates < 1:
+        raise ValueError(f"replicates must be positive, not {replicates}")
+    return [(first, min(size, replicates - first)) for first in range(0, replicates, size)]
+
+
+def gather_blocks(
+    parts: Iterator[FrontierReplicates], replicates: int, progress: Progress | None
+) -> FrontierReplicates:
+    """Put blocks that arrive in order into one value, without holding them twice."""
+    whole: FrontierReplicates | None = None
+    done = 0
+    for part in parts:
+        if whole is None:
+            whole = _empty_like(part, replicates)
+        rows = slice(done, done + part.reward.shape[0])
+        for name in ("reward", "probes", "full_cost", "full_reward", "zero_reward"):
+            getattr(whole, name)[rows] = getattr(part, name)
+        whole.fallbacks[:] += part.fallbacks
+        done = rows.stop
+        if progress is not None:
+            progress(done, replicates)
+    if whole is None or done != replicates:
+        raise ValueError(f"{done} of {replicates} replicates arrived")
+    return whole
+
+
+def _empty_like(part: FrontierReplicates, replicates: int) -> FrontierReplicates:
+    def room(array: npt.NDArray[np.int64] | npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+        return np.empty((replicates, *array.shape[1:]), array.dtype)
+
+    return FrontierReplicates(
+        model=part.model,
+        benchmark=part.benchmark,
+        strategies=part.strategies,
+        steps=part.steps,
+        reward=room(part.reward).view(np.int32),
+        probes=room(part.probes),
+        full_cost=room(part.full_cost),
+        full_reward=room(part.full_reward),
+        zero_reward=room(part.zero_reward),
+        fallbacks=np.zeros_like(part.fallbacks),
+        first=part.first,
+    )
+
+
+def _prepare(curves: Curves, model: int, benchmark: int) -> _Cell:
+    actions = strategy_actions(curves, "early_exit")
+    exit_core = core.prepare_core(actions)
+    return _Cell(
+        table=resampling.cell_table(curves, model=model, group=benchmark),
+        exit_core=exit_core,
+        exit_actions=actions,
+        exit_work=grid.LEAST_WORK + grid.full_work(exit_core.reward, exit_core.offsets),
+        probes=curves.probes,
+    )
+
+
+def _early_exit(
+    cell: _Cell, sample: resampling.Sample, budgets: IntArray
+) -> tuple[int, IntArray, int]:
+    copies = resampling.trajectory_copies(cell.table, sample)
+    base = int((copies * cell.exit_actions.reward[cell.exit_actions.unit_offsets[:-1]]).sum())
+    found, _ = core.grid_rewards(cell.exit_core, copies[None, :], budgets[None, :], cell.exit_work)
+    extra = found[0]
+    if not np.any(extra == core.UNSETTLED):
+        return base, extra, 0
+    reward, cost, offsets = repeated_units(cell.exit_core, copies)
+    return base, extra, grid.settle(reward, cost, offsets, budgets, extra)
+
+
+def repeated_units(prepared: core.Core, copies: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the units of a core with every unit written out as often as it occurs."""
+    unit = np.repeat(np.arange(copies.size), copies)
+    starts = prepared.offsets[unit]
+    lengths = prepared.offsets[unit + 1] - starts
+    offsets = np.zeros(unit.size + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    rows = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
+    return prepared.reward[rows], prepared.cost[rows], offsets
+
+
+def _two_action_units(gain: IntArray, cost: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    zero = np.zeros_like(gain)
+    return (
+        np.stack([zero, gain], axis=1).reshape(-1),
+        np.stack([zero, cost], axis=1).reshape(-1),
+        2 * np.arange(gain.size + 1, dtype=np.int64),
+    )

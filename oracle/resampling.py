@@ -1,0 +1,266 @@
+"""The bootstrap's random stream, and what one replicate of one cell looks like.
+
+The stream (fixed: results for a seed must not depend on who computes which replicate)
+
+- Numbers are raw 64-bit outputs of numpy's ``Philox`` bit generator, keyed by
+  ``(seed, replicate)``, its 256-bit counter started at ``(0, 0, group, lane)``, lowest word first.
+  A group is a benchmark index of the curves. A number x picks item ``x mod n`` of n.
+- Lane 0 of a group draws its questions, as many as it has, from their sorted numbers: one draw
+  shared by all models.
+- Lane m + 1 draws the trajectories of model m: for each drawn question in turn, as many as that
+  question has, from its trajectories in the order of the curves. Two occurrences of one question
+  draw apart (paper 002, A.5).
+
+Every compiled function calls functions of this file only.
+"""
+
+from dataclasses import dataclass
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+
+from oracle.actions import cap_events, question_groups
+from stp.curves import Curves, IntArray
+
+RawArray = npt.NDArray[np.uint64]
+
+
+def raw_numbers(seed: int, replicate: int, group: int, lane: int, count: int) -> RawArray:
+    """Return the first numbers of one lane of the stream; uint64 ``(count,)``."""
+    key = np.array([seed, replicate], np.uint64)
+    counter = np.array([0, 0, group, lane], np.uint64)
+    return np.random.Philox(key=key, counter=counter).random_raw(count)
+
+
+def draw_questions(seed: int, replicate: int, group: int, questions: int) -> IntArray:
+    """Return the drawn questions of a group, as indices into its sorted question numbers."""
+    raw = raw_numbers(seed, replicate, group, 0, questions)
+    return (raw % np.uint64(max(questions, 1))).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CellTable:
+    """One cell, laid out for resampling; trajectories sorted by question.
+
+    Attributes
+    ----------
+    group, model
+        Indices of its benchmark and model.
+    trajectory
+        Row of each sorted trajectory in the cell's curves, int64 ``(trajectories,)``.
+    question_offsets
+        Where each question's trajectories start; int64 ``(questions + 1,)``.
+    zero, full, tokens
+        C(0), C(n) and L(n) of the sorted trajectories, int64.
+    event_member, event_gain, event_spend, event_closes
+        Cap events of every question (see :class:`oracle.actions.CapEvents`): which of its
+        trajectories moves, what that adds, and whether the next event has another cap.
+    event_offsets
+        Where each question's events start; int64 ``(questions + 1,)``.
+    """
+
+    group: int
+    model: int
+    trajectory: IntArray
+    question_offsets: IntArray
+    zero: IntArray
+    full: IntArray
+    tokens: IntArray
+    event_member: npt.NDArray[np.int32]
+    event_gain: IntArray
+    event_spend: IntArray
+    event_closes: npt.NDArray[np.bool_]
+    event_offsets: IntArray
+
+    @property
+    def questions(self) -> int:
+        """Number of questions."""
+        return int(self.question_offsets.size - 1)
+
+    @property
+    def most_trajectories(self) -> int:
+        """Most trajectories of a question."""
+        return int(np.diff(self.question_offsets).max(initial=0))
+
+
+def cell_table(curves: Curves, *, model: int, group: int) -> CellTable:
+    """Return the table of one cell's curves."""
+    groups = question_groups(curves)
+    order = np.argsort(groups.group, kind="stable")
+    question_offsets = np.zeros(groups.count + 1, np.int64)
+    np.cumsum(np.bincount(groups.group, minlength=groups.count), out=question_offsets[1:])
+    rank = np.empty(order.size, np.int64)
+    rank[order] = np.arange(order.size)
+    events = cap_events(curves, groups)
+    closes = np.ones(events.tokens.size, np.bool_)
+    closes[:-1] = events.tokens[:-1] != events.tokens[1:]
+    closes[events.offsets[1:] - 1] = True
+    member = rank[events.trajectory] - question_offsets[groups.group[events.trajectory]]
+    return CellTable(
+        group=group,
+        model=model,
+        trajectory=order,
+        question_offsets=question_offsets,
+        zero=curves.zero_correct_s[order].astype(np.int64),
+        full=curves.full_correct_s[order].astype(np.int64),
+        tokens=curves.full_tokens_s[order],
+        event_member=member.astype(np.int32),
+        event_gain=events.gain,
+        event_spend=events.spend,
+        event_closes=closes,
+        event_offsets=events.offsets,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Sample:
+    """One replicate of one cell.
+
+    Attributes
+    ----------
+    question
+        Question of every occurrence, int64 ``(questions,)``.
+    weight
+        How often each of its trajectories was drawn, int64 ``(questions, most trajectories)``.
+    """
+
+    question: IntArray
+    weight: IntArray
+
+
+def draw_sample(table: CellTable, seed: int, replicate: int, question: IntArray) -> Sample:
+    """Return a replicate's trajectories for drawn questions."""
+    sizes = np.diff(table.question_offsets)[question]
+    raw = raw_numbers(seed, replicate, table.group, table.model + 1, int(sizes.sum()))
+    weight = np.zeros((question.size, table.most_trajectories), np.int64)
+    _count_draws(raw, sizes, weight)
+    return Sample(question=question, weight=weight)
+
+
+def trajectory_copies(table: CellTable, sample: Sample) -> IntArray:
+    """Return how often each trajectory of the cell was drawn, in the order of its curves."""
+    copies = np.zeros(table.trajectory.size, np.int64)
+    _add_copies(sample.question, sample.weight, table.question_offsets, table.trajectory, copies)
+    return copies
+
+
+def routing_units(table: CellTable, sample: Sample) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the reward at k = 0, the reward at k = n and the tokens of every occurrence."""
+    sums = np.empty((3, sample.question.size), np.int64)
+    _weighted_sums(
+        sample.question,
+        sample.weight,
+        table.question_offsets,
+        table.zero,
+        table.full,
+        table.tokens,
+        sums,
+    )
+    return sums[0], sums[1], sums[2]
+
+
+def budget_units(table: CellTable, sample: Sample) -> tuple[IntArray, IntArray, IntArray, int]:
+    """Return the non-dominated caps of every occurrence, counted from its cheapest.
+
+    Returns
+    -------
+    reward, cost, offsets
+        As units counted from their cheapest actions, whose reward and cost are 0.
+    base
+        Reward of the cheapest actions together; their cost is 0.
+    """
+    reward, cost, offsets, base = _replicate_caps(
+        sample.question,
+        sample.weight,
+        table.event_member,
+        table.event_gain,
+        table.event_spend,
+        table.event_closes,
+        table.event_offsets,
+    )
+    return reward, cost, offsets, int(base)
+
+
+@nb.njit(cache=True, nogil=True)
+def _count_draws(raw: RawArray, sizes: IntArray, weight: IntArray) -> None:
+    at = 0
+    for o in range(sizes.size):
+        size = np.uint64(sizes[o])
+        for _ in range(sizes[o]):
+            weight[o, np.int64(raw[at] % size)] += 1
+            at += 1
+
+
+@nb.njit(cache=True, nogil=True)
+def _add_copies(
+    question: IntArray, weight: IntArray, offsets: IntArray, trajectory: IntArray, copies: IntArray
+) -> None:
+    for o in range(question.size):
+        first = offsets[question[o]]
+        for x in range(offsets[question[o] + 1] - first):
+            copies[trajectory[first + x]] += weight[o, x]
+
+
+@nb.njit(cache=True, nogil=True)
+def _weighted_sums(
+    question: IntArray,
+    weight: IntArray,
+    offsets: IntArray,
+    zero: IntArray,
+    full: IntArray,
+    tokens: IntArray,
+    sums: IntArray,
+) -> None:
+    for o in range(question.size):
+        first = offsets[question[o]]
+        a = np.int64(0)
+        b = np.int64(0)
+        c = np.int64(0)
+        for x in range(offsets[question[o] + 1] - first):
+            a += weight[o, x] * zero[first + x]
+            b += weight[o, x] * full[first + x]
+            c += weight[o, x] * tokens[first + x]
+        sums[0, o] = a
+        sums[1, o] = b
+        sums[2, o] = c
+
+
+@nb.njit(cache=True, nogil=True)
+def _replicate_caps(
+    question: IntArray,
+    weight: IntArray,
+    member: npt.NDArray[np.int32],
+    gain: IntArray,
+    spend: IntArray,
+    closes: npt.NDArray[np.bool_],
+    event_offsets: IntArray,
+) -> tuple[IntArray, IntArray, IntArray, int]:
+    """Let every occurrence's cap rise through its question's events, counted as drawn."""
+    size = 0
+    for o in range(question.size):
+        size += event_offsets[question[o] + 1] - event_offsets[question[o]]
+    out_reward = np.empty(size, np.int64)
+    out_cost = np.empty(size, np.int64)
+    offsets = np.zeros(question.size + 1, np.int64)
+    count = 0
+    bases = np.int64(0)
+    for o in range(question.size):
+        best = np.int64(-1)
+        base = np.int64(0)
+        reward = np.int64(0)
+        cost = np.int64(0)
+        for event in range(event_offsets[question[o]], event_offsets[question[o] + 1]):
+            w = weight[o, member[event]]
+            reward += w * gain[event]
+            cost += w * spend[event]
+            if reward > best and closes[event]:
+                if best < 0:
+                    base = reward
+                best = reward
+                out_reward[count] = reward - base
+                out_cost[count] = cost
+                count += 1
+        bases += base
+        offsets[o + 1] = count
+    return out_reward[:count], out_cost[:count], offsets, int(bases)
