@@ -4,9 +4,10 @@ Text only; what a box's content means is decided elsewhere.
 """
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
-BOX_COMMANDS = (r"\boxed", r"\fbox", r"\framebox")
+_BEFORE_BOX = ("\\", r"\f", r"\frame")
+_MAX_MENTIONS = 4096
 MAX_BOXES = 64
 """Boxes looked at, from the end. A response with more of them is a loop, not an answer."""
 
@@ -18,8 +19,7 @@ _BARE_CONTENT = re.compile(r"\d[\d.,]{0,60}|[^\s$]{1,60}")
 _MATH_END = re.compile(r"\$|\\\]|\\\)|\n\s*\n|\\end\{")
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(NamedTuple):
     """One box: ``text[start:end]`` is the whole of it, `content` what it holds.
 
     `closed` is False if the brace is never closed: the response was cut inside the box.
@@ -55,13 +55,23 @@ def last_boxes(text: str, limit: int = MAX_BOXES) -> list[Box]:
     at the end of its formula, if that end is there (a model forgot it); otherwise the box is
     reported as not closed.
     """
+    single = text.rfind("\\boxed{")
+    if single >= 0 and text.find("box") == single + 1:
+        # By far the commonest case: one box, and nothing but a plain value in it.
+        closing = text.find("}", single)
+        content = text[single + 7 : closing]
+        if closing >= 0 and "{" not in content and "\\" not in content:
+            return [Box(single, closing + 1, content)]
     starts: list[int] = []
     position = len(text)
-    while len(starts) < limit:
-        position = max(text.rfind(command, 0, position) for command in BOX_COMMANDS)
-        if position < 0:
+    for _ in range(_MAX_MENTIONS):
+        position = text.rfind("box", 0, position)
+        if position < 0 or len(starts) >= limit:
             break
-        starts.append(position)
+        for prefix in _BEFORE_BOX:
+            if text.endswith(prefix, 0, position):
+                starts.append(position - len(prefix))
+                break
     boxes: list[Box] = []
     inner_start = len(text)
     for start in starts:

@@ -117,10 +117,10 @@ class Checker:
         with self._lock:
             verdicts: list[Verdict | None] = [None] * len(pairs)
             waiting: dict[tuple[Question, str], list[int]] = {}
+            last: Question | None = None
             for index, (question, response) in enumerate(pairs):
-                known = self._known.get(question)
-                if known is None:
-                    known = self._remember(question)
+                if question is not last:
+                    last, known = question, self._known_of(question)
                 answer = known.judge.extract(response)
                 if answer is None:
                     verdicts[index] = NO_ANSWER
@@ -135,7 +135,10 @@ class Checker:
                     verdicts[index] = verdict
             return [verdict for verdict in verdicts if verdict is not None]
 
-    def _remember(self, question: Question) -> _Known:
+    def _known_of(self, question: Question) -> _Known:
+        known = self._known.get(question)
+        if known is not None:
+            return known
         file_key = VerdictFile.question_key(question) if self._file is not None else None
         known = _Known(judge_for(question), file_key)
         self._known[question] = known

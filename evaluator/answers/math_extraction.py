@@ -45,6 +45,7 @@ _DENIED_BEFORE = re.compile(
     r"(?:\b(?:not|never|instead of|rather than|isn't|isn’t)|≠|\\neq?)[\s$*(]{0,6}(?:\\[(\[])?\s{0,3}\Z",
     re.IGNORECASE,
 )
+_LAST_OF_DENIALS = frozenset("tTrRfFnNqQeE≠")
 _MAX_GAP = 160
 
 
@@ -80,8 +81,11 @@ def extract(response: str, parts: int = 1) -> str | None:
 
 def _stands_for_itself(text: str, box: Box) -> bool:
     """Whether a box holds an answer: no placeholder, and not one that the text denies."""
-    if _PLACEHOLDER.fullmatch(box.content[:80]):
+    if not box.content[:1].isdigit() and _PLACEHOLDER.fullmatch(box.content[:80]):
         return False
+    before = text[max(0, box.start - 30) : box.start].rstrip(" \n$*([\\")
+    if before[-1:] not in _LAST_OF_DENIALS:
+        return True
     return _DENIED_BEFORE.search(text[max(0, box.start - 30) : box.start]) is None
 
 
@@ -94,6 +98,8 @@ def _boxed_answer(text: str, boxes: list[Box], parts: int) -> str | None:
         taken_back, value = retraction(tail)
         if taken_back:
             return value
+    if len(boxes) == 1:
+        return _whole_content(text, boxes[0])
     contents = [_whole_content(text, box) for box in boxes]
     group = [contents[-1]]
     for index in range(len(boxes) - 1, 0, -1):
@@ -120,7 +126,8 @@ def _separate_parts(text: str, boxes: list[Box], contents: list[str], parts: int
 def _whole_content(text: str, box: Box) -> str:
     r"""Add what belongs to the value but was left outside: ``-\boxed{5}``, ``\boxed{50}\%``."""
     content = box.content
-    if _SIGN_BEFORE.search(text[max(0, box.start - 12) : box.start]):
+    before = text[max(0, box.start - 12) : box.start]
+    if ("-" in before or "−" in before) and _SIGN_BEFORE.search(before):
         content = f"-({content})" if re.search(r"[-+−]", content.strip()[1:]) else f"-{content}"
     factor = _TRAILING_FACTOR.match(text, box.end)
     return content + factor.group() if factor is not None else content

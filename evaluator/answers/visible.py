@@ -39,6 +39,8 @@ def visible_text(response: str) -> str | None:
     >>> visible_text("<think>4 + 4 = 8, let me double") is None
     True
     """
+    if "<" not in response and "[" not in response and not response.startswith("analysis"):
+        return response
     if _CHANNEL in response:
         final = None
         for final in _FINAL_CHANNEL.finditer(response):  # noqa: B007 (the last match is wanted)
@@ -51,6 +53,8 @@ def visible_text(response: str) -> str | None:
         cut = response.rfind(_STRIPPED_FINAL)
         if cut >= 0:
             response = response[cut + len(_STRIPPED_FINAL) :]
+    if "<" not in response and "THINK]" not in response:
+        return response
     for start, end in _MARKERS:
         cut = response.rfind(end)
         if cut >= 0:
