@@ -8,8 +8,11 @@ trajectories -> question occurrence -> cell -> equal weight over benchmarks and 
 replicate. All value columns share the draws, so any difference between columns, models or
 benchmarks is paired.
 
-The stream is that of :mod:`evaluator.draws`: every draw is a function of the seed, the replicate
-and its place, so results are the same bits for any number of workers.
+The random stream is that of :mod:`oracle.resampling`, where every draw is a function of the seed,
+the replicate, the benchmark and the model. So results are the same bits for any number of workers,
+and replicate i here and replicate i of the frontiers (:func:`oracle.bootstrap_frontiers`) are the
+same questions and trajectories, when the trajectories of a question are in order of their sample
+numbers, as :func:`stp.campaign.curves.load_curves` gives them, and no model lacks a question.
 """
 
 # mypy: disallow-untyped-decorators=False
@@ -23,9 +26,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evaluator.draws import QUESTIONS, TRAJECTORIES, draw_indices
 from evaluator.nesting import AVERAGE, FloatArray, IntArray, Nesting, nesting_of, with_averages
 from evaluator.overthinking import per_trajectory
+from oracle.resampling import draw_questions, raw_numbers
 from stp.curves import Curves
 
 SEED = 20260721
@@ -228,7 +231,7 @@ def bootstrap_values(
         Value columns, numbers; NaN is a value that is not known, and is left out of its mean.
         Columns of several methods on the same trajectories give paired differences.
     replicates, seed
-        How many, below 2^32, and what they are drawn with, below 2^64.
+        How many, and what they are drawn with, below 2^64.
     workers
         Threads; all processors when left out. It does not change the result.
     progress
@@ -267,8 +270,8 @@ def bootstrap_values(
 
 
 def _check(replicates: int, seed: int, workers: int | None) -> None:
-    if not 1 <= replicates < 2**32:
-        raise ValueError(f"replicates must lie in 1..2^32 - 1, not {replicates}")
+    if replicates < 1:
+        raise ValueError(f"replicates must be at least 1, not {replicates}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"seed must lie in 0..2^64 - 1, not {seed}")
     if workers is not None and workers < 1:
@@ -287,22 +290,25 @@ def _replicate_cells(
     """Return cell means of every replicate; float64 ``(replicates, models, benchmarks, v)``."""
     known = ~np.isnan(values[nesting.order])
     ordered = np.ascontiguousarray(np.where(known, values[nesting.order], 0.0))
+    all_known = bool(known.all())
     cells = np.empty(
         (replicates, nesting.models.size, nesting.benchmarks.size, values.shape[1]), np.float64
     )
 
     def fill(first: int) -> int:
         last = min(first + _CHUNK, replicates)
-        _fill_replicates(
-            cells[first:last],
-            first,
-            ordered,
-            known,
-            bool(known.all()),
-            nesting.question_offsets,
-            nesting.pair_offsets,
-            np.uint64(seed),
-        )
+        for r in range(first, last):
+            for b in range(nesting.benchmarks.size):
+                group = int(nesting.benchmarks[b])
+                start, stop = nesting.question_offsets[b : b + 2]
+                drawn = start + draw_questions(seed, r, group, int(stop - start))
+                for m in range(nesting.models.size):
+                    pairs = m * nesting.questions.size + drawn
+                    count = nesting.pair_offsets[pairs + 1] - nesting.pair_offsets[pairs]
+                    raw = raw_numbers(seed, r, group, int(nesting.models[m]) + 1, int(count.sum()))
+                    _fill_means(
+                        cells[r, m, b], pairs, nesting.pair_offsets, raw, ordered, known, all_known
+                    )
         return last - first
 
     done = 0
@@ -315,64 +321,44 @@ def _replicate_cells(
 
 
 @nb.njit(cache=True, nogil=True)
-def _fill_replicates(
-    cells: FloatArray,
-    first_replicate: int,
+def _fill_means(
+    means: FloatArray,
+    pairs: IntArray,
+    pair_offsets: IntArray,
+    raw: npt.NDArray[np.uint64],
     values: FloatArray,
     known: npt.NDArray[np.bool_],
     all_known: bool,
-    question_offsets: IntArray,
-    pair_offsets: IntArray,
-    seed: np.uint64,
 ) -> None:
-    """Fill ``cells[r]`` with the means of replicate ``first_replicate + r``."""
-    models, benchmarks, columns = cells.shape[1:]
-    questions = question_offsets[benchmarks]
-    occurrences = np.empty(questions, np.int64)
-    longest = np.diff(pair_offsets).max()
-    drawn = np.empty(longest, np.int64)
+    """Fill ``means`` with a replicate's means of one cell, whose occurrences are ``pairs``."""
+    columns = means.size
     sums = np.empty(columns)
     counts = np.empty(columns, np.int64)
-    total = np.empty(columns)
-    present = np.empty(columns, np.int64)
-    for r in range(cells.shape[0]):
-        replicate = first_replicate + r
-        for b in range(benchmarks):
-            start = question_offsets[b]
-            size = question_offsets[b + 1] - start
-            draw_indices(occurrences[:size], size, QUESTIONS, 0, b, 0, replicate, seed)
-            for m in range(models):
-                total[:] = 0.0
-                present[:] = 0
-                for i in range(size):
-                    pair = m * questions + start + occurrences[i]
-                    low = pair_offsets[pair]
-                    here = pair_offsets[pair + 1] - low
-                    if here == 0:
-                        continue
-                    draw_indices(drawn[:here], here, TRAJECTORIES, m, b, i, replicate, seed)
-                    sums[:] = 0.0
-                    if all_known:
-                        for j in range(here):
-                            row = low + drawn[j]
-                            for v in range(columns):
-                                sums[v] += values[row, v]
-                        for v in range(columns):
-                            total[v] += sums[v] / here
-                            present[v] += 1
-                    else:
-                        counts[:] = 0
-                        for j in range(here):
-                            row = low + drawn[j]
-                            for v in range(columns):
-                                sums[v] += values[row, v]
-                                counts[v] += known[row, v]
-                        for v in range(columns):
-                            if counts[v] > 0:
-                                total[v] += sums[v] / counts[v]
-                                present[v] += 1
+    total = np.zeros(columns)
+    present = np.zeros(columns, np.int64)
+    at = 0
+    for pair in pairs:
+        low = pair_offsets[pair]
+        here = pair_offsets[pair + 1] - low
+        if here == 0:
+            continue
+        size = np.uint64(here)
+        sums[:] = 0.0
+        counts[:] = here if all_known else 0
+        for _ in range(here):
+            row = low + np.int64(raw[at] % size)
+            at += 1
+            for v in range(columns):
+                sums[v] += values[row, v]
+            if not all_known:
                 for v in range(columns):
-                    cells[r, m, b, v] = total[v] / present[v] if present[v] else np.nan
+                    counts[v] += known[row, v]
+        for v in range(columns):
+            if counts[v] > 0:
+                total[v] += sums[v] / counts[v]
+                present[v] += 1
+    for v in range(columns):
+        means[v] = total[v] / present[v] if present[v] else np.nan
 
 
 def _tails(level: float) -> tuple[float, float]:

@@ -13,16 +13,19 @@ from dataclasses import dataclass
 
 import numba as nb
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from evaluator.draws import THINNING, word_below
 from evaluator.earliest_maximum import expected_choice, kept_share_table
 from evaluator.nesting import AVERAGE, FloatArray, IntArray, nesting_of, with_averages
 from evaluator.overthinking import per_trajectory
+from oracle.resampling import raw_numbers
 from stp.curves import Curves
 
 SEED = 20260721
 DRAWS = 2000
+# A lane of the random stream that is not used by the bootstrap, whose lanes are model numbers.
+_LANE = 1 << 32
 THINNED = ("overthinking_ratio", "accuracy_degradation", "keep_probability")
 
 
@@ -166,8 +169,8 @@ def thin_trajectories(
         Trajectories kept of every (model, question), without replacement. A question that has no
         more than ``kept`` keeps all of its own.
     draws, seed
-        How many subsets, and what they are drawn with (the stream of :mod:`evaluator.draws`). In
-        one draw, a smaller subset is a part of a larger one.
+        How many subsets, and what they are drawn with: the stream of :mod:`oracle.resampling`,
+        draw d in place of the replicate, group 0, lane 2^32, which the bootstrap does not use.
     statistics
         Columns of the frame, without NaN.
 
@@ -189,9 +192,10 @@ def thin_trajectories(
     if np.isnan(values).any():
         raise ValueError("a value to be averaged is NaN; leave that column out")
     cells = np.empty((draws, nesting.models.size, nesting.benchmarks.size, len(statistics)))
-    _fill_draws(
-        cells, kept, values, nesting.question_offsets, nesting.pair_offsets, np.uint64(seed)
-    )
+    count = int(np.minimum(nesting.pair_sizes, kept).sum())
+    for d in range(draws):
+        raw = raw_numbers(seed, d, 0, _LANE, count)
+        _fill_draw(cells[d], kept, values, nesting.question_offsets, nesting.pair_offsets, raw)
     return ThinnedDraws(
         kept=kept,
         statistics=tuple(statistics),
@@ -202,38 +206,38 @@ def thin_trajectories(
 
 
 @nb.njit(cache=True, nogil=True)
-def _fill_draws(
+def _fill_draw(
     cells: FloatArray,
     kept: int,
     values: FloatArray,
     question_offsets: IntArray,
     pair_offsets: IntArray,
-    seed: np.uint64,
+    raw: npt.NDArray[np.uint64],
 ) -> None:
-    """Fill ``cells[d]`` with the means over the subsets of draw d."""
-    draws, models, benchmarks, columns = cells.shape
-    questions = question_offsets[benchmarks]
+    """Fill ``cells`` with the means over one random subset of every (model, question)."""
+    models, benchmarks, columns = cells.shape
     order = np.empty(np.diff(pair_offsets).max(), np.int64)
     total = np.empty(columns)
-    for d in range(draws):
-        for m in range(models):
-            for b in range(benchmarks):
-                total[:] = 0.0
-                present = 0
-                for q in range(question_offsets[b], question_offsets[b + 1]):
-                    low = pair_offsets[m * questions + q]
-                    size = pair_offsets[m * questions + q + 1] - low
-                    take = kept if kept < size else size
-                    if take > 0:
-                        present += 1
-                    for i in range(size):
-                        order[i] = low + i
-                    # The first steps of a Fisher-Yates shuffle.
-                    for i in range(take):
-                        place = q - question_offsets[b]
-                        j = i + word_below(size - i, i, THINNING, m, b, place, d, seed)
-                        order[i], order[j] = order[j], order[i]
-                        for v in range(columns):
-                            total[v] += values[order[i], v] / take
-                for v in range(columns):
-                    cells[d, m, b, v] = total[v] / present if present else np.nan
+    at = 0
+    for m in range(models):
+        for b in range(benchmarks):
+            total[:] = 0.0
+            present = 0
+            for q in range(question_offsets[b], question_offsets[b + 1]):
+                low = pair_offsets[m * question_offsets[benchmarks] + q]
+                size = pair_offsets[m * question_offsets[benchmarks] + q + 1] - low
+                take = kept if kept < size else size
+                if take == 0:
+                    continue
+                present += 1
+                for i in range(size):
+                    order[i] = low + i
+                # The first steps of a Fisher-Yates shuffle.
+                for i in range(take):
+                    j = i + np.int64(raw[at] % np.uint64(size - i))
+                    at += 1
+                    order[i], order[j] = order[j], order[i]
+                    for v in range(columns):
+                        total[v] += values[order[i], v] / take
+            for v in range(columns):
+                cells[m, b, v] = total[v] / present if present else np.nan

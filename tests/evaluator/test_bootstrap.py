@@ -15,28 +15,12 @@ from evaluator.bootstrap import (
     bootstrap_curves,
     bootstrap_values,
 )
-from evaluator.draws import philox
 from evaluator.nesting import AVERAGE
 from evaluator.overthinking import per_trajectory, summarise
+from oracle.bootstrap import bootstrap_frontiers
+from oracle.resampling import raw_numbers
 
 from .test_thinning import made_curves
-
-MASK = 0xFFFFFFFF
-
-
-def naive_philox(counter, key):
-    """Philox4x32-10 in plain integers, from the definition in its paper."""
-    (a, b, c, d), (k, j) = counter, key
-    for _ in range(10):
-        p, q = 0xD2511F53 * a, 0xCD9E8D57 * c
-        a, b, c, d = (q >> 32) ^ b ^ k, q & MASK, (p >> 32) ^ d ^ j, p & MASK
-        k, j = (k + 0x9E3779B9) & MASK, (j + 0xBB67AE85) & MASK
-    return a, b, c, d
-
-
-def naive_index(n, index, purpose, model, benchmark, place, replicate, seed):
-    counter = (index // 4, place, benchmark + (model << 12) + (purpose << 30), replicate)
-    return naive_philox(counter, (seed & MASK, seed >> 32))[index % 4] * n >> 32
 
 
 def naive_bootstrap(frame, column, replicates, seed):
@@ -49,18 +33,16 @@ def naive_bootstrap(frame, column, replicates, seed):
     questions = {b: sorted({key[2] for key in rows if key[1] == b}) for b in benchmarks}
     result = {}
     for r in range(replicates):
-        for bi, b in enumerate(benchmarks):
+        for b in benchmarks:
             asked = questions[b]
             n = len(asked)
-            drawn = [asked[naive_index(n, i, 0, 0, bi, 0, r, seed)] for i in range(n)]
-            for mi, m in enumerate(models):
+            drawn = [asked[int(x) % n] for x in raw_numbers(seed, r, b, 0, n)]
+            for m in models:
                 means = []
-                for place, question in enumerate(drawn):
+                stream = iter(raw_numbers(seed, r, b, m + 1, 1000).tolist())
+                for question in drawn:
                     values = rows.get((m, b, question), [])
-                    picked = [
-                        values[naive_index(len(values), j, 1, mi, bi, place, r, seed)]
-                        for j in range(len(values))
-                    ]
+                    picked = [values[next(stream) % len(values)] for _ in values]
                     picked = [value for value in picked if not np.isnan(value)]
                     if picked:
                         means.append(sum(picked) / len(picked))
@@ -84,23 +66,6 @@ def made_frame(seed, *, missing=0.0, unknown=0.0):
     return frame
 
 
-def test_philox_gives_the_published_words():
-    # Known-answer vectors of Random123.
-    cases = (
-        ((0, 0, 0, 0), (0, 0), (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
-        ((MASK,) * 4, (MASK, MASK), (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD)),
-        (
-            (0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344),
-            (0xA4093822, 0x299F31D0),
-            (0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1),
-        ),
-    )
-    for counter, key, expected in cases:
-        assert naive_philox(counter, key) == expected
-        seed = np.uint64(key[0] + (key[1] << 32))
-        assert philox(*(np.uint64(word) for word in counter), seed) == expected
-
-
 @given(
     st.integers(0, 10_000),
     st.sampled_from([0.0, 0.3]),
@@ -118,6 +83,19 @@ def test_bootstrap_equals_the_naive_twin(seed, missing, unknown, stream):
         for (r, m, b), value in expected.items():
             quantity = Quantity(statistic=column, model=m, benchmark=b)
             assert found.replicates_of(quantity)[r] == pytest.approx(value, abs=1e-12, nan_ok=True)
+
+
+def test_replicates_are_the_resamples_of_the_frontiers():
+    curves = made_curves(8)
+    found = bootstrap_curves(curves, statistics=["full_accuracy", "full_tokens"], replicates=30)
+    frontiers = bootstrap_frontiers(curves, strategies=["routing"], replicates=30)
+    for place, (m, b) in enumerate(zip(frontiers.model, frontiers.benchmark, strict=True)):
+        accuracy = found.replicates_of(Quantity(statistic="full_accuracy", model=m, benchmark=b))
+        full = frontiers.full_reward[:, place] / frontiers.probes[:, place]
+        assert np.allclose(accuracy, full)
+        tokens = found.replicates_of(Quantity(statistic="full_tokens", model=m, benchmark=b))
+        trajectories = frontiers.probes[:, place] / curves.probes
+        assert np.allclose(tokens, frontiers.full_cost[:, place] / trajectories)
 
 
 def test_averages_are_made_within_each_replicate():
