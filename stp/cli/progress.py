@@ -35,7 +35,7 @@ class _RateColumn(ProgressColumn):
         samples = int(task.fields.get("samples", 0))
         if not elapsed or not samples:
             return Text("")
-        return Text(f"{samples / elapsed:,.0f} samples/s", style="dim")
+        return Text(rate(samples / elapsed), style="dim")
 
 
 class BarObserver:
@@ -101,12 +101,14 @@ class LineObserver:
 
     def _line(self, stage: Stage, done: float) -> None:
         self._last = time.monotonic()
-        elapsed = self._last - self._begin
+        elapsed = max(self._last - self._begin, 1e-9)
         gained = done - self._start
-        left = elapsed * (self._total - done) / gained if gained else 0.0
+        # The first few to end are the short ones, and say little about the rest.
+        known = gained > 0.05 * (self._total - self._start)
+        left = duration(elapsed * (self._total - done) / gained) if known else "unknown time"
         self._console.print(
             f"{_DOING[stage]}: {done:,.0f} of {self._total:,} trajectories, "
-            f"{self._samples / max(elapsed, 1e-9):,.0f} samples/s, {duration(left)} left"
+            f"{rate(self._samples / elapsed)}, {left} left"
         )
 
 
@@ -135,6 +137,18 @@ def shown_run(console: Console) -> Iterator[Observer]:
             yield BarObserver(progress)
     finally:
         logger.removeHandler(handler)
+
+
+def rate(samples_per_second: float) -> str:
+    """Return a rate, with a decimal where it is small.
+
+    Examples
+    --------
+    >>> rate(1234.5), rate(0.26)
+    ('1,234 samples/s', '0.3 samples/s')
+    """
+    digits = 0 if samples_per_second >= 10 else 1
+    return f"{samples_per_second:,.{digits}f} samples/s"
 
 
 def duration(seconds: float) -> str:
