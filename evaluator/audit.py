@@ -38,7 +38,7 @@ from stp.audit import (
 )
 from stp.curves import IntArray
 
-DECODED_TOKENS = 10_000_000
+DECODED_TOKENS = 2_000_000
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 

@@ -289,7 +289,7 @@ def _count_pairs(
     counts: IntArray,
     pairs_s: IntArray,
 ) -> tuple[int, int]:
-    """Fill the occurrences of every id and the pairs of every trajectory; count crossings.
+    """Fill the occurrences of boundary ids and the pairs of every trajectory; count crossings.
 
     The last entry of ``flags``, ``inside`` and ``counts`` stands for all unknown ids.
     """
@@ -301,7 +301,6 @@ def _count_pairs(
         newline_before = False
         for index in range(offsets[s], offsets[s + 1]):
             token = min(ids[index], unknown)
-            counts[token] += 1
             flag = flags[token]
             # Both newlines are on either side of a token without bytes.
             if flag & _EMPTY:
@@ -311,7 +310,9 @@ def _count_pairs(
                 pairs += 1
                 if not flag & _BOUNDARY:
                     unmarked += 1
-            pairs += inside[token]
+            if flag & _BOUNDARY:
+                counts[token] += 1
+                pairs += inside[token]
             newline_before = (flag & _ENDS) != 0
         pairs_s[s] = pairs
     return crossing, unmarked
