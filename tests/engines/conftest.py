@@ -1,10 +1,12 @@
 """Engines and their twins on tiny models, built once."""
 
 from functools import cache
+from pathlib import Path
 
 import pytest
 from tokenizers import Tokenizer, decoders, models
 
+import data
 from stp.engines import open_engine
 from tests.engines.models import VOCABULARY, build
 from tests.engines.naive import NaiveEngine
@@ -12,10 +14,12 @@ from tests.engines.naive import NaiveEngine
 
 @pytest.fixture(scope="session")
 def model_folder(tmp_path_factory):
-    """Return a function from a kind of model to its folder."""
+    """Return a function from a kind of model to its folder; "demo" is the one we ship."""
 
     @cache
     def folder(kind: str):
+        if kind == "demo":
+            return Path(data.__file__).parent / "demo_model"
         path = build(kind, tmp_path_factory.mktemp("models") / kind)
         toy_tokenizer().save(str(path / "tokenizer.json"))
         return path

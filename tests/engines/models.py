@@ -40,10 +40,6 @@ def build(kind: str, folder: Path) -> Path:
 
 _BUILDERS = {
     "qwen3": lambda: transformers.Qwen3ForCausalLM(transformers.Qwen3Config(**_COMMON)),
-    # vLLM on a CPU wants heads of 32 or more.
-    "qwen3_wide_heads": lambda: transformers.Qwen3ForCausalLM(
-        transformers.Qwen3Config(**(_COMMON | {"head_dim": 32}))
-    ),
     "llama": lambda: transformers.LlamaForCausalLM(transformers.LlamaConfig(**_COMMON)),
     # Every layer looks back 8 tokens only.
     "mistral": lambda: transformers.MistralForCausalLM(

@@ -15,14 +15,14 @@ import pytest
 from data.errors import EngineError, MisuseError
 from stp.engines import open_engine
 from stp.engines.base import Branch, PromptTree, SamplingParameters, Usage
-from tests.engines.models import VOCABULARY
+from tests.engines.models import CONTEXT, VOCABULARY
 from tests.engines.test_transformers_twin import GREEDY, SAMPLED, tree_of
 
 HAS_VLLM = importlib.util.find_spec("vllm") is not None
 needs_vllm = pytest.mark.skipif(not HAS_VLLM, reason="vLLM is not installed")
 
-KIND = "qwen3_wide_heads"
-SMALL = {"kv_cache_memory_bytes": 64 << 20}
+KIND = "demo"
+SMALL = {"kv_cache_memory_bytes": 64 << 20, "context_limit": CONTEXT}
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def trajectory(**others) -> PromptTree:
 @needs_vllm
 def test_greedy_tokens_are_those_of_the_forked_engine(vllm_engine, engine_of):
     forest = [trajectory(seeds=(1, 2), sampling=GREEDY), tree_of((0, 3, 20), max_tokens=20)]
-    assert vllm_engine.generate(forest) == engine_of(KIND).generate(forest)
+    assert vllm_engine.generate(forest) == engine_of(KIND, context_limit=CONTEXT).generate(forest)
 
 
 @pytest.mark.vllm
@@ -89,7 +89,7 @@ def test_first_tokens_have_the_same_distribution_as_the_forked_engine(vllm_engin
     sampling = SamplingParameters(temperature=1.3, top_k=12, top_p=0.9)
     tree = tree_of((20,), seeds=tuple(range(3000)), max_tokens=1, sampling=sampling)
     counts = []
-    for engine in (vllm_engine, engine_of(KIND)):
+    for engine in (vllm_engine, engine_of(KIND, context_limit=CONTEXT)):
         ((completions,),) = engine.generate([tree])
         tokens = [completion.token_ids[0] for completion in completions]
         counts.append(np.bincount(tokens, minlength=VOCABULARY))
@@ -103,12 +103,12 @@ def test_first_tokens_have_the_same_distribution_as_the_forked_engine(vllm_engin
 @needs_vllm
 def test_stops_limits_and_progress(vllm_engine, engine_of):
     calls: list[int] = []
-    greedy = engine_of(KIND).generate([trajectory()])[0]
+    greedy = engine_of(KIND, context_limit=CONTEXT).generate([trajectory()])[0]
     stop = greedy[0][0].token_ids[3]
     texts = trajectory(stop_texts=("e", "k"), stop_ids=frozenset({stop}))
-    assert vllm_engine.generate([texts], on_progress=calls.append) == engine_of(KIND).generate(
-        [texts]
-    )
+    assert vllm_engine.generate([texts], on_progress=calls.append) == engine_of(
+        KIND, context_limit=CONTEXT
+    ).generate([texts])
     assert sum(calls) == len(texts.branches)
     full = tree_of((120,), trunk=128, max_tokens=50)
     ((completions,),) = vllm_engine.generate([full])
@@ -133,7 +133,7 @@ def test_description_is_plain(vllm_engine):
 @needs_vllm
 def test_a_model_that_vllm_refuses_is_an_engine_error(model_folder):
     with pytest.raises(EngineError, match="vLLM cannot start"):
-        open_engine("vllm", model_folder("qwen3"), **SMALL, context_limit=128, block_size=7)
+        open_engine("vllm", model_folder(KIND), **SMALL, block_size=7)
 
 
 def test_vllm_missing_names_the_extra(model_folder):
