@@ -4,4 +4,45 @@ The way through this package: ``config`` (what is asked) → ``prepare`` (models
 folder opened) → ``run`` (the driver: unit after unit, by ``workers``) → ``generate``, ``probe``,
 ``grade`` (pure functions of a unit) → ``store`` and ``tables`` (shards) → ``curves``, ``reader``,
 ``status`` (what is in a folder, without a model).
+
+>>> from stp.campaign import load_curves, run_campaign
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from stp.campaign.config import CampaignConfig, load_config, parse_config
+    from stp.campaign.curves import load_curves
+    from stp.campaign.reader import CampaignReader
+    from stp.campaign.run import grade_campaign, run_campaign
+    from stp.campaign.status import campaign_status
+
+__all__ = [
+    "CampaignConfig",
+    "CampaignReader",
+    "campaign_status",
+    "grade_campaign",
+    "load_config",
+    "load_curves",
+    "parse_config",
+    "run_campaign",
+]
+
+_HOMES = {
+    "CampaignConfig": "config",
+    "CampaignReader": "reader",
+    "campaign_status": "status",
+    "grade_campaign": "run",
+    "load_config": "config",
+    "load_curves": "curves",
+    "parse_config": "config",
+    "run_campaign": "run",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name's module on first use: pyarrow and the rest load only when needed."""
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from data.errors import StpError
-from stp.cli import benchmarks, campaigns, demo, report, showing
+from stp.cli import analyze, benchmarks, campaigns, demo, report, showing
 
 app = typer.Typer(
     name="stp",
@@ -52,6 +52,7 @@ def _register() -> None:
     campaigns.register(app)
     showing.register(app)
     app.command()(report.report)
+    app.command()(analyze.analyze)
     benchmarks.register(app)
 
 

@@ -160,12 +160,43 @@ def test_a_folder_in_use_is_refused(stp, campaign):
         assert_one_line(stp("run", campaign), 1, f"process {os.getpid()}", "works on this campaign")
 
 
-def _run_slowly(arguments, err):
+fork = multiprocessing.get_context("fork")
+
+
+def _run_slowly(arguments, err, seconds=0.3):
     with Path(err).open("w") as file:
         os.dup2(file.fileno(), 2)
         sys.stderr = file
-        use_scripted_engine(0.3)
+        use_scripted_engine(seconds)
         main(arguments)
+
+
+def _run_under_a_limit(arguments, err, bytes_):
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_, bytes_))
+    _run_slowly(arguments, err, 0.0)
+
+
+def test_a_full_disk_is_one_line_and_loses_nothing(campaign_file, campaign, tmp_path, stp):
+    folder, err = tmp_path / "c", tmp_path / "err"
+    shards = [path for path in campaign.rglob("*.parquet") if "trajectories" in str(path)]
+    # Every file fits but the largest shard, which the system cuts off in its middle.
+    limit = max(path.stat().st_size for path in campaign.rglob("*.parquet")) - 100
+    assert limit > max(path.stat().st_size for path in shards)
+    process = fork.Process(
+        target=_run_under_a_limit,
+        args=(["run", str(campaign_file), "--out", str(folder)], str(err), limit),
+    )
+    process.start()
+    process.join(60)
+    assert process.exitcode == 1
+    lines = [line for line in err.read_text().splitlines() if line.startswith("stp: error")]
+    assert len(lines) == 1 and "the disk is full" in lines[0]
+    assert "Traceback" not in err.read_text()
+    assert not list(folder.rglob("*.tmp"))
+    assert stp("run", folder).code == 0
+    assert rows_of(folder) == rows_of(campaign)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -174,7 +205,7 @@ def test_a_signal_ends_after_the_unit_and_says_how_to_go_on(
 ):
     folder, err = tmp_path / "c", tmp_path / "err"
     # Forked, so that it starts at once with everything imported.
-    process = multiprocessing.get_context("fork").Process(
+    process = fork.Process(
         target=_run_slowly, args=(["run", str(campaign_file), "--out", str(folder)], str(err))
     )
     process.start()

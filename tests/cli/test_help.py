@@ -48,6 +48,7 @@ print("LOADED", code, *sorted(sys.modules))
         ["grade"],
         ["show"],
         ["report"],
+        ["analyze"],
         ["benchmarks"],
         ["benchmarks", "show"],
     ],
