@@ -47,8 +47,8 @@ class DemoProblem:
     others
         The second side of a comparison; empty for the other kinds.
     word
-        ``"largest"`` or ``"smallest"`` (extremum), ``"even"``, ``"odd"`` or ``"larger"`` (count,
-        the last one with ``threshold``), ``"larger"`` or ``"smaller"`` (comparison); else empty.
+        ``"largest"`` or ``"smallest"`` (extremum), ``"even"`` or ``"larger"`` (count, the
+        latter with ``threshold``), ``"larger"`` or ``"smaller"`` (comparison); else empty.
     threshold
         What numbers are counted against when ``word`` is ``"larger"``; 0 otherwise.
     """
@@ -93,7 +93,7 @@ class DemoProblem:
         """Return whether a number of a count question is to be counted."""
         if self.word == "larger":
             return number > self.threshold
-        return number % 2 == (0 if self.word == "even" else 1)
+        return number % 2 == 0
 
     @property
     def held_out(self) -> bool:
@@ -140,7 +140,7 @@ def _draw_problem(kind: Kind, draws: StableDraws) -> DemoProblem:
             kind=kind, numbers=numbers, word=("largest", "smallest")[draws.integer(0, 1)]
         )
     numbers = _distinct(draws, 59, draws.integer(6, 9))
-    word = ("even", "odd", "larger")[draws.integer(0, 2)]
+    word = ("even", "larger")[draws.integer(0, 1)]
     threshold = 10 * draws.integer(2, 5) if word == "larger" else 0
     return DemoProblem(kind=kind, numbers=numbers, word=word, threshold=threshold)
 
