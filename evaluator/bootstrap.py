@@ -26,7 +26,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evaluator.nesting import AVERAGE, FloatArray, IntArray, Nesting, nesting_of, with_averages
+from evaluator.nesting import (
+    AVERAGE,
+    FloatArray,
+    IntArray,
+    Nesting,
+    mean_of_known,
+    nesting_of,
+    with_averages,
+)
 from evaluator.overthinking import per_trajectory
 from oracle.resampling import draw_questions, raw_numbers
 from stp.curves import Curves
@@ -91,7 +99,8 @@ class Bootstrap:
         Averages of the data themselves; float64 ``(models, benchmarks, statistics)``. NaN where
         a cell is missing or a value is known of none of its trajectories.
     replicates
-        float64 ``(replicates, models, benchmarks, statistics)``.
+        float64 ``(replicates, models, benchmarks, statistics)``. NaN where a replicate drew
+        only values that are not known; intervals leave these out.
     seed
         What the replicates were drawn with.
     """
@@ -134,7 +143,7 @@ class Bootstrap:
             ``estimate``, ``low``, ``high``, ``standard_error`` (the replicates' standard
             deviation). Missing cells are left out.
         """
-        low, high = np.quantile(self.replicates, _tails(level), axis=0)
+        low, high = _quantiles(self.replicates, level)
         index = pd.MultiIndex.from_product(
             [self.models, self.benchmarks, self.statistics],
             names=["model", "benchmark", "statistic"],
@@ -143,7 +152,7 @@ class Bootstrap:
             "estimate": self.estimate,
             "low": low,
             "high": high,
-            "standard_error": self.replicates.std(axis=0, ddof=1),
+            "standard_error": _deviation(self.replicates),
         }
         frame = pd.DataFrame({name: a.reshape(-1) for name, a in columns.items()}, index)
         return frame.reorder_levels(["statistic", "model", "benchmark"]).dropna().sort_index()
@@ -259,12 +268,15 @@ def bootstrap_values(
         workers=workers or len(os.sched_getaffinity(0)),
         progress=progress,
     )
+    estimate = nesting.cell_means(values)
     return Bootstrap(
         statistics=tuple(columns),
         models=(*nesting.models.tolist(), AVERAGE),
         benchmarks=(*nesting.benchmarks.tolist(), AVERAGE),
-        estimate=with_averages(nesting.cell_means(values)),
-        replicates=with_averages(cells),
+        estimate=with_averages(estimate),
+        # A cell that drew unknown values only makes its averages unknown in that replicate, not
+        # averages over fewer cells.
+        replicates=with_averages(cells, ~np.isnan(estimate)),
         seed=seed,
     )
 
@@ -343,10 +355,13 @@ def _fill_means(
         if here == 0:
             continue
         size = np.uint64(here)
+        # For a power of two a mask is the remainder, and several times faster.
+        mask = np.uint64(here - 1)
+        masks = size & mask == 0
         sums[:] = 0.0
         counts[:] = here if all_known else 0
         for _ in range(here):
-            row = low + np.int64(raw[at] % size)
+            row = low + np.int64(raw[at] & mask if masks else raw[at] % size)
             at += 1
             for v in range(columns):
                 sums[v] += values[row, v]
@@ -367,6 +382,25 @@ def _tails(level: float) -> tuple[float, float]:
     return (1 - level) / 2, (1 + level) / 2
 
 
+def _quantiles(replicates: FloatArray, level: float) -> FloatArray:
+    """Return both ends of the central range over the replicates; NaN where nothing is known."""
+    flat = replicates.reshape(replicates.shape[0], -1)
+    ends = np.quantile(flat, _tails(level), axis=0)
+    for column in np.flatnonzero(np.isnan(ends[0])):
+        known = flat[~np.isnan(flat[:, column]), column]
+        if known.size:
+            ends[:, column] = np.quantile(known, _tails(level))
+    return ends.reshape(2, *replicates.shape[1:])
+
+
+def _deviation(replicates: FloatArray) -> FloatArray:
+    """Return the standard deviation over the replicates that are known."""
+    mean = mean_of_known(replicates, axis=0)
+    squares = mean_of_known((replicates - mean) ** 2, axis=0)
+    counts = (~np.isnan(replicates)).sum(axis=0)
+    return np.asarray(np.sqrt(squares * counts / np.maximum(counts - 1, 1)))
+
+
 def _interval(estimate: float, replicates: FloatArray, level: float) -> Interval:
-    low, high = np.quantile(replicates, _tails(level))
+    low, high = _quantiles(replicates, level)
     return Interval(estimate=estimate, low=float(low), high=float(high))

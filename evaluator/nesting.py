@@ -165,30 +165,40 @@ def nesting_of(frame: pd.DataFrame) -> Nesting:
 
 def mean_of_known(values: FloatArray, *, axis: int) -> FloatArray:
     """Return the mean over an axis with NaN left out; NaN where nothing is known."""
-    known = ~np.isnan(values)
-    counts = known.sum(axis=axis)
-    sums = np.where(known, values, 0.0).sum(axis=axis)
-    means = np.full(sums.shape, np.nan)
-    np.divide(sums, counts, out=means, where=counts > 0)
-    return means
+    return np.squeeze(_mean_where(values, ~np.isnan(values), axis)[0], axis)
 
 
-def with_averages(cells: FloatArray) -> FloatArray:
+def with_averages(cells: FloatArray, present: npt.NDArray[np.bool_] | None = None) -> FloatArray:
     """Append equal-weight averages to cell values.
 
     Parameters
     ----------
     cells
         float64 ``(..., models, benchmarks, v)``.
+    present
+        Which cells are averaged over, broadcast to the shape of ``cells``; those that are not NaN
+        when left out. A NaN among these makes the average NaN.
 
     Returns
     -------
     numpy.ndarray
         float64 ``(..., models + 1, benchmarks + 1, v)``: the last benchmark is the average over
         benchmarks, the last model the average over models (the corner is the average over models
-        of the averages over benchmarks). Cells that are NaN are left out.
+        of the averages over benchmarks).
     """
-    over_benchmarks = mean_of_known(cells, axis=-2)[..., np.newaxis, :]
+    there = ~np.isnan(cells) if present is None else np.broadcast_to(present, cells.shape)
+    over_benchmarks, any_there = _mean_where(cells, there, -2)
     wide = np.concatenate([cells, over_benchmarks], axis=-2)
-    over_models = mean_of_known(wide, axis=-3)[..., np.newaxis, :, :]
+    over_models, _ = _mean_where(wide, np.concatenate([there, any_there], axis=-2), -3)
     return np.concatenate([wide, over_models], axis=-3)
+
+
+def _mean_where(
+    values: FloatArray, there: npt.NDArray[np.bool_], axis: int
+) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    """Return the mean over an axis where values are there, and whether any is; axis kept."""
+    counts = there.sum(axis=axis, keepdims=True)
+    sums = np.where(there, values, 0.0).sum(axis=axis, keepdims=True)
+    means = np.full(sums.shape, np.nan)
+    np.divide(sums, counts, out=means, where=counts > 0)
+    return means, counts > 0

@@ -205,6 +205,24 @@ def thin_trajectories(
     )
 
 
+def trajectory_sensitivity(
+    curves: Curves, counts: Sequence[int] = (2, 4, 8, 16), *, draws: int = DRAWS, seed: int = SEED
+) -> pd.DataFrame:
+    """Return the averages of OR and AD and their ranges for several numbers of trajectories.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Indexed by (``trajectories``, ``statistic``, ``model``, ``benchmark``), -1 for averages;
+        ``mean``, ``low``, ``high`` of :meth:`ThinnedDraws.ranges`.
+    """
+    frame = per_trajectory(curves)
+    ranges = {
+        kept: thin_trajectories(frame, kept, draws=draws, seed=seed).ranges() for kept in counts
+    }
+    return pd.concat(ranges, names=["trajectories"])
+
+
 @nb.njit(cache=True, nogil=True)
 def _fill_draw(
     cells: FloatArray,

@@ -137,6 +137,24 @@ def test_unknown_original_answers_leave_no_interval():
     assert "original_accuracy" not in found.intervals().index.get_level_values("statistic")
 
 
+def test_a_replicate_that_drew_nothing_known_is_left_out_with_its_averages():
+    frame = pd.DataFrame(
+        [(0, 0, 0, 0, 1.0), (0, 0, 1, 0, np.nan), (0, 1, 2, 0, 5.0), (0, 1, 3, 0, 7.0)],
+        columns=["model", "benchmark", "question", "sample", "x"],
+    )
+    found = bootstrap_values(frame, ["x"], replicates=400)
+    cell = found.replicates_of(Quantity(statistic="x", model=0, benchmark=0))
+    lost = np.isnan(cell)
+    assert 0.15 < lost.mean() < 0.35
+    average = found.replicates_of(Quantity(statistic="x"))
+    assert (np.isnan(average) == lost).all()
+    interval = found.interval(Quantity(statistic="x", model=0, benchmark=0))
+    assert (interval.estimate, interval.low, interval.high) == (1, 1, 1)
+    row = found.intervals().loc["x", AVERAGE, AVERAGE]
+    assert row["standard_error"] == pytest.approx(average[~lost].std(ddof=1))
+    assert row["low"] == pytest.approx(np.quantile(average[~lost], 0.025))
+
+
 def test_intervals_are_percentiles_of_the_replicates():
     found = bootstrap_values(made_frame(2), ["x", "y"], replicates=500)
     quantity = Quantity(statistic="y", model=0, benchmark=2)

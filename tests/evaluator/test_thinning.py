@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from evaluator import earliest_maximum, thinning
 from evaluator.nesting import AVERAGE
 from evaluator.overthinking import per_trajectory, summarise
-from evaluator.thinning import THINNED, probe_sensitivity, thin_probes, thin_trajectories
+from evaluator.thinning import (
+    THINNED,
+    probe_sensitivity,
+    thin_probes,
+    thin_trajectories,
+    trajectory_sensitivity,
+)
 from stp.curves import Curves
 
 
@@ -200,6 +206,15 @@ def test_thinned_trajectories_have_the_variance_of_sampling_without_replacement(
     )
     assert found.mean() == pytest.approx(mean, abs=4.5 * np.sqrt(variance / draws))
     assert found.var() == pytest.approx(variance, rel=0.06)
+
+
+def test_ranges_narrow_with_the_number_of_trajectories():
+    table = trajectory_sensitivity(made_curves(4, samples=8), (2, 4, 8), draws=300)
+    overall = table.xs((AVERAGE, AVERAGE), level=("model", "benchmark"))
+    width = (overall["high"] - overall["low"]).unstack("statistic")
+    assert (width.loc[2] > width.loc[4]).all()
+    assert (width.loc[4] > 0).all()
+    assert np.allclose(width.loc[8], 0)
 
 
 def test_every_subset_is_equally_likely():
