@@ -82,8 +82,10 @@ def completeness(curves: Curves) -> Completeness:
             elif np.unique(own).size < questions.size:
                 lacking = questions.size - np.unique(own).size
                 missing.append(f"{who} lacks {lacking} of {questions.size} questions of {name}.")
-    pairs = np.stack([curves.model, curves.question])
-    counts = np.unique(pairs, axis=1, return_counts=True)[1]
+    # One number a pair: sorting rows of two takes ten times as long.
+    numbers, place = np.unique(curves.question, return_inverse=True)
+    pairs = curves.model.astype(np.int64) * numbers.size + place
+    counts = np.unique(pairs, return_counts=True)[1]
     if counts.size and counts.min() != counts.max():
         missing.append(
             f"Trajectories per model and question range from {counts.min()} to {counts.max()}."

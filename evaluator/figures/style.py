@@ -4,6 +4,7 @@ The three strategies are told apart three times over: by hue (safe for the colou
 lightness (so that a grey print works) and by line style.
 """
 
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -94,7 +95,9 @@ def new_figure(width: float = 6.4, height: float = 3.8) -> Figure:
 def add_note(figure: Figure, note: str) -> None:
     """Write a caption (n and settings) below the axes, aligned to the left."""
     if note:
-        figure.supxlabel(note, x=0.012, ha="left", fontsize=7.5, color=MUTED)
+        # At this size some 17 characters go into an inch.
+        lines = textwrap.fill(note, int(17 * figure.get_figwidth()))
+        figure.supxlabel(lines, x=0.012, ha="left", fontsize=7.5, color=MUTED)
 
 
 def save(figure: Figure, stem: Path) -> tuple[Path, Path]:

@@ -240,7 +240,9 @@
         `P ${percent(t.C[k] / data.probes, 0)} `, k === 0 ? null : el("i", { class: sign }, change ? points(change, 0) : "="), el("br"),
         k === 0 ? "0 tokens" : `+${number(t.L[k] - t.L[k - 1])} tok.`);
       const text = k === 0 ? "(no thinking: the model answers at once)" : t.steps[k - 1] || "";
-      const row = el("li", { class: "step", "data-k": k }, head, el("pre", {}, text.replace(/\n+$/, "")));
+      // Blank lines are shown as a small gap, so that many short paragraphs stay readable.
+      const paragraphs = text.replace(/\n+$/, "").split(/\n{2,}/).map((part) => el("span", {}, part));
+      const row = el("li", { class: "step", "data-k": k }, head, el("pre", {}, ...paragraphs));
       row.addEventListener("click", () => pin(k));
       return row;
     }

@@ -1,7 +1,10 @@
 """The report: what it says, what it shows, and that hostile text stays text."""
 
+import base64
+import hashlib
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -59,6 +62,12 @@ def page_of(data, folder):
     return paths, source, parser
 
 
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    """A page of harmless texts."""
+    return page_of(make_report(make_curves(questions=2)), tmp_path_factory.mktemp("plain"))
+
+
 def test_page_holds_the_numbers_and_links_the_figures(tmp_path):
     curves = make_curves(models=2, benchmarks=2, questions=3, seed=1)
     paths, source, parser = page_of(make_report(curves), tmp_path)
@@ -82,17 +91,17 @@ def test_page_holds_the_numbers_and_links_the_figures(tmp_path):
     ]
 
 
-def test_page_needs_nothing_from_outside(tmp_path):
-    _, source, parser = page_of(make_report(make_curves()), tmp_path)
+def test_page_needs_nothing_from_outside(plain):
+    _, source, parser = plain
     assert not re.search(r"""(?:src|href|url)\s*[=(]\s*["']?(?:https?:)?//""", source)
     assert "@import" not in source
     assert "link" not in parser.tags
     assert "default-src 'none'" in source
 
 
-def test_hostile_text_stays_text(tmp_path):
+def test_hostile_text_stays_text(plain, tmp_path):
     curves = make_curves(questions=2)
-    clean = page_of(make_report(curves), tmp_path / "clean")[2]
+    clean = plain[2]
     data = make_report(
         curves,
         step_text=HOSTILE.replace("{", "{{").replace("}", "}}"),
@@ -102,23 +111,13 @@ def test_hostile_text_stays_text(tmp_path):
         selection_note=HOSTILE,
         warnings=(HOSTILE,),
     )
-    data = make_report(
-        Curves(
-            **{
-                name: getattr(curves, name)
-                for name in ("tokens", "correct", "trajectory_offsets", "question", "probes")
-            },
-            question_names=(HOSTILE,) * 2,
-            benchmark_names=(HOSTILE,),
-            model_names=(HOSTILE,),
-        ),
-        trajectories=data.trajectories,
-        **{
-            name: getattr(data, name) for name in ("name", "settings", "selection_note", "warnings")
-        },
+    named = replace(
+        curves, question_names=(HOSTILE,) * 2, benchmark_names=(HOSTILE,), model_names=(HOSTILE,)
     )
+    data = replace(data, curves=named)
     _, source, dirty = page_of(data, tmp_path / "dirty")
-    # Two more elements than the clean page: the paragraph of the warning and none of the text's.
+    # The only new element is the paragraph of the warning.
+    assert len(dirty.tags) - len(clean.tags) == dirty.tags.count("p") - clean.tags.count("p") == 1
     assert dirty.tags.count("script") == clean.tags.count("script") == 2
     assert "img" not in dirty.tags
     assert not [name for name, _ in dirty.attributes if name.startswith("on")]
@@ -130,11 +129,8 @@ def test_hostile_text_stays_text(tmp_path):
     assert step.startswith("</script><script>alert(1)</script>")
 
 
-def test_script_policy_allows_the_page_script_alone(tmp_path):
-    import base64
-    import hashlib
-
-    _, source, parser = page_of(make_report(make_curves()), tmp_path)
+def test_script_policy_allows_the_page_script_alone(plain):
+    _, source, parser = plain
     digest = base64.b64encode(hashlib.sha256(parser.scripts[1].encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in source
     assert "innerHTML" not in parser.scripts[1]
