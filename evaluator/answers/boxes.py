@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 _BEFORE_BOX = ("\\", r"\f", r"\frame")
 _MAX_MENTIONS = 4096
+_MAX_CONTENT = 20_000
+"""A box with more in it is taken for one that is never closed."""
 MAX_BOXES = 64
 """Boxes looked at, from the end. A response with more of them is a loop, not an answer."""
 
@@ -94,12 +96,14 @@ def _read_box(text: str, start: int, end: int) -> Box | None:
     if text[opening.end()] != "{":
         bare = _BARE_CONTENT.match(text, opening.end())
         return None if bare is None else Box(start, bare.end(), bare.group())
-    closing = matching_brace(text, opening.end(), end)
+    limit = min(end, opening.end() + _MAX_CONTENT)
+    closing = matching_brace(text, opening.end(), limit)
     if closing >= 0:
         return Box(start, closing + 1, text[opening.end() + 1 : closing])
+    end_of_text, end = end == len(text), limit
     formula_end = _MATH_END.search(text, opening.end(), end)
     if formula_end is not None:
         return Box(start, formula_end.start(), text[opening.end() + 1 : formula_end.start()])
-    if end == len(text):
-        return Box(start, end, text[opening.end() + 1 :], closed=False)
+    if end_of_text:
+        return Box(start, len(text), text[opening.end() + 1 :], closed=False)
     return None

@@ -21,6 +21,9 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LETTERS_WITHOUT_OPTIONS = 10
 _TAIL_CHARACTERS = 8000
 _CONTENT_CHARACTERS = 400
+_VALUE_CHARACTERS = 100
+_MARKS = 12
+"""Marks of one sort that are tried, from the last one on."""
 
 _LABEL = re.compile(
     r"(?:\"|')?\b(?:answer|ans|choice)\b(?:\"|')?[ \t]{0,3}[*_]{0,3}[ \t]{0,3}[:：=][ \t*_\n]{0,8}",
@@ -53,14 +56,14 @@ _INK = re.compile(
 )
 _LETTER = re.compile(
     r"(?:(?:the |my )?(?:correct |final |best )?(?:option|choice|answer|letter)s?:?(?: is)?:? ?)?"
-    r"(?P<open>[(\[{<]?) ?(?P<letter>[A-Za-z]) ?(?P<close>[)\]}>]?)(?![A-Za-z_^'’])(?P<rest>.*)",
+    r"(?P<open>[(\[{<]?) ?(?P<letter>[A-Za-z]) ?(?P<close>[)\]}>]?)(?![A-Za-z_^]|['’][A-Za-z])(?P<rest>.*)",
     re.DOTALL | re.IGNORECASE,
 )
 _SECOND_LETTER = re.compile(
     r"\s?(?:,|/|&|\bor\b|\band\b|\bnor\b)+\s?(?:(?:or|and|option|choice)\s)?[(\[]?[A-Z][)\]]?(?![A-Za-z'’])"
 )
 _REST_ENDS = re.compile(
-    r"\s*(?:$|[.:;,)\]](?=\s|$|\\|[A-Z(])|[-–—] |—|\(|\n|(?:because|since|as|is|due|given|which|with|for|by)\b)",
+    r"['’]?\s*(?:$|[.:;,)\]](?=\s|$|\\|[A-Z(])|[-–—] |—|\(|\n|(?:because|since|as|is|due|given|which|with|for|by)\b)",
     re.IGNORECASE,
 )
 _NOT_PLAIN = re.compile(r"[^a-z0-9.+\-/%<>=]+")
@@ -117,7 +120,7 @@ class ChoiceJudge:
                 found.append((box.start, letter))
                 break
         for pattern in (_TAG, _LABEL, _SENTENCE, _CHOOSING):
-            for mark in reversed(list(pattern.finditer(text))):
+            for mark in list(pattern.finditer(text))[: -_MARKS - 1 : -1]:
                 content = text[mark.end() : mark.end() + _CONTENT_CHARACTERS]
                 letter = self._option(_first_statement(content))
                 if letter is not None:
@@ -162,7 +165,7 @@ class ChoiceJudge:
         if _SECOND_LETTER.match(rest):
             return _NONE
         bracketed = bool(match.group("close"))
-        if not rest.strip(" .!)\n"):
+        if not rest.strip(" .!)\n'’"):
             return letter.upper()
         if self._begins_with_option(rest, letter.upper()):
             return letter.upper()
@@ -193,7 +196,7 @@ class ChoiceJudge:
 
     def _by_value(self, content: str) -> str | None:
         """Find the one option that has this value, by the exact rules of mathematics."""
-        if not re.search(r"\d|\\", content) or len(content) > _CONTENT_CHARACTERS:
+        if not re.search(r"\d|\\", content) or len(content) > _VALUE_CHARACTERS:
             return None
         matches = []
         for letter, value in zip(self._letters, self._values, strict=False):

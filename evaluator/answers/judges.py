@@ -1,12 +1,13 @@
 """Which judge for which answer kind: the one place where kinds are told apart."""
 
 from data.question import Question
+from data.tasks import task_names
 from evaluator.answers.choices import ChoiceJudge
 from evaluator.answers.code import CodeJudge
 from evaluator.answers.errors import BadReferenceError
 from evaluator.answers.judge import Judge
 from evaluator.answers.mathematics import MathJudge
-from evaluator.answers.tasks import VALIDATORS, TaskJudge, is_task
+from evaluator.answers.tasks import TaskJudge, is_task
 
 
 def judge_for(question: Question) -> Judge:
@@ -27,5 +28,5 @@ def judge_for(question: Question) -> Judge:
         return TaskJudge(question)
     raise BadReferenceError(
         f"question {question.id}: unknown answer kind '{question.answer_kind}'; known: math, "
-        f"choice, code, {', '.join(VALIDATORS)}"
+        f"choice, code, {', '.join(task_names())}"
     )

@@ -77,6 +77,7 @@ def main() -> None:
     sys.argv = [path]
     namespace: dict[str, object] = {}
     exec(PRELUDE, namespace)  # noqa: S102
+    ready_made = namespace.get(mode)
     namespace["__name__"] = "__main__" if mode == "stdin" else "solution"
     set_limits(cpu_seconds, memory_bytes, file_bytes)
     os.write(reply_descriptor, b"s")
@@ -86,7 +87,9 @@ def main() -> None:
         return
     exec(compile(source, path, "exec"), namespace)  # noqa: S102
     owner = namespace.get("Solution")
-    function = getattr(owner(), mode) if isinstance(owner, type) else namespace[mode]
+    function = getattr(owner(), mode) if isinstance(owner, type) else namespace.get(mode)
+    if function is None or function is ready_made:
+        raise NameError(f"the program defines no function {mode}")
     value = function(*arguments)  # type: ignore[operator]
     reply = json.dumps(plain(value)).encode()
     while reply:

@@ -52,12 +52,16 @@ money 1/100     cent cents
 euro 1          euro euros EUR
 angle 1         degree degrees deg degs
 radian 1        radian radians rad rads
-speed 1         mph
 """
 UNITS: dict[str, Unit] = {
     name: Unit(row.split()[0], Fraction(row.split()[1]))
     for row in _TABLE.strip().splitlines()
     for name in row.split()[2:]
+}
+_ABBREVIATED = {
+    "mph": ("miles", "per", "hour"),
+    "kmh": ("km", "per", "h"),
+    "kph": ("km", "per", "h"),
 }
 _POWER_WORDS = {"square": 2, "sq": 2, "squared": 2, "cubic": 3, "cu": 3, "cubed": 3, "cube": 3}
 CHANGES_MEANING = frozenset(
@@ -100,6 +104,8 @@ def read_unit(words: str, power: int = 1) -> Unit | None:
     lowered = [name.lower() for name in names]
     if len(names) > _MAX_WORDS or any(name in CHANGES_MEANING for name in lowered):
         raise NotAUnitError(words)
+    names = [part for name in names for part in _ABBREVIATED.get(name.lower(), (name,))]
+    lowered = [name.lower() for name in names]
     compound = "/" in words or "per" in lowered or "*" in words
     digits = re.search(r"\d", words)
     if digits is not None:
@@ -113,7 +119,8 @@ def read_unit(words: str, power: int = 1) -> Unit | None:
         else:
             kept.append(name)
     if compound:
-        return Unit("/".join(sorted(_singular(name) for name in kept)), Fraction(1))
+        parts = [_singular(name) for name in kept if name.lower() != "per"]
+        return Unit("/".join(parts), Fraction(1))
     if len(kept) == 1:
         unit = UNITS.get(kept[0]) or UNITS.get(kept[0].lower())
         if unit is not None:

@@ -12,8 +12,8 @@ from typing import Any
 
 from evaluator.answers.expressions import Name, Number, Tree
 
-EXACT_BITS = 20_000
-"""Rational numbers with more bits than this are not computed exactly."""
+EXACT_BITS = 12_000
+"""Rational numbers with more bits are not computed exactly. Python prints no longer ones either."""
 DIGITS = 60
 EQUAL_RELATIVE = 30
 """Two inexact values are equal if they agree to this many digits."""

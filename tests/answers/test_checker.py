@@ -1,0 +1,213 @@
+"""The checker: caches, workers that hang or die, trouble of ours, order and repeatability."""
+
+import sqlite3
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from data.question import Question
+from evaluator.answers import BadReferenceError, Checker, CheckerError, Verdict, check, symbolic
+from evaluator.answers.cache import VerdictFile
+from evaluator.answers.symbolic import SymbolicTimeoutError, SymbolicWorker
+
+HARD = r"\sum_{k=1}^{10} k"
+"""A reference that only symbolic equality reads."""
+
+
+def question(reference: str, kind: str = "math", choices: tuple[str, ...] = ()) -> Question:
+    return Question(id="q", prompt="", reference=reference, answer_kind=kind, choices=choices)
+
+
+def fake_worker(tmp_path: Path, body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put another program in the worker's place: ready, then `body` for each line ``job``."""
+    program = tmp_path / "worker"
+    program.write_text(
+        "#!/usr/bin/env python3\nimport json, os, sys, time\n"
+        "print(json.dumps({'ready': True}), flush=True)\n"
+        "for line in sys.stdin:\n    job = json.loads(line)\n"
+        + "".join(f"    {row}\n" for row in body.split("\n"))
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr(symbolic.sys, "executable", str(program))
+
+
+def test_check_needs_no_worker_for_exact_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(symbolic.sys, "executable", "/no/such/python")
+    assert check(question("9"), r"\boxed{9}") == Verdict(
+        right=True, answer="9", reason="right: equal to the reference"
+    )
+    assert check(question("9"), "hm").reason == "wrong: no answer found"
+
+
+def test_math_verify_judges_what_the_rules_leave_open() -> None:
+    with Checker(workers=1) as checker:
+        assert checker.check(question(HARD), r"\boxed{55}").right
+        assert not checker.check(question(HARD), r"\boxed{54}").right
+
+
+def test_verdicts_come_in_order_and_each_answer_is_judged_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_worker(
+        tmp_path,
+        f"open({str(tmp_path / 'jobs')!r}, 'a').write(job['answer'] + chr(10))\n"
+        "print(json.dumps({'equal': job['answer'] == '55'}), flush=True)",
+        monkeypatch,
+    )
+    answers = ["54", "55", "53", "55", "54"] * 20
+    with Checker(workers=3) as checker:
+        verdicts = checker.check_many([(question(HARD), rf"\boxed{{{a}}}") for a in answers])
+        again = checker.check_many([(question(HARD), rf"so \boxed{{{a}}}.") for a in answers])
+    assert [verdict.answer for verdict in verdicts] == answers
+    assert [verdict.right for verdict in verdicts] == [a == "55" for a in answers]
+    assert again == verdicts
+    assert sorted((tmp_path / "jobs").read_text().split()) == ["53", "54", "55"]
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    ["time.sleep(1000)", "os._exit(3)", "os.kill(os.getpid(), 9)", "os.close(1); time.sleep(1000)"],
+)
+def test_a_hang_or_a_crash_costs_one_answer(
+    trouble: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_worker(
+        tmp_path,
+        f"if job['answer'] == '13': {trouble}\n"
+        "print(json.dumps({'equal': job['answer'] == '55'}), flush=True)",
+        monkeypatch,
+    )
+    answers = ["55", "13", "54", "55", "13"]
+    start = time.monotonic()
+    with Checker(workers=1, limit_seconds=0.5) as checker:
+        verdicts = checker.check_many([(question(HARD), rf"\boxed{{{a}}}") for a in answers])
+    assert [verdict.right for verdict in verdicts] == [True, False, False, True, False]
+    assert verdicts[1].reason == verdicts[4].reason == "wrong: time limit"
+    assert verdicts[2].reason == "wrong: differs from the reference"
+    assert time.monotonic() - start < 60  # far from the thousand seconds of the hang
+
+
+def test_a_hang_in_the_real_worker_is_bounded() -> None:
+    worker = SymbolicWorker(limit_seconds=1.0)
+    with pytest.raises(SymbolicTimeoutError):
+        worker.equal("5", "((9^{9^{9}})^{9^{9}})!")
+    assert worker.equal("2x", "x+x")
+    worker.kill()
+
+
+def test_a_worker_that_cannot_start_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(symbolic.sys, "executable", "/bin/false")
+    with Checker(workers=1) as checker:
+        with pytest.raises(CheckerError, match="did not start"):
+            checker.check(question(HARD), r"\boxed{55}")
+        monkeypatch.setattr(symbolic.sys, "executable", "/no/such/python")
+        with pytest.raises(CheckerError, match="cannot start"):
+            checker.check(question(HARD), r"\boxed{55}")
+        # Nothing was remembered as a verdict.
+        monkeypatch.undo()
+        assert checker.check(question(HARD), r"\boxed{55}").right
+
+
+def test_the_checker_works_from_several_threads() -> None:
+    found: list[list[bool]] = []
+    with Checker(workers=2) as checker:
+        pairs = [(question(HARD), rf"\boxed{{{a}}}") for a in (54, 55, 56)]
+
+        def work() -> None:
+            found.append([verdict.right for verdict in checker.check_many(pairs)])
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert found == [[False, True, False]] * 4
+
+
+def test_verdicts_are_kept_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "cache" / "verdicts.sqlite"
+    with Checker(workers=1, cache_path=path) as checker:
+        first = checker.check_many(
+            [(question(HARD), r"\boxed{55}"), (question(HARD), r"\boxed{5}")]
+        )
+    monkeypatch.setattr(symbolic.sys, "executable", "/no/such/python")
+    with Checker(workers=1, cache_path=path) as checker:
+        again = checker.check_many(
+            [(question(HARD), r"\boxed{55}"), (question(HARD), r"\boxed{5}")]
+        )
+        assert again == first
+        with pytest.raises(CheckerError):
+            checker.check(question(HARD + "+0"), r"\boxed{55}")
+
+
+def test_another_version_of_the_checker_does_not_see_old_verdicts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    old = VerdictFile.question_key(question("9"))
+    monkeypatch.setattr("evaluator.answers.cache.CHECKER_VERSION", "0.0")
+    assert VerdictFile.question_key(question("9")) != old
+
+
+def test_a_question_key_tells_all_parts_apart() -> None:
+    keys = {
+        VerdictFile.question_key(item)
+        for item in (
+            question("9"),
+            question("10"),
+            question("9", "task:sum"),
+            question("A", "choice", ("a", "bc")),
+            question("A", "choice", ("ab", "c")),
+        )
+    }
+    assert len(keys) == 5
+
+
+def test_time_limits_are_not_kept_on_disk(tmp_path: Path) -> None:
+    file = VerdictFile(tmp_path / "v")
+    key = VerdictFile.question_key(question("9"))
+    file.put(
+        [
+            (key, "a", Verdict(right=False, answer="a", reason="wrong: time limit")),
+            (key, "b\ud800", Verdict(right=True, answer="b\ud800", reason="right: yes")),
+        ]
+    )
+    assert file.get(key, "a") is None
+    assert file.get(key, "b\ud800") == Verdict(right=True, answer="b\ud800", reason="right: yes")
+    file.close()
+
+
+def test_a_cache_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "bad").write_text("this is no database, " * 100)
+    with pytest.raises(CheckerError, match="name another file"):
+        Checker(cache_path=tmp_path / "bad")
+    connection = sqlite3.connect(tmp_path / "other")
+    connection.execute("CREATE TABLE verdicts (x)")
+    connection.close()
+    with Checker(cache_path=tmp_path / "other") as checker, pytest.raises(CheckerError):
+        checker.check(question(HARD), r"\boxed{55}")
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        question("9", "essay"),
+        question(" "),
+        question("E", "choice", ("a", "b")),
+        question("AB", "choice", ("a", "b")),
+        question("", "sum"),
+        question("{}", "code"),
+        question("no json", "code"),
+        question('{"fn_name": null, "inputs": [], "outputs": []}', "code"),
+        question('{"fn_name": null, "inputs": ["1"], "outputs": []}', "code"),
+        question('{"fn_name": 3, "inputs": ["1"], "outputs": ["1"]}', "code"),
+        question('{"fn_name": null, "inputs": [1], "outputs": ["1"]}', "code"),
+        question(
+            '{"fn_name": null, "inputs": ["1"], "outputs": ["1"], "time_limit_seconds": 0}', "code"
+        ),
+    ],
+)
+def test_a_reference_that_judges_nothing_is_an_error(bad: Question) -> None:
+    with Checker() as checker, pytest.raises(BadReferenceError, match="question q"):
+        checker.check(bad, r"\boxed{9}")

@@ -1,0 +1,159 @@
+"""Random and mutated responses: never an exception, never slow, the same verdict twice.
+
+Symbolic equality is put out of reach (it would start processes): what reaches it is counted and
+judged False, so that everything before it runs on every response. The number of responses is
+STP_FUZZ_RESPONSES, 20,000 by default.
+"""
+
+import os
+import random
+import time
+
+import pytest
+
+from data.question import Question
+from evaluator.answers.judge import Judge, SlowTools
+from evaluator.answers.judges import judge_for
+from evaluator.answers.sandbox import Run
+from evaluator.answers.verdict import Verdict
+from tests.answers.tables import KINDS, Case, read_table
+
+RESPONSES = int(os.environ.get("STP_FUZZ_RESPONSES", "20000"))
+PARTS = (
+    r"\boxed{", "}", "{", "$", "$$", r"\(", r"\]", r"\frac{", r"\sqrt", r"\begin{pmatrix}", r"\end{pmatrix}",
+    "&", r"\\", "<think>", "</think>", "Answer: ", "**", "```", "```python\n", "\n", "\n\n", ",", "(", ")", "[",
+    "]", "|", "^", "_", "!", "%", r"\%", r"\text{", r"\pm", r"\cup", r"\infty", "=", "<", r"\le", "0", "7", "12",
+    "1,000", "3.14", "1e5", "9" * 30, "x", "y", "π", "√", "−", "½", "²", "\x00", "\ud800", "\udfff", "\u202e",
+    "\u200f", "\u05d0", "\u0661", "\U0001f600", "\ufeff", "Wait, ", "that is wrong. ", "the answer is ", "A", "(B)",
+    " or ", " and ", r"\in", r"\R", r"\setminus", "(" * 50, "{" * 50, r"\frac" * 20, "^" * 30, "-" * 40, "##",
+    "#### ", "9^{9^{9}}", "!" * 10, r"\left(", r"\right]", r"\overline{3}", "0.", ":", ";", "/", "°", "€", r"\$",
+)  # fmt: skip
+
+
+def judges() -> list[Judge]:
+    """One judge for a question of each sort."""
+    kinds = (
+        ("math", "7"), ("math", r"\frac{3}{4}"), ("math", "[3,8)"), ("math", "4, 10"), ("math", "x^2+2x+1"),
+        ("math", r"\text{Evelyn}"), ("math", r"\begin{pmatrix} 1 \\ 2 \end{pmatrix}"), ("math", "y = 2x + 3"),
+        ("math", r"90^\circ"), ("math", r"3\sqrt{13}"), ("math", r"50\%"), ("choice", "B"), ("sum", "7"),
+        ("mean", "7/2"), ("sorting", "[-3, 5, 12]"), ("comparison", "<"), ("mode", "3 or 7"),
+        ("code", '{"fn_name": null, "inputs": ["1"], "outputs": ["1"]}'),
+    )  # fmt: skip
+    return [
+        judge_for(
+            Question(
+                id="q",
+                prompt="",
+                reference=reference,
+                answer_kind=kind,
+                choices=("1 m", "2 m", "3 m", "x") if kind == "choice" else (),
+            )
+        )
+        for kind, reference in kinds
+    ]
+
+
+def mutated(source: random.Random, cases: list[Case]) -> str:
+    """A response made of parts, or a real one with parts cut, doubled, swapped and put in."""
+    if source.random() < 0.3:
+        return "".join(source.choice(PARTS) for _ in range(source.randrange(1, 60)))
+    text = source.choice(cases).response
+    for _ in range(source.randrange(1, 6)):
+        start = source.randrange(len(text) + 1)
+        stop = min(len(text), start + source.randrange(12))
+        change = source.random()
+        if change < 0.4:
+            text = text[:start] + source.choice(PARTS) + text[start:]
+        elif change < 0.6:
+            text = text[:start] + text[stop:]
+        elif change < 0.75:
+            text = text[:start] + text[start:stop] * source.randrange(2, 30) + text[stop:]
+        elif change < 0.9:
+            text = text[:start] + chr(source.randrange(0x3000)) + text[stop:]
+        else:
+            text = text[stop:] + text[:start]
+    return text
+
+
+def judged(judge: Judge, response: str, tools: SlowTools) -> Verdict | None:
+    answer = judge.extract(response)
+    if answer is None:
+        return None
+    verdict = judge.quick(answer)
+    return judge.slow(answer, tools) if verdict is None else verdict
+
+
+def test_random_and_mutated_responses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaluator.answers.code.run_program", lambda *_, **__: Run(b"", None, None))
+    asked = 0
+
+    def symbolic(gold: str, answer: str) -> bool:
+        nonlocal asked
+        asked += 1
+        assert len(gold) <= 400
+        assert len(answer) <= 400
+        return False
+
+    tools = SlowTools(symbolic_equal=symbolic)
+    source = random.Random(20260721)
+    cases = [case for kind in KINDS for case in read_table(kind)]
+    pool = judges()
+    twins = judges()
+    slowest = 0.0
+    answers = 0
+    for number in range(RESPONSES):
+        response = mutated(source, cases)
+        index = number % len(pool)
+        start = time.process_time()
+        verdict = judged(pool[index], response, tools)
+        slowest = max(slowest, time.process_time() - start)
+        answers += verdict is not None
+        if number % 4 == 0:
+            assert judged(twins[index], response, tools) == verdict
+    assert answers > RESPONSES / 5
+    # Not a benchmark: a bound far above what any of them takes, and below the limit of an answer.
+    assert slowest < 5.0
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "a", "1", " ", "\n", "{", "}", "\\", "$", "*", "`", "```\n", "(", "[", "<", "<think>", "|", "-", "−", ",", ".",
+        "=", "^", "_", "!", "%", "#", "# ", "\x00", "\ud800", "\u202e", "½", "√", "²", "9,", "1 ", "12,345,", r"\boxed{",
+        r"\boxed{}", r"\boxed{7}", r"\boxed{7},", r"\frac", r"\text{", "Answer:", "Answer: ", "answer is ",
+        "Answer: 7 ", "the answer is 7, ", "Wait, ", "that is wrong. ", r"\left", r"\begin{pmatrix}", "**7**", "box",
+        "$x$ ", r"\[", "option A is ", "and ", "or ", "A or ", "I choose ", "x=", r"\pm", r"\cup", "'", '"', "1/2 ", "0.",
+        "<|channel|>", "####", "####7\n", "is 7 ", "is", "\t", "\r", "~", "'1", r"\,1", "é", "漢", "🙂",
+    ],
+)  # fmt: skip
+def test_a_megabyte_of_one_thing(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaluator.answers.code.run_program", lambda *_, **__: Run(b"", None, None))
+    tools = SlowTools(symbolic_equal=lambda gold, answer: False)
+    text = unit * (1_000_000 // len(unit))
+    frames = (
+        text,
+        rf"\boxed{{{text}}}",
+        f"Answer: {text}",
+        rf"\boxed{{7}} {text}",
+        f"{text} \\boxed{{7}}",
+    )
+    pool = judges()
+    for number in (0, 11, 14, 17):  # mathematics, choices, tasks, code
+        for frame in frames if number == 0 else frames[:2]:
+            start = time.process_time()
+            judged(pool[number], frame, tools)
+            # Linear code takes some milliseconds for a megabyte; quadratic code takes minutes.
+            assert time.process_time() - start < 5.0, number
+
+
+@pytest.mark.parametrize("depth", [10, 100, 900])
+def test_nesting(depth: int) -> None:
+    tools = SlowTools(symbolic_equal=lambda gold, answer: False)
+    for opening, closing in (
+        ("(", ")"), ("{", "}"), (r"\frac{", "}{2}"), (r"\sqrt{", "}"), ("2^{", "}"), (r"\boxed{", "}"), ("|", "|"),
+        ("-", ""), (r"\{", r"\}"), ("[", "]"), (r"\text{", "}"), (r"\begin{pmatrix}", r"\end{pmatrix}"), ("1+", ""),
+    ):  # fmt: skip
+        response = rf"\boxed{{{opening * depth}7{closing * depth}}}"
+        for judge in judges()[:17]:
+            verdict = judged(judge, response, tools)
+            assert judged(judge, response, tools) == verdict

@@ -1,0 +1,316 @@
+"""Programs in the sandbox: right ones pass, attacks fail, and the next program runs as usual."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from data.question import Question
+from evaluator.answers import (
+    BadReferenceError,
+    Checker,
+    CheckerError,
+    CodeTests,
+    SandboxMissingError,
+    sandbox,
+)
+from evaluator.answers.code import outputs_equal, values_equal
+from evaluator.answers.sandbox import run_program
+from evaluator.answers.seccomp import filter_program
+from tests.requirements import require_bubblewrap
+
+SUM = "print(sum(map(int, input().split())))"
+LIMIT = 2.0
+
+
+def response(program: str) -> str:
+    return f"Here it is:\n```python\n{program}\n```\n"
+
+
+def question(tests: CodeTests) -> Question:
+    return Question(id="q", prompt="", reference=tests.to_json(), answer_kind="code")
+
+
+def sum_question(limit: float = LIMIT) -> Question:
+    return question(CodeTests(None, ("1 2\n", "30 4\n"), ("3\n", "34\n"), limit))
+
+
+def children() -> set[int]:
+    """Processes that descend from this one."""
+    lines = subprocess.run(
+        ["ps", "-e", "-o", "pid=,ppid="], capture_output=True, text=True, check=True
+    ).stdout.split("\n")
+    parents = dict(tuple(map(int, line.split())) for line in lines if line.strip())
+    family = {os.getpid()}
+    while True:
+        more = {child for child, parent in parents.items() if parent in family} - family
+        if not more:
+            return family - {os.getpid()}
+        family |= more
+
+
+@pytest.fixture(scope="module")
+def checker():
+    require_bubblewrap()
+    with Checker(workers=2) as made:
+        yield made
+
+
+ATTACKS = {
+    "write_outside": "open({victim!r}, 'w').write('broken')\n" + SUM,
+    "write_beside": "open('/program.py', 'w').write('broken')\n" + SUM,
+    "write_root": "open('/x', 'w').write('broken')\n" + SUM,
+    "append_runner": "open('/runner.py', 'a').write('broken')\n" + SUM,
+    "read_outside": "assert open({victim!r}).read()\n" + SUM,
+    "read_passwords": "assert open('/etc/passwd').read()\n" + SUM,
+    "read_processes": "import os\nassert os.listdir('/proc')\n" + SUM,
+    "read_environment": "import os\nassert 'STP_SECRET' in os.environ\n" + SUM,
+    "read_parents_environment": "assert open('/proc/1/environ').read()\n" + SUM,
+    "socket": "import socket\nsocket.create_connection(('127.0.0.1', {port}), 1)\n" + SUM,
+    "udp_socket": "import socket\nsocket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', {port}))\n" + SUM,
+    "unix_socket": "import socket\nsocket.socketpair()\n" + SUM,
+    "fork": "import os\nos.fork()\n" + SUM,
+    "fork_bomb": "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass",
+    "thread_bomb": "import threading, time\nwhile True:\n    threading.Thread(target=time.sleep, args=(99,)).start()",
+    "memory_bomb": "x = []\nwhile True:\n    x.append(bytearray(1 << 26))",
+    "memory_at_once": "x = bytearray(1 << 40)\n" + SUM,
+    "shared_memory": "import os\nos.memfd_create('x')\n" + SUM,
+    "endless_output": "while True:\n    print('x' * 65536)",
+    "endless_errors": "import sys\nwhile True:\n    sys.stderr.write('x' * 65536)",
+    "endless_loop": "while True:\n    pass",
+    "endless_loop_that_catches": "import signal\nfor n in range(1, 32):\n    try:\n        signal.signal(n, signal.SIG_IGN)\n    except (OSError, ValueError):\n        pass\nwhile True:\n    pass",
+    "sleep": "import time\ntime.sleep(1000)",
+    "waits_for_input": "import sys\nsys.stdin.read()\ninput()",
+    "large_file": "with open('/tmp/x', 'wb') as f:\n    f.write(bytes(1 << 28))\n" + SUM,
+    "many_files": "for n in range(100):\n    with open(f'/tmp/{{n}}', 'wb') as f:\n        f.write(bytes(1 << 23))\n" + SUM,
+    "many_open_files": "x = [open('/program.py') for _ in range(1000)]\n" + SUM,
+    "child_that_outlives": "import subprocess\nsubprocess.Popen(['/bin/sleep', '1000'])\n" + SUM,
+    "daemon_thread": "import threading, time\nthreading.Thread(target=time.sleep, args=(1000,)).start()\nprint(3)",
+    "kill_parent": "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\n" + SUM,
+    "kill_grader": "import os, signal\nos.kill({grader}, signal.SIGKILL)\n" + SUM,
+    "kill_all": "import os, signal\nos.kill(-1, signal.SIGKILL)\ninput()",
+    "symbolic_link": "import os\nos.symlink({victim!r}, '/tmp/l')\nassert open('/tmp/l').read()\n" + SUM,
+    "hard_link": "import os\nos.link({victim!r}, '/tmp/l')\n" + SUM,
+    "leave_before": "import os\nos._exit(0)",
+    "exit_before": "raise SystemExit",
+    "raise_limits": "import resource\nresource.setrlimit(resource.RLIMIT_AS, (1 << 45, 1 << 45))\n" + SUM,
+    "new_user_namespace": "import ctypes\nassert ctypes.CDLL(None).unshare(0x10000000) == 0\n" + SUM,
+    "trace": "import ctypes\nassert ctypes.CDLL(None).ptrace(0, 0, 0, 0) == 0\n" + SUM,
+    "mount": "import ctypes\nassert ctypes.CDLL(None).mount(b'x', b'/tmp', b'tmpfs', 0, None) == 0\n" + SUM,
+    "crash": "import ctypes\nctypes.string_at(0)",
+    "expected_in_memory": "import gc\nassert any('34' in str(o) for o in gc.get_objects() if isinstance(o, (str, list, tuple)))\nprint(34)",
+    "expected_in_arguments": "import sys\nassert '34' in ' '.join(sys.orig_argv)\nprint(34)",
+    "write_to_all_descriptors": "import os\nfor n in range(1, 64):\n    try:\n        os.write(n, b's34')\n    except OSError:\n        pass",
+    "terminal_injection": "import fcntl\nfcntl.ioctl(0, 0x5412, b'x')\n" + SUM,
+    "deep_recursion": "def f(n):\n    return f(n + 1)\nf(0)",
+    "null_bytes": "x = '\0'",
+}  # fmt: skip
+
+
+@pytest.mark.bubblewrap
+@pytest.mark.parametrize("name", ATTACKS)
+def test_no_attack_succeeds(
+    name: str, checker: Checker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("whole")
+    monkeypatch.setenv("STP_SECRET", "secret")
+    before = children()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.0)
+        program = ATTACKS[name].format(
+            victim=str(victim), port=server.getsockname()[1], grader=os.getpid()
+        )
+        start = time.monotonic()
+        attacked, next_one = checker.check_many(
+            [(sum_question(), response(program)), (sum_question(), response(f"{SUM}  # {name}"))]
+        )
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    assert not attacked.right, attacked
+    assert attacked.reason.startswith("wrong: test 1 of 2: ")
+    assert next_one.right, next_one
+    assert victim.read_text() == "whole"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["victim"]
+    assert children() <= before
+    assert time.monotonic() - start < 120
+
+
+@pytest.mark.bubblewrap
+def test_right_programs_pass(checker: Checker) -> None:
+    programs = (
+        SUM,
+        "import sys\nprint(sum(int(x) for x in sys.stdin.read().split()))",
+        "def main():\n    a, b = map(int, input().split())\n    print(a + b)\nif __name__ == '__main__':\n    main()",
+        "import threading\nthreading.stack_size(1 << 26)\n"
+        f"def main():\n    {SUM}\nt = threading.Thread(target=main)\nt.start()\nt.join()",
+        f"open('/tmp/x', 'w').write('mine')\nassert open('/tmp/x').read() == 'mine'\n{SUM}",
+        f"{SUM}\nexit()",
+        "import sys\nsys.setrecursionlimit(10**6)\n"
+        f"def depth(n):\n    return 0 if n == 0 else 1 + depth(n - 1)\nassert depth(20000) == 20000\n{SUM}",
+        f"d = defaultdict(int)\nq = deque([1])\nassert gcd(4, 6) == 2 and List[int]\n{SUM}",
+    )
+    verdicts = checker.check_many([(sum_question(), response(program)) for program in programs])
+    for program, verdict in zip(programs, verdicts, strict=True):
+        assert verdict.right, (program, verdict.reason)
+        assert verdict.reason == "right: all 2 tests passed"
+
+
+@pytest.mark.bubblewrap
+def test_a_program_that_never_ends_next_to_one_that_needs_half_its_limit(checker: Checker) -> None:
+    busy = f"import time\nwhile time.process_time() < {LIMIT / 2}:\n    pass\n{SUM}"
+    start = time.monotonic()
+    endless, right = checker.check_many(
+        [(sum_question(), response("while True:\n    pass")), (sum_question(), response(busy))]
+    )
+    assert endless.reason == "wrong: test 1 of 2: time limit"
+    assert right.right, right
+    assert time.monotonic() - start < 120
+
+
+@pytest.mark.bubblewrap
+def test_functions(checker: Checker) -> None:
+    tests = CodeTests("f", ('[1, 2]\n"a b"', "[]\nnull"), ('[[1, 2], "a b"]', "[[], null]"), LIMIT)
+    programs = {
+        "def f(a, b):\n    return [a, b]": True,
+        "def f(a, b):\n    return (a, b)": True,
+        "class Solution:\n    def f(self, a, b):\n        print(a)\n        return [a, b]": True,
+        "f = lambda a, b: [a, b]": True,
+        "def f(a, b):\n    return [tuple(a), b]": False,
+        "def f(a, b):\n    return [a, b, None]": False,
+        "def f(a, b):\n    return {1, 2}": False,
+        "def f(a, b):\n    return f(a, b)": False,
+        "def g(a, b):\n    return [a, b]": False,
+        "import os\ndef f(a, b):\n    os.write(3, b'x')\n    os._exit(0)": False,
+    }
+    verdicts = checker.check_many([(question(tests), response(program)) for program in programs])
+    for (program, right), verdict in zip(programs.items(), verdicts, strict=True):
+        assert verdict.right == right, (program, verdict.reason)
+
+
+@pytest.mark.bubblewrap
+def test_all_tests_are_run_and_the_failing_one_is_named(checker: Checker) -> None:
+    count = 7
+    tests = CodeTests(
+        None,
+        tuple(f"{n} 1\n" for n in range(count)),
+        tuple(f"{n + 1}\n" for n in range(count)),
+        LIMIT,
+    )
+    program = "a, b = map(int, input().split())\nprint(a + b if a < 5 else 0)"
+    verdict = checker.check(question(tests), response(program))
+    assert verdict.reason == "wrong: test 6 of 7: another output"
+    assert verdict.answer == program + "\n"
+
+
+@pytest.mark.bubblewrap
+def test_unicode_and_large_inputs(checker: Checker) -> None:
+    text = "é漢字🙂" * 50_000
+    tests = CodeTests(None, (text + "\n",), (str(len(text)),), LIMIT)
+    assert checker.check(question(tests), response("print(len(input()))")).right
+    echo = CodeTests(None, (text,), (text,), LIMIT)
+    assert checker.check(question(echo), response("print(input())  # é")).right
+
+
+def test_without_bubblewrap_nothing_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sandbox.shutil, "which", lambda name: None)
+    victim = tmp_path / "ran"
+    with Checker() as checker, pytest.raises(SandboxMissingError, match="--unsandboxed"):
+        checker.check(sum_question(), response(f"open({str(victim)!r}, 'w')\n{SUM}"))
+    assert not victim.exists()
+
+
+def test_unsandboxed_if_said_in_so_many_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox.shutil, "which", lambda name: None)
+    before = children()
+    fork = "import os, time\nif os.fork() == 0:\n    os.close(1); os.close(2); time.sleep(1000)\n"
+    with Checker(unsandboxed=True) as checker:
+        right, endless, wrong, parent = checker.check_many(
+            [
+                (sum_question(), response(SUM)),
+                (sum_question(), response("while True:\n    pass")),
+                (sum_question(), response("print(0)")),
+                (sum_question(), response(fork + SUM)),
+            ]
+        )
+    assert right.right
+    assert endless.reason == "wrong: test 1 of 2: time limit"
+    assert wrong.reason == "wrong: test 1 of 2: another output"
+    assert parent.answer is not None
+    assert children() <= before
+
+
+def test_a_sandbox_that_does_not_start_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    broken = tmp_path / "bwrap"
+    broken.write_text("#!/bin/sh\necho 'bwrap: no permissions' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(sandbox.shutil, "which", lambda name: str(broken))
+    with pytest.raises(CheckerError, match="no permissions"):
+        run_program(SUM, None, "1 2", 1.0)
+
+
+def test_lines_are_compared_as_text_then_as_numbers() -> None:
+    equal = (
+        ("3\n", "3"),
+        (" 3 \n\n", "3"),
+        ("1.0 2", "1 2.00"),
+        ("a\n b ", "a\nb"),
+        ("1e3", "1000"),
+    )
+    different = (
+        ("3", "4"), ("3\n4", "3"), ("", "3"), ("a b", "a  b"), ("1.0001", "1"), ("3 x", "3.0 x"),
+        ("YES", "Yes"), ("1 2", "1\n2"),
+    )  # fmt: skip
+    for output, expected in equal:
+        assert outputs_equal(output, expected), (output, expected)
+    for output, expected in different:
+        assert not outputs_equal(output, expected), (output, expected)
+
+
+def test_values_are_compared_as_json() -> None:
+    assert values_equal("[1, 2.0]", "[1.0, 2]")
+    assert values_equal("true", "1")
+    assert not values_equal('"1"', "1")
+    assert not values_equal(None, "null")
+    assert not values_equal("[", "[")
+
+
+def test_code_tests_are_written_and_read_back() -> None:
+    tests = CodeTests("f", ("1\n2",), ("3",), 1.5)
+    assert CodeTests.from_json(tests.to_json()) == tests
+    document = json.loads(tests.to_json())
+    assert sorted(document) == ["fn_name", "inputs", "outputs", "time_limit_seconds"]
+    with pytest.raises(BadReferenceError, match="empty"):
+        CodeTests(None, (), ())
+
+
+def test_the_filter_is_a_whole_program() -> None:
+    for machine in ("x86_64", "aarch64"):
+        program = filter_program(machine)
+        assert program is not None
+        assert len(program) % 8 == 0
+        assert len(program) // 8 < 4096
+    assert filter_program("pdp11") is None
+
+
+def test_the_runner_needs_nothing_but_the_standard_library(tmp_path: Path) -> None:
+    (tmp_path / "p.py").write_text(SUM)
+    read_end, write_end = os.pipe()
+    run = subprocess.run(
+        [sys.executable, "-I", "-S", str(Path(sandbox.__file__).with_name("sandbox_runner.py")),
+         "stdin", str(tmp_path / "p.py"), "5", str(1 << 31), str(1 << 20), str(write_end)],
+        input="1 2", capture_output=True, text=True, pass_fds=[write_end], check=False,
+    )  # fmt: skip
+    os.close(write_end)
+    assert os.read(read_end, 10) == b"s"
+    os.close(read_end)
+    assert run.stdout == "3\n", run.stderr
+    assert signal.SIGXCPU  # the limit's signal exists here
