@@ -41,6 +41,7 @@ from evaluator.tables import (
     baseline_table,
     bias_aware_table,
     changes_table,
+    cross_fitted_table,
     frontier_interval_table,
     interval_table,
     overthinking_table,
@@ -48,6 +49,7 @@ from evaluator.tables import (
     savings_table,
     sensitivity_table,
     spread_table,
+    trajectory_sensitivity_table,
     zero_step_table,
 )
 from oracle.bootstrap import bootstrap_frontiers, percentile_interval
@@ -115,6 +117,7 @@ def analyse(
     replicates: int = REPLICATES,
     workers: int | None = None,
     direct: Mapping[tuple[str, str], float] | None = None,
+    cross_fit: bool = False,
     progress: Progress | None = None,
 ) -> Analysis:
     """Compute every table and finding that curves allow.
@@ -131,6 +134,8 @@ def analyse(
         Threads of the bootstrap; it does not change the result.
     direct
         Accuracies of direct answers; see :func:`evaluator.tables.zero_step_table`.
+    cross_fit
+        Add frontiers scored on other probes than those that chose, which takes long.
     progress
         Called with (replicates done, all replicates).
 
@@ -162,8 +167,11 @@ def analyse(
         spread_table(curves, summary),
         changes_table(curves, changes),
         sensitivity_table(curves),
+        trajectory_sensitivity_table(curves),
         bias_aware_table(curves),
     ]
+    if cross_fit:
+        tables.append(cross_fitted_table(curves))
     headline = make_headline(curves, summary, cells)
     findings = describe(curves, summary, headline, changes)
     missing = completeness(curves).missing
@@ -218,6 +226,7 @@ def analyse_campaigns(
     replicates: int = REPLICATES,
     workers: int | None = None,
     direct: Mapping[tuple[str, str], float] | None = None,
+    cross_fit: bool = False,
     targets: Sequence[int] = TARGETS,
     progress: Progress | None = None,
 ) -> Analysis:
@@ -229,7 +238,7 @@ def analyse_campaigns(
         The campaigns' folders.
     allow_incomplete
         Analyse what is graded; every table then says what is missing.
-    replicates, workers, direct, progress
+    replicates, workers, direct, cross_fit, progress
         As for :func:`analyse`.
     targets
         Target step lengths b for the step-length distributions.
@@ -250,6 +259,7 @@ def analyse_campaigns(
         replicates=replicates,
         workers=workers,
         direct=direct,
+        cross_fit=cross_fit,
         progress=progress,
     )
     steps = tuple(dict.fromkeys(config.probing.step_tokens for config in configs))

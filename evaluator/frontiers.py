@@ -86,8 +86,14 @@ def rewards_on_grid(states: Frontier, points: int) -> IntArray:
 
 def average_over_cells(cells: Sequence[CellFrontiers], values: Sequence[FloatArray]) -> FloatArray:
     """Average one array per cell with equal weight over benchmarks, then over models."""
+    return average_over_models(np.array([cell.model for cell in cells]), values)
+
+
+def average_over_models(
+    models: npt.NDArray[np.integer], values: Sequence[FloatArray]
+) -> FloatArray:
+    """Average one array per cell, given each cell's model; see :func:`average_over_cells`."""
     stacked = np.stack([np.asarray(value, dtype=np.float64) for value in values])
-    models = np.array([cell.model for cell in cells])
     averages: FloatArray = np.mean(
         [stacked[models == model].mean(axis=0) for model in np.unique(models)], axis=0
     )

@@ -12,12 +12,14 @@ import pandas as pd
 
 from evaluator.bootstrap import Bootstrap
 from evaluator.crossfit import bias_aware
+from evaluator.crossfit_frontier import cross_fitted_frontier
 from evaluator.findings import pair_differences
 from evaluator.frontiers import (
     STRATEGY_LABELS,
     AverageFrontier,
     CellFrontiers,
     FloatArray,
+    average_over_models,
     average_savings,
     savings,
 )
@@ -26,10 +28,14 @@ from evaluator.names import benchmark_name, model_name
 from evaluator.nesting import AVERAGE
 from evaluator.overthinking import Summary
 from evaluator.table_text import Table
-from evaluator.thinning import probe_sensitivity
+from evaluator.thinning import probe_sensitivity, trajectory_sensitivity
+from oracle.actions import STRATEGIES
 from stp.curves import Curves
 
 AVERAGE_LABEL = "Average"
+POOL_SIZES = (2, 4, 8, 16)
+"""Trajectories per question of the paper's appendix B.2."""
+
 ESTIMATOR_LABELS = {
     "measured": "As measured (paper)",
     "cross_fitted": "k* from half of the probes, measured on the rest",
@@ -338,6 +344,60 @@ def sensitivity_table(curves: Curves) -> Table:
             columns=["OR", "AD", "Keeps k*"],
         ),
         note=_note(curves, "Exact expectations over the probes that are kept."),
+    )
+
+
+def trajectory_sensitivity_table(curves: Curves) -> Table:
+    """Return OR and AD with fewer trajectories per question, with their ranges (B.2)."""
+    most = int(curves.sample.max(initial=0)) + 1
+    wanted = sorted({r for r in POOL_SIZES if r < most} | {most})
+    rows: Mapping[Hashable, Row] = trajectory_sensitivity(curves, wanted).to_dict("index")
+    labels = {"overthinking_ratio": "OR", "accuracy_degradation": "AD"}
+    return Table(
+        name="trajectory-sensitivity",
+        title="Fewer trajectories per question: OR in %, AD in points, with 95 % ranges of draws",
+        frame=pd.DataFrame(
+            [
+                [
+                    100 * float(rows[r, statistic, AVERAGE, AVERAGE][column])
+                    for statistic in labels
+                    for column in ("mean", "low", "high")
+                ]
+                for r in wanted
+            ],
+            index=pd.Index(wanted, name="Trajectories"),
+            columns=pd.MultiIndex.from_product([labels.values(), ("mean", "low", "high")]),
+        ),
+        note=_note(
+            curves,
+            "Subsets of the trajectories at hand, seeded draws; ranges, no confidence intervals.",
+        ),
+    )
+
+
+def cross_fitted_table(curves: Curves, steps: int = 20) -> Table:
+    """Return averaged frontiers beside what their choices are worth on other probes.
+
+    A frontier that is chosen and scored on the same probes is optimistic; here half of the probes
+    choose and the other half score. See :mod:`evaluator.crossfit_frontier`.
+    """
+    cells = [(model, cell) for model, _, cell in curves.cells()]
+    models = np.array([model for model, _ in cells])
+    columns = {}
+    for strategy in STRATEGIES:
+        fitted = [cross_fitted_frontier(cell, strategy, steps=steps) for _, cell in cells]
+        for label, values in (
+            ("same probes", [f.measured_accuracy for f in fitted]),
+            ("other probes", [f.accuracy for f in fitted]),
+        ):
+            columns[STRATEGY_LABELS[strategy], label] = 100 * average_over_models(models, values)
+    frame = pd.DataFrame(columns)
+    frame.index = pd.Index([f"{j / steps:.0%}" for j in range(steps + 1)], name="Budget")
+    return Table(
+        name="cross-fitted-frontiers",
+        title="Best accuracy in % by budget: scored on the probes that chose, and on others",
+        frame=frame,
+        note=_note(curves, "One random split of the probes, used in both directions."),
     )
 
 

@@ -31,6 +31,10 @@ def analyze(
             "--direct", help="CSV with model, benchmark, accuracy of answers without thinking."
         ),
     ] = None,
+    cross_fit: Annotated[
+        bool,
+        typer.Option("--cross-fit", help="Add frontiers scored on other probes than chose them."),
+    ] = False,
     allow_incomplete: Annotated[
         bool,
         typer.Option("--allow-incomplete", help="Analyse what is graded, and say what is missing."),
@@ -54,6 +58,7 @@ def analyze(
             replicates=replicates,
             workers=workers,
             direct=accuracies,
+            cross_fit=cross_fit,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
     paths = write_analysis(analysis, folder)

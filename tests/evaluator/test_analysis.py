@@ -15,7 +15,13 @@ from evaluator.analysis import (
     read_direct_accuracies,
     write_analysis,
 )
-from evaluator.tables import sensitivity_table, spread_table
+from evaluator.crossfit_frontier import cross_fitted_frontier
+from evaluator.tables import (
+    cross_fitted_table,
+    sensitivity_table,
+    spread_table,
+    trajectory_sensitivity_table,
+)
 from stp.campaign.run import run_campaign
 from stp.cli.analyze import analyze
 from tests.campaign.conftest import configure, model_folder, sevens  # noqa: F401
@@ -119,6 +125,28 @@ def test_spread_and_sensitivity_hold_the_paper_averages():
     assert sensitivity.loc[6, "AD"] == pytest.approx(100 * overall["accuracy_degradation"])
     assert sensitivity.loc[6, "Keeps k*"] == pytest.approx(100)
     assert sensitivity.loc[4, "AD"] >= sensitivity.loc[6, "AD"]
+
+
+def test_fewer_trajectories_widen_the_range_and_keep_the_mean():
+    curves = make_curves(models=2, benchmarks=2, questions=4, trajectories=4, seed=6)
+    frame = trajectory_sensitivity_table(curves).frame
+    assert frame.index.tolist() == [2, 4]
+    for label in ("OR", "AD"):
+        assert frame.loc[4, (label, "low")] == pytest.approx(frame.loc[4, (label, "high")])
+        assert frame.loc[2, (label, "low")] < frame.loc[4, (label, "mean")]
+        assert frame.loc[2, (label, "high")] > frame.loc[4, (label, "mean")]
+
+
+def test_cross_fitted_table_averages_the_cells():
+    curves = make_curves(models=2, benchmarks=2, questions=3, seed=7)
+    frame = cross_fitted_table(curves, steps=4).frame
+    cells = {(m, b): cell for m, b, cell in curves.cells()}
+    expected = np.mean(
+        [cross_fitted_frontier(cell, "early_exit", steps=4).accuracy for cell in cells.values()],
+        axis=0,
+    )
+    np.testing.assert_allclose(frame["Dynamic early exit", "other probes"], 100 * expected)
+    assert frame.index.tolist() == ["0%", "25%", "50%", "75%", "100%"]
 
 
 @pytest.mark.parametrize(
