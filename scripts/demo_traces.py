@@ -14,6 +14,7 @@ Used by ``train_demo_model.py`` alone. One real trace, each line a step::
 """
 
 from dataclasses import dataclass
+from itertools import accumulate
 
 from data.demo import DemoProblem
 from data.draws import StableDraws
@@ -47,9 +48,9 @@ class Recipe:
         Share of the traces that are also closed before any thinking.
     """
 
-    rounds: tuple[int, ...] = (12, 33, 33, 22)
-    slip: float = 0.07
-    doubt: float = 0.06
+    rounds: tuple[int, ...] = (10, 30, 34, 26)
+    slip: float = 0.06
+    doubt: float = 0.05
     branches: int = 4
     guess: float = 0.3
 
@@ -65,6 +66,17 @@ def computation(problem: DemoProblem) -> list[str]:
         final = f"{first} {'>' if first > second else '<'} {second}"
         return [*_chain(problem.numbers, "+"), *_chain(problem.others, "+"), final]
     return _scan(problem) if problem.kind == "extremum" else _tally(problem)
+
+
+def early_beliefs(problem: DemoProblem) -> list[int]:
+    """Return the belief before a computation's first line, and after each of its lines.
+
+    The right answer, which the model can only guess at from the numbers; but for an extremum the
+    best number so far, for with the right one the model would learn to see it at a glance.
+    """
+    if problem.kind == "extremum":
+        return list(accumulate(problem.numbers, max if problem.word == "largest" else min))
+    return [problem.answer] * (len(computation(problem)) + 1)
 
 
 def _chain(numbers: tuple[int, ...], sign: str) -> list[str]:
@@ -113,11 +125,12 @@ def _wrong_answer(problem: DemoProblem, last_line: str, draws: StableDraws) -> i
 def write_trace(problem: DemoProblem, draws: StableDraws, recipe: Recipe) -> list[Step]:
     """Return the steps of one trace; the last one has no double newline, for thinking ends there.
 
-    The belief before there is a result is the right answer: it is what a cut there is closed with.
+    A step's belief is what a cut after it is closed with.
     """
     right = problem.answer
-    steps = [Step("Let me work it out.\n\n", right)]
-    steps += [Step(line + ".\n\n", right) for line in computation(problem)]
+    lines = ["Let me work it out", *computation(problem)]
+    beliefs = early_beliefs(problem)
+    steps = [Step(f"{line}.\n\n", belief) for line, belief in zip(lines, beliefs, strict=True)]
     steps.append(Step(f"The answer is {right}.\n\n", right))
     belief = right
     for _ in range(_drawn_rounds(draws, recipe)):

@@ -10,8 +10,9 @@ redundant checks, sometimes a slip that the answer follows.
 
 So that there is an answer at every prefix, each trace carries branches: cut after some step,
 thinking closed, and the belief at that point given as the answer (before there is a result: the
-right answer). Branches share the trace's forward pass through an attention mask, and nothing
-before the cut is learned from them, so the model does not learn to stop early.
+right answer, or an extremum's best number so far). Branches share the trace's forward pass through
+an attention mask, and nothing before the cut is learned from them, so the model does not learn to
+stop early.
 
 Deterministic: the same machine, library versions and ``--threads`` give the same bytes in
 ``model.safetensors``. Every draw comes from a hash of the seed, the number of threads is set
@@ -184,7 +185,7 @@ class ExampleWriter:
             learned=[False] * len(prompt) + [True] * (size - len(prompt)),
         )
         if draws.integer(0, 999) < 1000 * self._recipe.guess:
-            self._add_branch(example, len(prompt), (), problem.answer)
+            self._add_branch(example, len(prompt), (), steps[0].belief)
         for _ in range(self._recipe.branches):
             index = draws.integer(0, len(steps) - 2)
             # A probe's prefix ends with the words of its last step, without the newlines.
