@@ -128,9 +128,10 @@ def _draw_problem(kind: Kind, draws: StableDraws) -> DemoProblem:
         taken = tuple(draws.integer(1, 9) for _ in range(draws.integer(4, 7)))
         return DemoProblem(kind=kind, numbers=(draws.integer(15, 50), *taken))
     if kind == "comparison":
-        terms = draws.integer(3, 4)
+        size = draws.integer(3, 4)
         while True:
-            left, right = (tuple(draws.integer(1, 9) for _ in range(terms)) for _ in range(2))
+            left = tuple(draws.integer(1, 9) for _ in range(size))
+            right = tuple(draws.integer(1, 9) for _ in range(size))
             if sum(left) != sum(right):
                 word = ("larger", "smaller")[draws.integer(0, 1)]
                 return DemoProblem(kind=kind, numbers=left, others=right, word=word)
