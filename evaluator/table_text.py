@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from rich.console import Group
 
 MISSING = "\u2013"
+TERMINAL_ROWS = 40
+_EVERY = (1, 5, 10, 20, 50, 100, 200, 500, 1000)
 _LATEX = {
     "\\": r"\textbackslash{}",
     "&": r"\&",
@@ -112,7 +114,7 @@ class Table:
         )
 
     def to_rich(self) -> "Group":
-        """Return title, table and note for :mod:`rich`, the command line's printer."""
+        """Return title, table and note for :mod:`rich`; a long table by every 5th row or so."""
         from rich import box
         from rich.console import Group
         from rich.table import Table as RichTable
@@ -123,10 +125,16 @@ class Table:
             table.add_column(Text(name), overflow="fold")
         for label in self._labels():
             table.add_column(Text("\n".join(label)), justify="right")
-        for row in self._texts():
+        every = next(
+            (step for step in _EVERY if len(self.frame) <= TERMINAL_ROWS * step), len(self.frame)
+        )
+        for row in self._texts()[::every]:
             table.add_row(*map(Text, row))
+        shown = f"Every {every}th row; the files have all. " if every > 1 else ""
         # Outside of the table, where they do not wrap at its width.
-        return Group(Text(self.title, style="bold"), table, Text(self.note, style="dim"), Text(""))
+        return Group(
+            Text(self.title, style="bold"), table, Text(shown + self.note, style="dim"), Text("")
+        )
 
     def _index_names(self) -> list[str]:
         return [str(name or "") for name in self.frame.index.names]

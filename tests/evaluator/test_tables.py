@@ -224,6 +224,19 @@ def test_texts_survive_hostile_labels():
     assert latex.count("{") == latex.count("}")
 
 
+def test_a_long_table_is_thinned_on_a_terminal_only():
+    from rich.console import Console
+
+    table = Table(name="t", title="T", frame=pd.DataFrame({"x": range(1000, 1101)}))
+    console = Console(width=60, record=True, file=io.StringIO())
+    console.print(table.to_rich())
+    text = console.export_text()
+    assert "Every 5th row" in text
+    assert "1,005" in text
+    assert "1,006" not in text
+    assert len(table.to_csv().splitlines()) == 102
+
+
 def test_terminal_table_is_printed_without_markup():
     from rich.console import Console
 
