@@ -358,14 +358,12 @@ def _search(
                 )
                 lost = lost or dropped
                 now, after = after, now
-                x = min(high, highest)
-                while x >= goal:
-                    if x >= low and now[x + half] <= left:
-                        best = x
-                        goal = x + 1
-                        if best == highest:
-                            return best, True, steps
-                    x -= 1
+                gain = _affordable(now, max(low, goal), min(high, highest), left)
+                if gain >= goal:
+                    best = gain
+                    goal = gain + 1
+                    if best == highest:
+                        return best, True, steps
         while up < edge_unit.size and (copies[edge_unit[up]] == 0 or stamp[edge_unit[up]] == mark):
             up += 1
         while down >= 0 and (copies[edge_unit[down]] == 0 or stamp[edge_unit[down]] == mark):
@@ -466,42 +464,72 @@ def _let_in(
                     dropped = dropped or _alive(to, y, aim[0], aim[1], prices)
         low_after = max(low_after, -half)
         high_after = min(high_after, half)
-    after[low_after + half : high_after + half + 1] = unreached
-    after[low + half : high + half + 1] = now[low + half : high + half + 1]
+    # Loops, not slices: numba would test slices for overlap and copy. Unsigned: a signed index
+    # would be tested for wrapping around.
+    for x in range(low_after + half, low + half):
+        after[np.uint64(x)] = unreached
+    for x in range(low + half, high + half + 1):
+        after[np.uint64(x)] = now[np.uint64(x)]
+    for x in range(high + half + 1, high_after + half + 1):
+        after[np.uint64(x)] = unreached
     for a in range(kept):
         gain = moves[0, a]
         pay = now.dtype.type(moves[1, a])
         begin = max(low, low_after - gain) + half
         end = min(high, high_after - gain) + half + 1
         for x in range(begin, end):
-            # Unsigned: a signed index would be tested for wrapping around.
             to = np.uint64(x + gain)
             after[to] = min(after[to], now.dtype.type(now[np.uint64(x)] + pay))
     return low_after, high_after, dropped
 
 
 @nb.njit(cache=True, nogil=True)
+def _affordable(now: Ints, lowest: int, highest: int, left: int) -> int:
+    """Return the greatest offset in a range that costs at most what is left, or -1."""
+    half = (now.size - 1) // 2
+    least = now.dtype.type(1) << (8 * now.itemsize - 2)
+    for x in range(lowest + half, highest + half + 1):
+        least = min(least, now[np.uint64(x)])
+    if least > left:
+        return -1
+    x = highest
+    while now[x + half] > left:
+        x -= 1
+    return x
+
+
+@nb.njit(cache=True, nogil=True)
 def _trim(
     now: Ints, low: int, high: int, best: int, aim: tuple[int, int], prices: Any
 ) -> tuple[int, int, int]:
-    """Drop dead states from both ends; return what is left, and the best gain seen among them."""
+    """Drop dead states from both ends; return what is left, and the best gain seen among them.
+
+    A state lives if the best slopes not yet let in could still bring it to the goal: below the
+    goal if it costs no more than ``left`` less what the missing reward costs at least, above it if
+    no more than ``left`` and what the surplus saves at most.
+    """
     half = (now.size - 1) // 2
-    real = (now.dtype.type(1) << (8 * now.itemsize - 2)) // 2
+    real = np.int64((now.dtype.type(1) << (8 * now.itemsize - 2)) // 2)
     goal, left = aim
+    up_open, up_price, _, down_price = prices
     while low <= high:
-        y = np.int64(now[low + half])
-        if y < real:
-            if _alive(low, y, goal, left, prices):
+        y = np.int64(now[np.uint64(low + half)])
+        if low < goal:
+            if up_open and y <= left - (goal - low) * up_price:
                 break
-            if low > best and y <= left:
-                best = low
+        elif y < real and y <= left + (low - goal) * down_price:
+            break
+        if y <= left and low > best:
+            best = low
         low += 1
     while low <= high:
-        y = np.int64(now[high + half])
-        if y < real:
-            if _alive(high, y, goal, left, prices):
+        y = np.int64(now[np.uint64(high + half)])
+        if high < goal:
+            if up_open and y <= left - (goal - high) * up_price:
                 break
-            if high > best and y <= left:
-                best = high
+        elif y < real and y <= left + (high - goal) * down_price:
+            break
+        if y <= left and high > best:
+            best = high
         high -= 1
     return low, high, best

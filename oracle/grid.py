@@ -8,8 +8,10 @@ from oracle import core, tree
 from oracle.actions import Actions
 from stp.curves import IntArray
 
-# Up to so many elementary steps the full program is as fast as a hundred searches.
+# Up to so many elementary steps the full program is as fast as a hundred searches; where units have
+# one step each, searches find fewer ways to fill a gap and take longer.
 SMALL_WORK = 1 << 21
+SMALL_WORK_SINGLE = 1 << 25
 # Steps that searches may always take together; beyond it, as many as the full program would.
 LEAST_WORK = 1 << 16
 
@@ -75,7 +77,8 @@ def extra_rewards(
     Units are counted from their cheapest actions; ``core.BELOW_BASE`` marks negative budgets.
     """
     work = full_work(reward, offsets)
-    if work <= SMALL_WORK:
+    single = reward.size <= 2 * (offsets.size - 1)
+    if work <= (SMALL_WORK_SINGLE if single else SMALL_WORK):
         rewards = np.full(budgets.size, core.UNSETTLED, np.int64)
         rewards[budgets < 0] = core.BELOW_BASE
         settle(reward, cost, offsets, budgets, rewards)

@@ -24,6 +24,9 @@ from oracle.actions import cap_events, question_groups
 from stp.curves import Curves, IntArray
 
 RawArray = npt.NDArray[np.uint64]
+# Tokens of one drawn question stay below 2^COST_BITS, its right probes below 2^(62 - COST_BITS).
+COST_BITS = 44
+MOST_TRAJECTORIES = 1 << 14
 
 
 def raw_numbers(seed: int, replicate: int, group: int, lane: int, count: int) -> RawArray:
@@ -53,9 +56,12 @@ class CellTable:
         Where each question's trajectories start; int64 ``(questions + 1,)``.
     zero, full, tokens
         C(0), C(n) and L(n) of the sorted trajectories, int64.
-    event_member, event_gain, event_spend, event_closes
-        Cap events of every question (see :class:`oracle.actions.CapEvents`): which of its
-        trajectories moves, what that adds, and whether the next event has another cap.
+    event_step
+        Cap events of every question (see :class:`oracle.actions.CapEvents`): what the move adds,
+        ``(gain << COST_BITS) + spend``, so that one sum carries reward and cost; int64.
+    event_member
+        Which of the question's trajectories moves, doubled, plus 1 if the next event has another
+        cap; int16. Replicates stream through these two, so they are small.
     event_offsets
         Where each question's events start; int64 ``(questions + 1,)``.
     """
@@ -67,10 +73,8 @@ class CellTable:
     zero: IntArray
     full: IntArray
     tokens: IntArray
-    event_member: npt.NDArray[np.int32]
-    event_gain: IntArray
-    event_spend: IntArray
-    event_closes: npt.NDArray[np.bool_]
+    event_step: IntArray
+    event_member: npt.NDArray[np.int16]
     event_offsets: IntArray
 
     @property
@@ -85,7 +89,13 @@ class CellTable:
 
 
 def cell_table(curves: Curves, *, model: int, group: int) -> CellTable:
-    """Return the table of one cell's curves."""
+    """Return the table of one cell's curves.
+
+    Raises
+    ------
+    ValueError
+        If a question has more tokens, probes or trajectories than the packed tables hold.
+    """
     groups = question_groups(curves)
     order = np.argsort(groups.group, kind="stable")
     question_offsets = np.zeros(groups.count + 1, np.int64)
@@ -97,6 +107,17 @@ def cell_table(curves: Curves, *, model: int, group: int) -> CellTable:
     closes[:-1] = events.tokens[:-1] != events.tokens[1:]
     closes[events.offsets[1:] - 1] = True
     member = rank[events.trajectory] - question_offsets[groups.group[events.trajectory]]
+    most = int(np.diff(question_offsets).max(initial=0))
+    if (
+        most >= MOST_TRAJECTORIES
+        or most * int(curves.tokens.max(initial=0)) >= 1 << COST_BITS
+        or most * curves.probes >= 1 << (62 - COST_BITS)
+    ):
+        raise ValueError(
+            f"a question of model {model}, benchmark {group} is too large to resample: "
+            f"trajectories x tokens must stay below 2^{COST_BITS}, trajectories x probes below "
+            f"2^{62 - COST_BITS}, trajectories below {MOST_TRAJECTORIES}"
+        )
     return CellTable(
         group=group,
         model=model,
@@ -105,10 +126,8 @@ def cell_table(curves: Curves, *, model: int, group: int) -> CellTable:
         zero=curves.zero_correct_s[order].astype(np.int64),
         full=curves.full_correct_s[order].astype(np.int64),
         tokens=curves.full_tokens_s[order],
-        event_member=member.astype(np.int32),
-        event_gain=events.gain,
-        event_spend=events.spend,
-        event_closes=closes,
+        event_step=(events.gain << COST_BITS) + events.spend,
+        event_member=(2 * member + closes).astype(np.int16),
         event_offsets=events.offsets,
     )
 
@@ -173,10 +192,8 @@ def budget_units(table: CellTable, sample: Sample) -> tuple[IntArray, IntArray, 
     reward, cost, offsets, base = _replicate_caps(
         sample.question,
         sample.weight,
+        table.event_step,
         table.event_member,
-        table.event_gain,
-        table.event_spend,
-        table.event_closes,
         table.event_offsets,
     )
     return reward, cost, offsets, int(base)
@@ -230,10 +247,8 @@ def _weighted_sums(
 def _replicate_caps(
     question: IntArray,
     weight: IntArray,
-    member: npt.NDArray[np.int32],
-    gain: IntArray,
-    spend: IntArray,
-    closes: npt.NDArray[np.bool_],
+    step: IntArray,
+    member: npt.NDArray[np.int16],
     event_offsets: IntArray,
 ) -> tuple[IntArray, IntArray, IntArray, int]:
     """Let every occurrence's cap rise through its question's events, counted as drawn."""
@@ -246,20 +261,20 @@ def _replicate_caps(
     count = 0
     bases = np.int64(0)
     for o in range(question.size):
+        mine = weight[o]
         best = np.int64(-1)
         base = np.int64(0)
-        reward = np.int64(0)
-        cost = np.int64(0)
+        both = np.int64(0)
         for event in range(event_offsets[question[o]], event_offsets[question[o] + 1]):
-            w = weight[o, member[event]]
-            reward += w * gain[event]
-            cost += w * spend[event]
-            if reward > best and closes[event]:
+            who = member[np.uint64(event)]
+            both += mine[np.uint64(who >> 1)] * step[np.uint64(event)]
+            reward = both >> COST_BITS
+            if reward > best and who & 1:
                 if best < 0:
                     base = reward
                 best = reward
                 out_reward[count] = reward - base
-                out_cost[count] = cost
+                out_cost[count] = both - (reward << COST_BITS)
                 count += 1
         bases += base
         offsets[o + 1] = count

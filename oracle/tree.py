@@ -116,7 +116,8 @@ def _solve(arrays: UnitArrays, *, keep: bool) -> tuple[Tree, IntArray]:
     values = np.empty(starts[-1], dtype)
     _fill_leaves(arrays.reward, cost, arrays.offsets, leaf_units, starts, values)
     levels = [Level(values, starts)]
-    hulls, hull_starts = _leaf_hulls(values, starts, products_fit)
+    if starts.size > 2:
+        hulls, hull_starts = _leaf_hulls(values, starts, products_fit)
     while starts.size > 2:
         parent_starts = _parent_starts(starts)
         parent = np.empty(parent_starts[-1], dtype)

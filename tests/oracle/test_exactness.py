@@ -1,0 +1,181 @@
+"""The fast programs against the textbook program on more than 100,000 hurtful problems.
+
+Every instance goes through the pruned tree, with leaves small enough that several levels are
+merged, and through the core's searches, none of which may be wrong where it says it is settled.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from oracle import core, grid, tree
+from oracle.actions import make_actions
+from oracle.frontier import frontier_of_actions
+from oracle.textbook import textbook_frontier
+from tests.oracle import generators, twins
+
+INSTANCES = 8_000
+
+
+def expected_rewards(cost, reward, budgets):
+    at = np.searchsorted(cost, budgets, side="right") - 1
+    return np.where(at < 0, core.BELOW_BASE, reward[np.maximum(at, 0)])
+
+
+@pytest.mark.parametrize("generator", generators.ALL, ids=lambda g: g.__name__)
+def test_equals_the_textbook(generator, monkeypatch):
+    assert INSTANCES * len(generators.ALL) >= 100_000
+    rng = np.random.default_rng([29, generators.ALL.index(generator)])
+    settled = 0
+    for trial in range(INSTANCES):
+        # From one unit per leaf to everything in one leaf.
+        monkeypatch.setattr(tree, "LEAF_REWARD_MOST", [1, 20, 100, 10**6][trial % 4])
+        monkeypatch.setattr(tree, "LEAF_REWARD_LEAST", 1)
+        reward, cost, offsets = generator(rng)
+        actions = make_actions(reward=reward, cost=cost, unit_offsets=offsets)
+        true_cost, true_reward = textbook_frontier(actions)
+        frontier = frontier_of_actions(actions)
+        assert np.array_equal(frontier.cost, true_cost)
+        assert np.array_equal(frontier.reward, true_reward)
+        near = rng.choice(true_cost, 4) + np.array([-1, 0, 1, 0])
+        budgets = np.sort(np.append(near, rng.integers(0, true_cost[-1] + 3, 4)))
+        found, _ = core.grid_rewards(
+            core.prepare_core(actions),
+            np.ones((1, actions.units), np.int64),
+            (budgets - actions.base_cost)[None, :],
+            10**6,
+        )
+        sure = found[0] != core.UNSETTLED
+        settled += int(sure.sum())
+        found = np.where(found[0] >= 0, found[0] + actions.base_reward, found[0])
+        assert np.array_equal(found[sure], expected_rewards(true_cost, true_reward, budgets)[sure])
+    assert settled > 0.9 * 8 * INSTANCES
+
+
+@pytest.mark.parametrize("generator", generators.ALL, ids=lambda g: g.__name__)
+def test_large_instances(generator):
+    """Joined instances: thousands of units, arrays of many blocks, 32 and 64 bits."""
+    rng = np.random.default_rng([31, generators.ALL.index(generator)])
+    parts = [generator(rng) for _ in range(60)]
+    starts = np.cumsum([0] + [part[0].size for part in parts])
+    actions = make_actions(
+        reward=np.concatenate([part[0] for part in parts]),
+        cost=np.concatenate([part[1] for part in parts]),
+        unit_offsets=np.concatenate(
+            [[0]] + [part[2][1:] + start for part, start in zip(parts, starts[:-1], strict=True)]
+        ),
+    )
+    true_cost, true_reward = textbook_frontier(actions)
+    frontier = frontier_of_actions(actions)
+    assert np.array_equal(frontier.cost, true_cost)
+    assert np.array_equal(frontier.reward, true_reward)
+    for state in rng.integers(0, true_cost.size, 5).tolist():
+        rows = frontier.actions_at(state)
+        assert actions.cost[rows].sum() == true_cost[state]
+        assert actions.reward[rows].sum() == true_reward[state]
+    budgets = rng.integers(0, true_cost[-1] + 2, 40)
+    expected = expected_rewards(true_cost, true_reward, budgets)
+    assert np.array_equal(
+        grid.best_rewards(actions, budgets).reward, np.where(expected < 0, -1, expected)
+    )
+
+
+@pytest.mark.parametrize("generator", generators.ALL, ids=lambda g: g.__name__)
+def test_every_combination(generator):
+    rng = np.random.default_rng([37, generators.ALL.index(generator)])
+    for _ in range(20):
+        reward, cost, offsets = generator(rng)
+        units = min(4, offsets.size - 1)
+        options = [
+            list(zip(cost[a:b].tolist(), reward[a:b].tolist(), strict=True))[:6]
+            for a, b in itertools.pairwise(offsets[: units + 1].tolist())
+        ]
+        kept = np.concatenate([[0], np.cumsum([len(o) for o in options])])
+        actions = make_actions(
+            reward=[r for o in options for _, r in o],
+            cost=[c for o in options for c, _ in o],
+            unit_offsets=kept,
+        )
+        frontier = frontier_of_actions(actions)
+        naive = twins.undominated(twins.all_points(options))
+        assert list(zip(frontier.cost.tolist(), frontier.reward.tolist(), strict=True)) == naive
+
+
+def random_problem(rng):
+    return generators.ALL[int(rng.integers(0, len(generators.ALL)))](rng)
+
+
+def frontier_of(reward, cost, offsets):
+    return frontier_of_actions(make_actions(reward=reward, cost=cost, unit_offsets=offsets))
+
+
+def test_permutation_of_units_changes_nothing():
+    rng = np.random.default_rng(41)
+    for _ in range(300):
+        reward, cost, offsets = random_problem(rng)
+        order = rng.permutation(offsets.size - 1)
+        rows = np.concatenate([np.arange(offsets[u], offsets[u + 1]) for u in order])
+        shuffled = np.concatenate([[0], np.cumsum(np.diff(offsets)[order])])
+        one, two = (
+            frontier_of(reward, cost, offsets),
+            frontier_of(reward[rows], cost[rows], shuffled),
+        )
+        assert np.array_equal(one.cost, two.cost)
+        assert np.array_equal(one.reward, two.reward)
+
+
+def test_an_added_action_never_hurts():
+    rng = np.random.default_rng(43)
+    for _ in range(300):
+        reward, cost, offsets = random_problem(rng)
+        before = frontier_of(reward, cost, offsets)
+        unit = int(rng.integers(0, offsets.size - 1))
+        at = offsets[unit + 1]
+        grown = offsets + (np.arange(offsets.size) > unit)
+        after = frontier_of(
+            np.insert(reward, at, rng.integers(0, 30)),
+            np.insert(cost, at, rng.integers(0, int(cost.max()) + 2)),
+            grown,
+        )
+        assert after.cost[0] <= before.cost[0]
+        assert np.all(after.reward_within(before.cost) >= before.reward)
+
+
+def test_doubling_every_unit_scales_the_hull():
+    from oracle.prices import price_hull
+
+    rng = np.random.default_rng(47)
+    for _ in range(300):
+        reward, cost, offsets = random_problem(rng)
+        once = make_actions(reward=reward, cost=cost, unit_offsets=offsets)
+        twice = make_actions(
+            reward=np.concatenate([reward, reward]),
+            cost=np.concatenate([cost, cost]),
+            unit_offsets=np.concatenate([offsets, offsets[1:] + offsets[-1]]),
+        )
+        assert np.array_equal(2 * price_hull(once).cost, price_hull(twice).cost)
+        assert np.array_equal(2 * price_hull(once).reward, price_hull(twice).reward)
+        frontier = frontier_of_actions(twice)
+        states = np.searchsorted(frontier.cost, 2 * price_hull(once).cost)
+        assert np.array_equal(frontier.reward[states], 2 * price_hull(once).reward)
+
+
+def test_multiplicities_equal_units_written_out():
+    from oracle.bootstrap import repeated_units
+
+    rng = np.random.default_rng(53)
+    for _ in range(1500):
+        reward, cost, offsets = random_problem(rng)
+        actions = make_actions(reward=reward, cost=cost, unit_offsets=offsets)
+        prepared = core.prepare_core(actions)
+        copies = rng.integers(0, 4, (2, actions.units))
+        top = (copies * prepared.cost[prepared.offsets[1:] - 1]).sum(axis=1)
+        budgets = np.sort(rng.integers(0, top[:, None] + 2, (2, 6)), axis=1)
+        found, _ = core.grid_rewards(prepared, copies, budgets, 10**7)
+        for row in range(2):
+            units = repeated_units(prepared, copies[row])
+            explicit = frontier_of(*units) if units[2].size > 1 else None
+            sure = found[row] != core.UNSETTLED
+            expected = explicit.reward_within(budgets[row]) if explicit else np.zeros(6, np.int64)
+            assert np.array_equal(found[row][sure], expected[sure])
