@@ -118,12 +118,21 @@ def _solve(arrays: UnitArrays, *, keep: bool) -> tuple[Tree, IntArray]:
     levels = [Level(values, starts)]
     if starts.size > 2:
         hulls, hull_starts = _leaf_hulls(values, starts, products_fit)
+    node_units = leaf_units
     while starts.size > 2:
         parent_starts = _parent_starts(starts)
         parent = np.empty(parent_starts[-1], dtype)
         hulls, hull_starts = _merge_level(
-            values, starts, hulls, hull_starts, parent, parent_starts, products_fit
+            values,
+            starts,
+            hulls,
+            hull_starts,
+            parent,
+            parent_starts,
+            products_fit,
+            (arrays.reward, cost, arrays.offsets, node_units),
         )
+        node_units = np.append(node_units[:-1:2], node_units[-1])
         values, starts = parent, parent_starts
         levels = [*levels, Level(values, starts)] if keep else [Level(values, starts)]
     return Tree(arrays, leaf_units, tuple(levels)), starts
@@ -327,8 +336,13 @@ def _merge_level(
     parent: Ints,
     parent_starts: IntArray,
     products_fit: bool,
+    units: Any,
 ) -> tuple[IntArray, IntArray]:
-    """Fill the parents of one level; return their hulls as :func:`_leaf_hulls` does."""
+    """Fill the parents of one level; return their hulls as :func:`_leaf_hulls` does.
+
+    ``units`` holds all units and the first unit of every node, for when the pruning fails.
+    """
+    reward, cost, offsets, node_units = units
     nodes = starts.size - 1
     out = np.empty(hulls.size, np.int64)
     out_starts = np.zeros(parent_starts.size, np.int64)
@@ -347,9 +361,35 @@ def _merge_level(
         g = values[starts[left + 1] : starts[left + 2]]
         hull_g = hulls[hull_starts[left + 1] : hull_starts[left + 2]]
         count = _merge_hulls(f, g, hull_f, hull_g, out[at:], splits, products_fit)
-        _convolve(f, g, hull_f, hull_g, splits[:count], h)
+        # The dense program needs the units of one child only: the cheaper one.
+        first, middle, stop = node_units[left], node_units[left + 1], node_units[left + 2]
+        steps_f = (offsets[middle] - offsets[first] + middle - first) * h.size
+        steps_g = (offsets[stop] - offsets[middle] + stop - middle) * h.size
+        if not _convolve(f, g, hull_f, hull_g, splits[:count], h, min(steps_f, steps_g)):
+            if steps_f < steps_g:
+                _add_units(g, reward, cost, offsets[first : middle + 1], h)
+            else:
+                _add_units(f, reward, cost, offsets[middle : stop + 1], h)
         out_starts[p + 1] = at + count
     return out[: out_starts[-1]].copy(), out_starts
+
+
+@nb.njit(cache=True, nogil=True)
+def _add_units(f: Ints, reward: IntArray, cost: Ints, offsets: IntArray, h: Ints) -> None:
+    """Write to h the value function of f and further units, by the dense program."""
+    pad = np.int64(1)
+    for u in range(offsets.size - 1):
+        pad = max(pad, reward[offsets[u + 1] - 1])
+    one = np.zeros(h.size + 2 * pad, h.dtype)
+    two = np.zeros(h.size + 2 * pad, h.dtype)
+    size = f.size
+    one[pad : pad + size] = f
+    one[pad + size : pad + size + pad] = h.dtype.type(1) << (8 * h.itemsize - 2)
+    for u in range(offsets.size - 1):
+        begin, end = offsets[u], offsets[u + 1]
+        size = _apply_unit(one, two, pad, size, reward[begin:end], cost[begin:end])
+        one, two = two, one
+    h[:] = one[pad : pad + size]
 
 
 @nb.njit(cache=True, nogil=True)
@@ -443,14 +483,18 @@ def _sweep(f_i: Any, g: Ints, i: int, first: int, last: int, h: Ints) -> None:
 
 @nb.njit(cache=True, nogil=True)
 def _convolve(
-    f: Ints, g: Ints, hull_f: IntArray, hull_g: IntArray, splits: IntArray, h: Ints
-) -> None:
-    """Write the min-plus convolution of f and g to h."""
+    f: Ints, g: Ints, hull_f: IntArray, hull_g: IntArray, splits: IntArray, h: Ints, limit: int
+) -> bool:
+    """Write the min-plus convolution of f and g to h; give up after ``limit`` steps.
+
+    Returns whether h is complete.
+    """
     a = f.size - 1
     b = g.size - 1
     h[:] = h.dtype.type(f[a] + g[b])
     start = 0
     at = 0
+    steps = 0
     for t0 in range(0, h.size, BLOCK):
         t1 = min(t0 + BLOCK, h.size) - 1
         # Hull vertices of the convolution from the last one before the block to the first after.
@@ -481,9 +525,15 @@ def _convolve(
         slack -= floor_f + floor_g
         i_first, i_last = _open_range(f, hull_f, price, near_f, floor_f, slack)
         j_first, j_last = _open_range(g, hull_g, price, near_g, floor_g, slack)
+        steps += i_last - i_first
+        if steps > limit:
+            return False
         for i in range(max(i_first, t0 - j_last), min(i_last, t1 - j_first) + 1):
             if _reduced(f, price, i) - floor_f < slack:
-                _sweep(f[i], g, i, max(t0, i + j_first), min(t1, i + j_last), h)
+                first, last = max(t0, i + j_first), min(t1, i + j_last)
+                _sweep(f[i], g, i, first, last, h)
+                steps += max(0, last - first)
+    return True
 
 
 @nb.njit(cache=True, nogil=True)
