@@ -1,4 +1,4 @@
-r"""Is this answer right?
+r"""Whether an answer is right.
 
 ``check(question, response)`` for one response, `Checker` for many. Sees questions and the text of
 responses, nothing of models, tokens or campaigns.
@@ -45,7 +45,7 @@ def check(question: Question, response: str) -> Verdict:
     BadReferenceError
         The question's reference cannot be used.
     """
-    global _shared
+    global _shared  # noqa: PLW0603 (one checker for the process, made when first needed)
     with _shared_lock:
         if _shared is None:
             _shared = Checker()

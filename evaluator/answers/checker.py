@@ -33,7 +33,7 @@ class _Known:
 
 
 class Checker:
-    """Checks answers; a context manager that owns its worker processes and its cache.
+    r"""Checks answers; a context manager that owns its worker processes and its cache.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Checker:
     --------
     >>> question = Question(id="1", prompt="4 + 5?", reference="9", answer_kind="math")
     >>> with Checker() as checker:
-    ...     [v.right for v in checker.check_many([(question, r"\\boxed{9}"), (question, "hm")])]
+    ...     [v.right for v in checker.check_many([(question, r"\boxed{9}"), (question, "hm")])]
     [True, False]
     """
 
@@ -147,7 +147,7 @@ class Checker:
     def _judge_all(
         self, answers: list[tuple[Question, str]]
     ) -> dict[tuple[Question, str], Verdict]:
-        """Judge answers that are not in memory: from the file, by exact rules, by other processes."""
+        """Judge answers not in memory: by exact rules, from the file, by other processes."""
         judged: dict[tuple[Question, str], Verdict] = {}
         slow: list[tuple[Question, str]] = []
         fresh: list[tuple[bytes, str, Verdict]] = []

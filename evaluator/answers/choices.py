@@ -1,4 +1,4 @@
-r"""The judge of multiple-choice answers: which option does a response mark?
+r"""The judge of multiple-choice answers.
 
 An answer is a letter in any decoration (``(B)``, ``\textbf{b}``, ``B. Mitochondria``), or the text
 of exactly one option. Marks are boxes, labels (``Answer: B``, ``"answer": "B"``) and verdicts in
@@ -41,11 +41,14 @@ _CHOOSING = re.compile(
     re.IGNORECASE,
 )
 _PRAISED = re.compile(
-    r"\b(?:option|choice|answer|statement)[ \t]{1,2}[*_]{0,3}[(\[]?([A-Z])[)\]]?[*_]{0,3}(?:[ \t]\([^()\n]{1,80}\))?"
-    r"[ \t]{1,2}(?:is|must be|would be)[ \t]{1,2}(?:therefore |thus |the )?(?:correct|right|best|true)\b"
+    r"\b(?:option|choice|answer|statement)[ \t]{1,2}[*_]{0,3}[(\[]?([A-Z])[)\]]?[*_]{0,3}(?:[ "
+    r"\t]\([^()\n]{1,80}\))?"
+    r"[ \t]{1,2}(?:is|must be|would be)[ \t]{1,2}(?:therefore |thus |the )?(?:correct|right|best|"
+    r"true)\b"
 )
 _CONCLUDING = re.compile(
-    r"(?:\b(?:so|therefore|thus|hence|is|be|it's|it’s|with|choose|option|choice|be option)\b|^)[ \t,:*_]{1,4}"
+    r"(?:\b(?:so|therefore|thus|hence|is|be|it's|it’s|with|choose|option|choice|be option)\b|^)[ "
+    r"\t,:*_]{1,4}"
     r"(?:option |choice )?[(\[]?([A-Z])[)\]]?[ \t.!*_]{0,5}$"
 )
 _FONT = re.compile(
@@ -56,14 +59,16 @@ _INK = re.compile(
 )
 _LETTER = re.compile(
     r"(?:(?:the |my )?(?:correct |final |best )?(?:option|choice|answer|letter)s?:?(?: is)?:? ?)?"
-    r"(?P<open>[(\[{<]?) ?(?P<letter>[A-Za-z]) ?(?P<close>[)\]}>]?)(?![A-Za-z_^]|['’][A-Za-z])(?P<rest>.*)",
+    r"(?P<open>[(\[{<]?) ?(?P<letter>[A-Za-z]) ?(?P<close>[)\]}>]?)(?![A-Za-z_^]|['’][A-Za-z])"
+    r"(?P<rest>.*)",
     re.DOTALL | re.IGNORECASE,
 )
 _SECOND_LETTER = re.compile(
     r"\s?(?:,|/|&|\bor\b|\band\b|\bnor\b)+\s?(?:(?:or|and|option|choice)\s)?[(\[]?[A-Z][)\]]?(?![A-Za-z'’])"
 )
 _REST_ENDS = re.compile(
-    r"['’]?\s*(?:$|[.:;,)\]](?=\s|$|\\|[A-Z(])|[-–—] |—|\(|\n|(?:because|since|as|is|due|given|which|with|for|by)\b)",
+    r"['’]?\s*(?:$|[.:;,)\]](?=\s|$|\\|[A-Z(])|[-–—] |—|\(|\n|(?:because|since|as|is|due|given|"
+    r"which|with|for|by)\b)",
     re.IGNORECASE,
 )
 _NOT_PLAIN = re.compile(r"[^a-z0-9.+\-/%<>=]+")
@@ -126,9 +131,11 @@ class ChoiceJudge:
                 if letter is not None:
                     found.append((mark.start(), letter))
                     break
-        for praise in _PRAISED.finditer(text):
-            if praise.group(1) in self._letters:
-                found.append((praise.start(), praise.group(1)))
+        found += [
+            (praise.start(), praise.group(1))
+            for praise in _PRAISED.finditer(text)
+            if praise.group(1) in self._letters
+        ]
         return max(found)[1] if found else None
 
     def _unmarked(self, text: str) -> str | None:

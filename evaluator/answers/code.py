@@ -50,11 +50,11 @@ def last_fenced_block(text: str) -> str | None:
 
 
 def outputs_equal(output: str, expected: str) -> bool:
-    """Compare what a program printed with what it should have, line by line.
+    r"""Compare what a program printed with what it should have, line by line.
 
     Examples
     --------
-    >>> outputs_equal("1.50 2 \\n", "1.5 2")
+    >>> outputs_equal("1.50 2 \n", "1.5 2")
     True
     """
     lines, expected_lines = _stripped_lines(output), _stripped_lines(expected)

@@ -13,18 +13,55 @@ MAX_DEPTH = 40
 MAX_TOKENS = 600
 MAX_DIGITS = 2000
 
-CONSTANTS = {r"\pi": "pi", "pi": "pi", r"\infty": "infinity", "infinity": "infinity", "oo": "infinity",
-             "inf": "infinity", "e": "e", r"\e": "e", "i": "i", r"\i": "i", r"\imath": "i"}  # fmt: skip
+CONSTANTS = {
+    **dict.fromkeys((r"\pi", "pi"), "pi"),
+    **dict.fromkeys((r"\infty", "infinity", "oo", "inf"), "infinity"),
+    **dict.fromkeys(("e", r"\e"), "e"),
+    **dict.fromkeys(("i", r"\i", r"\imath"), "i"),
+}
 FUNCTIONS = (
     "sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan", "asin", "acos", "atan",
-    "sinh", "cosh", "tanh", "ln", "log", "lg", "exp", "abs", "floor", "ceil", "gcd", "lcm", "max", "min",
+    "sinh", "cosh", "tanh", "ln", "log", "lg", "exp", "abs", "floor", "ceil", "gcd", "lcm", "max",
+    "min",
 )  # fmt: skip
 _ONE_ARGUMENT = frozenset(FUNCTIONS) - {"gcd", "lcm", "max", "min"}
 _SAME_FUNCTION = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "lg": "log10"}
 _GREEK = frozenset(
     rf"\{name}"
-    for name in "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi rho sigma tau "
-    "upsilon phi chi psi omega Gamma Delta Theta Lambda Xi Sigma Phi Psi Omega ell".split()
+    for name in [
+        "alpha",
+        "beta",
+        "gamma",
+        "delta",
+        "epsilon",
+        "zeta",
+        "eta",
+        "theta",
+        "iota",
+        "kappa",
+        "lambda",
+        "mu",
+        "nu",
+        "xi",
+        "rho",
+        "sigma",
+        "tau",
+        "upsilon",
+        "phi",
+        "chi",
+        "psi",
+        "omega",
+        "Gamma",
+        "Delta",
+        "Theta",
+        "Lambda",
+        "Xi",
+        "Sigma",
+        "Phi",
+        "Psi",
+        "Omega",
+        "ell",
+    ]
 )
 _TOKEN = re.compile(r"(\d+\.?\d*|\.\d+)|(\\?[a-zA-Z]+)|([-+*/^_(){}\[\]|!%])|\s+", re.ASCII)
 _MIXED_PLAIN = re.compile(r"(?<![\d./*^({])(\d{1,9}) (\d{1,9})/(\d{1,9})(?![\d.(])", re.ASCII)

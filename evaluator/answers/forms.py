@@ -1,4 +1,4 @@
-r"""What kind of thing an answer is: a value, a list, a set, intervals, a matrix, an equation, words."""
+"""Kinds of things that an answer can be: value, list, set, intervals, matrix, equation, words."""
 
 from dataclasses import dataclass, field
 
@@ -91,6 +91,7 @@ Form = Value | Listing | Ranges | Matrix | Equation | Words | Opaque
 
 
 def is_infinite(text: str) -> bool:
+    """Whether a text is infinity, of either sign."""
     return text.replace(" ", "").lstrip("+-") in (
         r"\infty",
         "infinity",

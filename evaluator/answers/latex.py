@@ -1,9 +1,9 @@
 r"""One spelling for the many spellings of the same mathematics.
 
-Text in, text out. After `normalise`, words are inside ``\text{}``, multiplication is ``*``, degrees
-are ``\degree``, a currency is ``\dollar``, relations are ``<``, ``>``, ``\le``, ``\ge``, ``\ne``, and
-what only moves ink (``\left``, ``\,``, ``\displaystyle``) is gone. Commas are kept: whether they
-separate thousands or values is decided where both readings can be tried (`forms`).
+Text in, text out. After `normalise`, words are inside ``\text{}``, multiplication is ``*``,
+degrees are ``\degree``, a currency is ``\dollar``, relations are ``<``, ``>``, ``\le``, ``\ge``,
+``\ne``, and what only moves ink (``\left``, ``\,``, ``\displaystyle``) is gone. Commas are kept:
+whether they separate thousands or values is decided where both readings can be tried (`reading`).
 """
 
 import re
@@ -14,7 +14,8 @@ _CHARACTERS: dict[str, str] = {
     **dict.fromkeys("−–—‐‒‑﹣－⁻", "-"),
     **dict.fromkeys("·⋅∙×✕✖∗⨯", "*"),
     **dict.fromkeys("\u00a0\u2007\u3000\t\n\r\v\f", " "),
-    **dict.fromkeys("\u200b\u200c\u200d\u2060\ufeff\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u00ad", ""),
+    **dict.fromkeys("\u200b\u200c\u200d\u2060\ufeff\u200e\u200f\u00ad", ""),
+    **dict.fromkeys("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069", ""),
     **dict.fromkeys("\u2009\u202f\u2006\u2005\u2004\u2008", r"\,"),
     **dict.fromkeys("′’‘", "'"),
     "÷": "/",
@@ -83,7 +84,8 @@ _INVISIBLE = re.compile(
     r"|hfill|hline|allowbreak|nonumber|strut|rm|bf|it)(?![a-zA-Z])\s?\.?(?<!\s\.)"
 )
 _SPACES = re.compile(
-    r"\\[,;:!> ]|~|\\(?:q?quad|thinspace|enspace|hspace\{[^{}]{0,10}\}|phantom\{[^{}]{0,20}\})(?![a-zA-Z])|\s"
+    r"\\[,;:!> ]|~|\\(?:q?quad|thinspace|enspace|hspace\{[^{}]{0,10}\}|phantom\{[^{}]{0,20}\})"
+    r"(?![a-zA-Z])|\s"
 )
 _FONTS = re.compile(
     r"\\(?:text(?:bf|it|rm|sf|tt|sc|normal|up)?|mbox|hbox|mathrm|mathbf|mathit|mathsf|mathtt|mathnormal"

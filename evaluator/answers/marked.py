@@ -34,7 +34,8 @@ _CONCLUSION = re.compile(
     r"[ \t*_]{0,4}(?:exactly |only |a total of )?[*_]{0,3}"
     r"([-+−]?[$€£]?(?:\\\$)?[-+−]?"
     r"(?:\d[\d,. /]{0,40}|\.\d{1,40}|\\d?frac\{\d{1,20}\}\{\d{1,20}\}|\[[-−\d., ]{1,300}\])"
-    r"(?:\\?%)?)[ \t]{0,3}[*_]{0,3}((?:[ \t][a-zA-Z]{1,20}){0,5})[*_]{0,3}[ \t]{0,3}[.!]?[ \t]{0,3}$",
+    r"(?:\\?%)?)[ \t]{0,3}[*_]{0,3}((?:[ \t][a-zA-Z]{1,20}){0,5})[*_]{0,3}[ \t]{0,3}[.!]?[ "
+    r"\t]{0,3}$",
     re.IGNORECASE,
 )
 _BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
@@ -48,7 +49,8 @@ _STOP_WORD = re.compile(
 )
 _EXPRESSION_LIKE = re.compile(r"[\d\\∞π√]|^[a-zA-Z]$|^\(?[A-J]\)?$")
 _FEW_WORDS = re.compile(
-    r"[ \t*_:\"']{0,6}([a-zA-Z]{1,20}(?: [a-zA-Z]{1,20}){0,2})[*_\"']{0,3}[.!]?[*_]{0,3}[ \t]{0,3}(?=\n|$)"
+    r"[ \t*_:\"']{0,6}([a-zA-Z]{1,20}(?: [a-zA-Z]{1,20}){0,2})[*_\"']{0,3}[.!]?[*_]{0,3}[ "
+    r"\t]{0,3}(?=\n|$)"
 )
 _PROSE_WORD = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]{2,30}")
 _PROSE_NUMBER = re.compile(r"(?<![\w.])[-−]?\$?\d[\d,./]{0,60}(?![a-zA-Z])")
@@ -57,19 +59,23 @@ _MARKDOWN = " \t\r\n*_`#>\"'"
 _TAKEN_BACK = re.compile(
     r"(?:^|[.!?\n$*\])}])[ \t\n$*\])}.]{0,8}(?:but |oh,? |no,? |hmm,? )?"
     r"(wait|hold on|actually|hmm|no[,.]|oops|sorry|correction|scratch that|on second thought|"
-    r"i made an? (?:\w{1,12} )?(?:mistake|error)|(?:that|this) (?:is|was) (?:wrong|incorrect|not right|not correct)|"
+    r"i made an? (?:\w{1,12} )?(?:mistake|error)|(?:that|this) (?:is|was) (?:wrong|incorrect|not "
+    r"right|not correct)|"
     r"(?:that|this)(?:'|’)s (?:wrong|incorrect|not right)|let me (?:correct|fix|redo))",
     re.IGNORECASE,
 )
 _DENIAL = re.compile(
-    r"\b(?:scratch that|disregard|ignore (?:that|the above)|i made an? (?:\w{1,12} )?(?:mistake|error)|"
+    r"\b(?:scratch that|disregard|ignore (?:that|the above)|i made an? (?:\w{1,12} )?(?:mistake|"
+    r"error)|"
     r"(?:that|this|it)(?:(?:'|’)s| is| was| can(?:'|’)t be| cannot be| must be) "
     r"(?:wrong|incorrect|not right|not correct|right)\b|"
-    r"correction\b|let me (?:correct|fix|redo)\b|i (?:dropped|forgot|missed|misread|miscalculated|miscounted)\b)",
+    r"correction\b|let me (?:correct|fix|redo)\b|i (?:dropped|forgot|missed|misread|"
+    r"miscalculated|miscounted)\b)",
     re.IGNORECASE,
 )
 _NEW_VALUE = re.compile(
-    r"\b(?:(?:answer|result|it|that|value|total)(?:(?:'|’)s| is| should be| must be| would be)|correction:|should be|"
+    r"\b(?:(?:answer|result|it|that|value|total)(?:(?:'|’)s| is| should be| must be| would be)|"
+    r"correction:|should be|"
     r"should have been|instead)[ \t:*_]{1,6}(?:actually |really |indeed )?",
     re.IGNORECASE,
 )
@@ -149,7 +155,7 @@ def leading_expression(text: str) -> str | None:
 
 
 def _value_in_prose(sentence: str) -> str | None:
-    """Read "the value of x is 12" and "there are 12 such integers": what it ends in, or its number."""
+    """Read "the value of x is 12" and "there are 12 such": what it ends in, or its number."""
     conclusion = _CONCLUSION.search(sentence)
     if conclusion is not None:
         return (conclusion.group(1) + conclusion.group(2)).rstrip(" ,.")
@@ -158,7 +164,7 @@ def _value_in_prose(sentence: str) -> str | None:
 
 
 def retraction(tail: str) -> tuple[bool, str | None]:
-    """Read what follows the last box: was the answer taken back, and for which value?
+    """Read from what follows the last box whether the answer was taken back, and for what.
 
     Returns
     -------

@@ -10,6 +10,7 @@ One record::
     extracted "9"
 """
 
+import itertools
 import re
 
 from evaluator.answers.boxes import Box, last_boxes
@@ -20,7 +21,8 @@ MAX_ANSWER_CHARACTERS = 2000
 """An answer longer than this is no expression but a response that ran away."""
 
 _PLACEHOLDER = re.compile(
-    r"[\s.…_?\\,;:]*(?:\\[lcd]?dots|\\text\{\s*(?:your |the |final )*(?:answer|result)s?(?: here)?\s*\}|"
+    r"[\s.…_?\\,;:]*(?:\\[lcd]?dots|\\text\{\s*(?:your |the |final )*(?:answer|result)s?(?: here)"
+    r"?\s*\}|"
     r"(?:your |the |final )*answer(?: here)?)?[\s.…_?\\]*",
     re.IGNORECASE,
 )
@@ -30,7 +32,8 @@ _CONNECTOR = re.compile(
 )
 _JOINING = re.compile(r"[,;&]|\band\b|\bor\b|\\q?quad\b")
 _RETRACTING = re.compile(
-    r"\b(?:wait|actually|no|not|wrong|mistake|error|instead|rather|oops|hold on|correct(?:ion|ed|ing)?|"
+    r"\b(?:wait|actually|no|not|wrong|mistake|error|instead|rather|oops|hold on|correct(?:ion|ed|"
+    r"ing)?|"
     r"recheck|re-?check|check|hmm|sorry|first|then|so|thus|therefore|hence|final(?:ly)?)\b",
     re.IGNORECASE,
 )
@@ -42,7 +45,8 @@ _TRAILING_FACTOR = re.compile(
     r"|\\(?:text|mathrm|mbox)\{[^{}]{1,30}\}(?:\^\{?\d\}?)?)"
 )
 _DENIED_BEFORE = re.compile(
-    r"(?:\b(?:not|never|instead of|rather than|isn't|isn’t)|≠|\\neq?)[\s$*(]{0,6}(?:\\[(\[])?\s{0,3}\Z",
+    r"(?:\b(?:not|never|instead of|rather than|isn't|isn’t)|≠|\\neq?)[\s$*(]{0,6}(?:\\[(\[])"
+    r"?\s{0,3}\Z",
     re.IGNORECASE,
 )
 _LAST_OF_DENIALS = frozenset("tTrRfFnNqQeE≠")
@@ -117,7 +121,7 @@ def _separate_parts(text: str, boxes: list[Box], contents: list[str], parts: int
     """One box per part, each with its own words around it: exactly `parts` different ones."""
     if len(dict.fromkeys(contents)) != parts or len(boxes) != parts:
         return contents[-1:]
-    gaps = [text[first.end : second.start] for first, second in zip(boxes, boxes[1:], strict=False)]
+    gaps = [text[first.end : second.start] for first, second in itertools.pairwise(boxes)]
     if any(len(gap) > _MAX_GAP or _RETRACTING.search(gap) for gap in gaps):
         return contents[-1:]
     return contents[::-1]

@@ -17,7 +17,8 @@ MIN_SIGNIFICANT = 4
 MIN_GOLD_SIGNIFICANT = 3
 """A reference that is a decimal is taken for a rounded one only from this many digits on."""
 _DECIMAL = re.compile(
-    r"[-+]?\(?(\d{0,60})\.(\d{0,400})\)?(?: ?\* ?10 ?\^ ?(?:\{ ?([-+]?\d{1,4}) ?\}|([-+]?\d{1,4}))|[eE]([-+]?\d{1,4}))?",
+    r"[-+]?\(?(\d{0,60})\.(\d{0,400})\)?(?: ?\* ?10 ?\^ ?(?:\{ ?([-+]?\d{1,4}) ?\}|([-+]?\d{1,4})"
+    r")|[eE]([-+]?\d{1,4}))?",
     re.ASCII,
 )
 

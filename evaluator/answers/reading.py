@@ -39,7 +39,8 @@ _SEPARATOR = re.compile(
 _AND = re.compile(r"\band\b|\\land|\\wedge")
 _OPENING = {"(": ")", "[": "]", r"\{": r"\}", r"\langle": r"\rangle"}
 _BRACKET = re.compile(
-    r"\\\{|\\\}|\\langle|\\rangle|[()\[\]{}]|\\begin ?\{[a-zA-Z]{1,12}\*?\}|\\end ?\{[a-zA-Z]{1,12}\*?\}"
+    r"\\\{|\\\}|\\langle|\\rangle|[()\[\]{}]|\\begin ?\{[a-zA-Z]{1,12}\*?\}|\\end "
+    r"?\{[a-zA-Z]{1,12}\*?\}"
 )
 _MATRIX = re.compile(
     r"\\begin ?\{([a-zA-Z]{0,2}matrix|array)\*?\}(?: ?\{[clr| ]{1,20}\})?(.*)\\end ?\{\1\*?\}",
@@ -51,7 +52,8 @@ _FACTOR_OF_MATRIX = re.compile(
 _RELATION = re.compile(r"\\approx|\\le |\\ge |\\ne |\\in(?![a-zA-Z])|[=<>]")
 _LABEL_TEXT = re.compile(r"\\text\{([^{}]{0,80})\} ?[:=]? ?")
 _LABEL_WORDS = re.compile(
-    r"(?:the )?(?:final |correct )?(?:answer|result|solution)s? (?:is|are|=|:) ?(?=\S|$)|(?:option|choice) ",
+    r"(?:the )?(?:final |correct )?(?:answer|result|solution)s? (?:is|are|=|:) ?(?=\S|$)|"
+    r"(?:option|choice) ",
     re.IGNORECASE,
 )
 
@@ -346,7 +348,7 @@ def _read_relation(text: str, nesting: int) -> Form | None:
 
 
 def _read_inequality(sides: list[str], signs: list[str]) -> Form | None:
-    """Read ``x > 3``, ``3 < x``, ``1 \\le x < 4`` and ``x \\ne 2`` as intervals."""
+    r"""Read ``x > 3``, ``3 < x``, ``1 \le x < 4`` and ``x \ne 2`` as intervals."""
     values = [value for value in map(read_value, sides) if isinstance(value, Value)]
     if len(values) != len(sides):
         return None

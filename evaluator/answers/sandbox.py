@@ -98,8 +98,8 @@ def run_program(
             "(Debian: apt-get install bubblewrap), or say --unsandboxed if you trust them"
         )
     with contextlib.ExitStack() as stack:
-        source = stack.enter_context(_file_with(program))
-        given = stack.enter_context(_file_with(test_input))
+        source = stack.enter_context(_file_with(program.encode("utf-8", "surrogatepass")))
+        given = stack.enter_context(_file_with(test_input.encode("utf-8", "surrogatepass")))
         reply_end, reply_start = os.pipe()
         replies = stack.enter_context(os.fdopen(reply_end, "rb", buffering=0))
         reply_writer = stack.enter_context(os.fdopen(reply_start, "wb", buffering=0))
@@ -138,10 +138,10 @@ def _python() -> str:
 
 
 @contextlib.contextmanager
-def _file_with(text: str) -> Iterator[IO[bytes]]:
-    """Open a file without a name that holds a text, at its start."""
+def _file_with(content: bytes) -> Iterator[IO[bytes]]:
+    """Open a file without a name that holds a content, at its start."""
     with tempfile.TemporaryFile() as file:
-        file.write(text.encode("utf-8", "surrogatepass"))
+        file.write(content)
         file.flush()
         file.seek(0)
         yield file
@@ -166,15 +166,12 @@ def _sandbox_command(
         command += ["--dev-bind", device, device]
     command += ["--ro-bind", str(_RUNNER), "/runner.py"]
     command += ["--ro-bind-data", str(source.fileno()), "/program.py"]
-    command += ["--size", str(FOLDER_BYTES), "--tmpfs", "/tmp", "--chdir", "/tmp"]  # noqa: S108
+    command += ["--size", str(FOLDER_BYTES), "--tmpfs", "/tmp", "--chdir", "/tmp"]
     command += ["--remount-ro", "/"]
     descriptors: list[int] = []
     filter_bytes = filter_program()
     if filter_bytes is not None:
-        file = stack.enter_context(tempfile.TemporaryFile())
-        file.write(filter_bytes)
-        file.flush()
-        file.seek(0)
+        file = stack.enter_context(_file_with(filter_bytes))
         command += ["--seccomp", str(file.fileno())]
         descriptors.append(file.fileno())
     return [*command, "--"], descriptors

@@ -1,9 +1,9 @@
 """What runs inside the sandbox: sets limits, then runs one program on one test.
 
 Standard library only; this file is shown to the sandbox alone, the package is not there. Arguments:
-mode ("stdin" or the name of a function), path of the program, CPU seconds, memory bytes, file bytes,
-descriptor for replies. The test's input is standard input. The expected output is never here: the
-grader compares outside.
+mode ("stdin" or the name of a function), path of the program, CPU seconds, memory bytes, file
+bytes, descriptor for replies. The test's input is standard input. The expected output is never
+here: the grader compares outside.
 
 Replies: one byte ``s`` before the program starts, and for a function the JSON text of its value.
 """
@@ -76,16 +76,16 @@ def main() -> None:
         source = file.read()
     sys.argv = [path]
     namespace: dict[str, object] = {}
-    exec(PRELUDE, namespace)  # noqa: S102
+    exec(PRELUDE, namespace)
     ready_made = namespace.get(mode)
     namespace["__name__"] = "__main__" if mode == "stdin" else "solution"
     set_limits(cpu_seconds, memory_bytes, file_bytes)
     os.write(reply_descriptor, b"s")
     if mode == "stdin":
         os.close(reply_descriptor)
-        exec(compile(source, path, "exec"), namespace)  # noqa: S102
+        exec(compile(source, path, "exec"), namespace)
         return
-    exec(compile(source, path, "exec"), namespace)  # noqa: S102
+    exec(compile(source, path, "exec"), namespace)
     owner = namespace.get("Solution")
     function = getattr(owner(), mode) if isinstance(owner, type) else namespace.get(mode)
     if function is None or function is ready_made:

@@ -1,8 +1,8 @@
 """A system call filter for untrusted programs: no new processes, no new kinds of memory.
 
 A program keeps threads, files in its own folder, and its pipes. What it loses fails with EPERM, as
-LiveCodeBench's own guard makes ``os.fork`` and ``subprocess`` fail. This bounds what a fork bomb can
-do even for a grader that runs as root, for whom RLIMIT_NPROC does not count.
+LiveCodeBench's own guard makes ``os.fork`` and ``subprocess`` fail. This bounds what a fork bomb
+can do even for a grader that runs as root, for whom RLIMIT_NPROC does not count.
 """
 
 import errno

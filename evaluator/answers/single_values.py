@@ -1,4 +1,4 @@
-r"""From the text of one value to its expression, with what stands beside it: unit, per cent, base."""
+"""From the text of one value to its expression, with its unit, per cent sign and base."""
 
 import re
 from fractions import Fraction
@@ -18,19 +18,26 @@ from evaluator.answers.units import UNITS, NotAUnitError, Unit, read_unit
 PLAIN_WORDS = re.compile(r"[a-zA-Z][a-zA-Z .'\-()]{0,80}")
 _TRAILING_TEXT = re.compile(r"\\text\{([^{}]{0,60})\} ?(?:\^ ?\{? ?(\d) ?\}?)?$")
 _TRAILING_WORDS = re.compile(
-    r"(?<=[\d})!])( ?)((?:(?:[a-zA-Z]+\.?|/|per) ?){1,5}?)(?: ?\^ ?\{? ?([23]) ?\}?)?$"
+    r"(?<=[\d})!])( ?)([a-zA-Z]{1,20}\.?(?:(?: ?/ ?| )[a-zA-Z]{1,20}\.?){0,4})(?: ?\^ ?\{? "
+    r"?([23]) ?\}?)?$"
 )
-_UNIT_EXPONENT = re.compile(r"(?<=[\d})!]) ?(?:\\text)?")
 _CURRENCY = re.compile(r"([-+]?) ?\\(dollar|euro|pound) ?")
 _BASED = re.compile(
     r"\(?([0-9A-F]{1,60})\)?_ ?\{? ?(?:\\text\{ ?)?(\d{1,2}|[a-z]{3,8}) ?(?:\})? ?\}?"
 )
-_BASE_WORDS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "twelve": 12, "sixteen": 16}  # fmt: skip
+_BASE_WORDS = {
+    "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
+    "ten": 10, "twelve": 12, "sixteen": 16,
+}  # fmt: skip
 _MATH_COMMANDS = re.compile(r"\\(?!text|dollar)[a-zA-Z]+")
-_CURRENCY_UNITS = {"dollar": "dollar", "euro": "euro", "pound": "gbp"}
+_CURRENCY_UNITS = {
+    "dollar": UNITS["dollar"],
+    "euro": UNITS["euro"],
+    "pound": Unit("pound sterling", Fraction(1)),
+}
 _EMPTY = frozenset(
-    ["no solution", "no solutions", "none", "no real solution", "no real solutions", "does not exist", "dne",
-     "empty set", "the empty set", "impossible", "undefined"]
+    ["no solution", "no solutions", "none", "no real solution", "no real solutions",
+     "does not exist", "dne", "empty set", "the empty set", "impossible", "undefined"]
 )  # fmt: skip
 _SCALE = re.compile(r"(?<=[\d)}]) ?(\\text\{ ?)?(thousand|million|billion|trillion)(?![a-zA-Z])")
 _SCALES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
@@ -142,7 +149,7 @@ def _split_unit(text: str) -> tuple[str, Unit | None, bool]:
     percent = False
     currency = _CURRENCY.match(text)
     if currency is not None:
-        unit = UNITS.get(currency.group(2), Unit(currency.group(2), Fraction(1)))
+        unit = _CURRENCY_UNITS[currency.group(2)]
         text = currency.group(1) + text[currency.end() :]
     for _ in range(3):
         text = text.replace(r"\text{}", "").rstrip(" .")

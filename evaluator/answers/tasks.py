@@ -1,10 +1,10 @@
 r"""The judge of generated tasks: a response's answer in plain spelling, judged by the task itself.
 
 A generated task's question has the task's name as its ``answer_kind`` (``"sum"``, also written
-``"task:sum"``). Each task brings its own validator, ``data.tasks.get_task(name).right``, which knows
-plain spelling alone; this module finds the answer (as in mathematics: the last box that stands for
-itself, or a marked answer) and takes LaTeX, units, separators and Unicode away. A new task is one
-file in ``data.tasks`` and needs nothing here.
+``"task:sum"``). Each task brings its own validator, ``data.tasks.get_task(name).right``, which
+knows plain spelling alone; this module finds the answer (as in mathematics: the last box that
+stands for itself, or a marked answer) and takes LaTeX, units, separators and Unicode away. A new
+task is one file in ``data.tasks`` and needs nothing here.
 """
 
 import re

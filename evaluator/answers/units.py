@@ -65,9 +65,43 @@ _ABBREVIATED = {
 }
 _POWER_WORDS = {"square": 2, "sq": 2, "squared": 2, "cubic": 3, "cu": 3, "cubed": 3, "cube": 3}
 CHANGES_MEANING = frozenset(
-    "or and not than least most if when between except but more less approximately about minus plus "
-    "times over under half twice dozen hundred percent no nor either only to "
-    "from wrong incorrect unknown undefined".split()
+    [
+        "or",
+        "and",
+        "not",
+        "than",
+        "least",
+        "most",
+        "if",
+        "when",
+        "between",
+        "except",
+        "but",
+        "more",
+        "less",
+        "approximately",
+        "about",
+        "minus",
+        "plus",
+        "times",
+        "over",
+        "under",
+        "half",
+        "twice",
+        "dozen",
+        "hundred",
+        "percent",
+        "no",
+        "nor",
+        "either",
+        "only",
+        "to",
+        "from",
+        "wrong",
+        "incorrect",
+        "unknown",
+        "undefined",
+    ]
 )
 _WORDS = re.compile(r"[a-zA-Z]+\.?")
 _MAX_WORDS = 5

@@ -1,13 +1,12 @@
 r"""How fast and how right is grading? Ours against math-verify called on each response.
 
-    python scripts/benchmarks/grading.py speed      one million probe answers, a few minutes
-    python scripts/benchmarks/grading.py quality    precision and recall on the tables in tests/answers
+    python scripts/benchmarks/grading.py speed      one million probe answers, some minutes
+    python scripts/benchmarks/grading.py quality    precision and recall on tests/answers/*.tsv
 
 The speed run makes answers as probes of reasoning models look: 100 questions (integers, fractions,
 roots, intervals, expressions), a few hundred distinct answers per question with a skewed
 distribution, each inside text of 100 to 1,500 characters. math-verify is timed on a sample of the
-same responses in the same run, gold parsed once per question, and its time is extrapolated to all of
-them on two cores.
+same responses in the same run, and its time is extrapolated to all of them on two cores.
 """
 
 import argparse
@@ -133,8 +132,8 @@ def speed() -> None:
                 (question.id, verdict.answer)
                 for (question, _), verdict in zip(chunk, verdicts, strict=True)
             )
-            for index in pick.sample(range(len(chunk)), SAMPLE * CHUNK // ANSWERS):
-                sampled.append((chunk[index], verdicts[index].right))
+            chosen = pick.sample(range(len(chunk)), SAMPLE * CHUNK // ANSWERS)
+            sampled += [(chunk[index], verdicts[index].right) for index in chosen]
             chunk = []
     theirs_seconds = 0.0
     differing = []
@@ -145,26 +144,27 @@ def speed() -> None:
         theirs_cpu_seconds += time.process_time() - start_cpu
         if theirs != right:
             differing.append((question.reference, response[-60:], right, theirs))
-    all_theirs = theirs_seconds / len(sampled) * graded / CORES
-    print(
-        f"answers                     {graded:,}, {characters / graded:.0f} characters on average"
-    )
-    print(
-        f"distinct answers            {len(distinct):,} ({len(distinct) / QUESTIONS:.0f} a question)"
-    )
-    print(
-        f"ours                        {ours_seconds:.1f} s ({ours_seconds / graded * 1e6:.1f} us each)"
-    )
-    print(
-        f"math-verify on each         {all_theirs:.0f} s on {CORES} cores, extrapolated from "
-        f"{len(sampled)} ({theirs_seconds / len(sampled) * 1e3:.1f} ms each on one core)"
-    )
     all_theirs_cpu = theirs_cpu_seconds / len(sampled) * graded
-    print(
-        f"times faster                {all_theirs / ours_seconds:.0f} by the clock, "
-        f"{all_theirs_cpu / CORES / ours_cpu_seconds:.0f} by CPU time"
+    all_theirs = theirs_seconds / len(sampled) * graded / CORES
+    rows = (
+        ("answers", f"{graded:,}, {characters / graded:.0f} characters on average"),
+        ("distinct answers", f"{len(distinct):,}, {len(distinct) / QUESTIONS:.0f} a question"),
+        ("ours", f"{ours_seconds:.1f} s, {ours_cpu_seconds:.1f} s of them CPU time"),
+        ("ours, one answer", f"{ours_cpu_seconds / graded * 1e6:.1f} us of CPU time"),
+        (
+            "math-verify on each",
+            f"{all_theirs:.0f} s on {CORES} cores, from {len(sampled)} answers",
+        ),
+        (
+            "math-verify, one answer",
+            f"{theirs_cpu_seconds / len(sampled) * 1e3:.1f} ms of CPU time",
+        ),
+        ("times faster", f"{all_theirs / ours_seconds:.0f}"),
+        ("times faster by CPU time", f"{all_theirs_cpu / CORES / ours_cpu_seconds:.0f}"),
+        ("differing verdicts", f"{len(differing)} of {len(sampled)}"),
     )
-    print(f"differing verdicts          {len(differing)} of {len(sampled)}")
+    for name, value in rows:
+        print(f"{name:26} {value}")
     for row in differing[:20]:
         print("   ", row)
 

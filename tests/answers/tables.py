@@ -1,7 +1,7 @@
 """The tables of responses with their right verdicts: ``cases_KIND.tsv``.
 
-One response a line: right (yes or no), reference, response (``⏎`` is a newline), note, and for choices
-the options, for tasks the task's name. Lines that start with ``# `` are headings.
+One response a line: right (yes or no), reference, response (``⏎`` is a newline), note, and for
+choices the options, for tasks the task's name. Lines that start with ``# `` are headings.
 """
 
 from dataclasses import dataclass

@@ -9,12 +9,15 @@ from evaluator.answers.choices import ChoiceJudge
 
 OPTIONS = ("12 m/s", "15 m/s", "18 m/s", "21 m/s")
 DECORATIONS = (
-    "{}", "({})", "{}.", "{})", "**{}**", "({}).", "**({})**", r"\boxed{{{}}}", r"\boxed{{\text{{{}}}}}",
+    "{}", "({})", "{}.", "{})", "**{}**", "({}).", "**({})**", r"\boxed{{{}}}",
+    r"\boxed{{\text{{{}}}}}",
     r"\(\boxed{{\mathrm{{{}}}}}\)", "`{}`", "[{}]", "'{}'",
 )  # fmt: skip
 MARKS = (
-    "Answer: {}", "**Answer:** {}", "**Answer: {}**", "Final Answer: {}", "The correct answer is {}",
-    "The answer is {}", "So the correct option is {}.", "I choose {}", "\"answer\": \"{}\"", "<answer>{}</answer>",
+    "Answer: {}", "**Answer:** {}", "**Answer: {}**", "Final Answer: {}",
+    "The correct answer is {}",
+    "The answer is {}", "So the correct option is {}.", "I choose {}", "\"answer\": \"{}\"",
+    "<answer>{}</answer>",
     "Reasoning.\n\n{}", "{}\n\nReasoning.", "The answer is {} because the force is zero.",
 )  # fmt: skip
 
@@ -60,8 +63,10 @@ def test_the_options_text_stands_for_its_letter(index: int) -> None:
 def test_no_option_no_answer() -> None:
     reader = judge()
     for response in (
-        "", "A long story without an end", "Answer: E", "Answer: 16 m/s", "Cannot say.", "Answer: A or D",
-        "Answer: (A) and (B)", r"\boxed{A, B, C}", r"\boxed{\Delta}", r"\boxed{A_1}", r"\boxed{AB}", "A/B",
+        "", "A long story without an end", "Answer: E", "Answer: 16 m/s", "Cannot say.",
+        "Answer: A or D",
+        "Answer: (A) and (B)", r"\boxed{A, B, C}", r"\boxed{\Delta}", r"\boxed{A_1}",
+        r"\boxed{AB}", "A/B",
         "Answer: Both", "Answer: D'Alembert", "answer: a force", "The answer depends on B.",
     ):  # fmt: skip
         assert reader.extract(response) is None, response

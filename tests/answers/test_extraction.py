@@ -1,5 +1,6 @@
 """Extraction: boxes, thinking, marks, retractions; each against its definition or a naive twin."""
 
+import itertools
 import string
 
 from hypothesis import example, given
@@ -50,7 +51,7 @@ def test_boxes_lie_in_their_text_in_order(parts: list[str]) -> None:
     for box in boxes:
         assert text.startswith(("\\boxed", "\\fbox"), box.start)
         assert box.content in text[box.start : box.end] or not box.closed
-    for first, second in zip(boxes, boxes[1:], strict=False):
+    for first, second in itertools.pairwise(boxes):
         assert first.end <= second.start
 
 

@@ -2,7 +2,7 @@
 
 Symbolic equality is put out of reach (it would start processes): what reaches it is counted and
 judged False, so that everything before it runs on every response. The number of responses is
-STP_FUZZ_RESPONSES, 20,000 by default.
+STP_FUZZ_RESPONSES, 100,000 by default.
 """
 
 import os
@@ -18,24 +18,34 @@ from evaluator.answers.sandbox import Run
 from evaluator.answers.verdict import Verdict
 from tests.answers.tables import KINDS, Case, read_table
 
-RESPONSES = int(os.environ.get("STP_FUZZ_RESPONSES", "20000"))
+RESPONSES = int(os.environ.get("STP_FUZZ_RESPONSES", "100000"))
 PARTS = (
-    r"\boxed{", "}", "{", "$", "$$", r"\(", r"\]", r"\frac{", r"\sqrt", r"\begin{pmatrix}", r"\end{pmatrix}",
-    "&", r"\\", "<think>", "</think>", "Answer: ", "**", "```", "```python\n", "\n", "\n\n", ",", "(", ")", "[",
-    "]", "|", "^", "_", "!", "%", r"\%", r"\text{", r"\pm", r"\cup", r"\infty", "=", "<", r"\le", "0", "7", "12",
-    "1,000", "3.14", "1e5", "9" * 30, "x", "y", "π", "√", "−", "½", "²", "\x00", "\ud800", "\udfff", "\u202e",
-    "\u200f", "\u05d0", "\u0661", "\U0001f600", "\ufeff", "Wait, ", "that is wrong. ", "the answer is ", "A", "(B)",
-    " or ", " and ", r"\in", r"\R", r"\setminus", "(" * 50, "{" * 50, r"\frac" * 20, "^" * 30, "-" * 40, "##",
-    "#### ", "9^{9^{9}}", "!" * 10, r"\left(", r"\right]", r"\overline{3}", "0.", ":", ";", "/", "°", "€", r"\$",
+    r"\boxed{", "}", "{", "$", "$$", r"\(", r"\]", r"\frac{", r"\sqrt", r"\begin{pmatrix}",
+    r"\end{pmatrix}",
+    "&", r"\\", "<think>", "</think>", "Answer: ", "**", "```", "```python\n", "\n", "\n\n", ",",
+    "(", ")", "[",
+    "]", "|", "^", "_", "!", "%", r"\%", r"\text{", r"\pm", r"\cup", r"\infty", "=", "<", r"\le",
+    "0", "7", "12",
+    "1,000", "3.14", "1e5", "9" * 30, "x", "y", "π", "√", "−", "½", "²", "\x00", "\ud800",
+    "\udfff", "\u202e",
+    "\u200f", "\u05d0", "\u0661", "\U0001f600", "\ufeff", "Wait, ", "that is wrong. ",
+    "the answer is ", "A", "(B)",
+    " or ", " and ", r"\in", r"\R", r"\setminus", "(" * 50, "{" * 50, r"\frac" * 20, "^" * 30,
+    "-" * 40, "##",
+    "#### ", "9^{9^{9}}", "!" * 10, r"\left(", r"\right]", r"\overline{3}", "0.", ":", ";", "/",
+    "°", "€", r"\$",
 )  # fmt: skip
 
 
 def judges() -> list[Judge]:
     """One judge for a question of each sort."""
     kinds = (
-        ("math", "7"), ("math", r"\frac{3}{4}"), ("math", "[3,8)"), ("math", "4, 10"), ("math", "x^2+2x+1"),
-        ("math", r"\text{Evelyn}"), ("math", r"\begin{pmatrix} 1 \\ 2 \end{pmatrix}"), ("math", "y = 2x + 3"),
-        ("math", r"90^\circ"), ("math", r"3\sqrt{13}"), ("math", r"50\%"), ("choice", "B"), ("sum", "7"),
+        ("math", "7"), ("math", r"\frac{3}{4}"), ("math", "[3,8)"), ("math", "4, 10"),
+        ("math", "x^2+2x+1"),
+        ("math", r"\text{Evelyn}"), ("math", r"\begin{pmatrix} 1 \\ 2 \end{pmatrix}"),
+        ("math", "y = 2x + 3"),
+        ("math", r"90^\circ"), ("math", r"3\sqrt{13}"), ("math", r"50\%"), ("choice", "B"),
+        ("sum", "7"),
         ("mean", "7/2"), ("sorting", "[-3, 5, 12]"), ("comparison", "<"), ("mode", "3 or 7"),
         ("code", '{"fn_name": null, "inputs": ["1"], "outputs": ["1"]}'),
     )  # fmt: skip
@@ -118,12 +128,18 @@ def test_random_and_mutated_responses(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "unit",
     [
-        "a", "1", " ", "\n", "{", "}", "\\", "$", "*", "`", "```\n", "(", "[", "<", "<think>", "|", "-", "−", ",", ".",
-        "=", "^", "_", "!", "%", "#", "# ", "\x00", "\ud800", "\u202e", "½", "√", "²", "9,", "1 ", "12,345,", r"\boxed{",
-        r"\boxed{}", r"\boxed{7}", r"\boxed{7},", r"\frac", r"\text{", "Answer:", "Answer: ", "answer is ",
-        "Answer: 7 ", "the answer is 7, ", "Wait, ", "that is wrong. ", r"\left", r"\begin{pmatrix}", "**7**", "box",
-        "$x$ ", r"\[", "option A is ", "and ", "or ", "A or ", "I choose ", "x=", r"\pm", r"\cup", "'", '"', "1/2 ", "0.",
-        "<|channel|>", "####", "####7\n", "is 7 ", "is", "\t", "\r", "~", "'1", r"\,1", "é", "漢", "🙂",
+        "a", "1", " ", "\n", "{", "}", "\\", "$", "*", "`", "```\n", "(", "[", "<", "<think>",
+        "|", "-", "−", ",", ".",
+        "=", "^", "_", "!", "%", "#", "# ", "\x00", "\ud800", "\u202e", "½", "√", "²", "9,", "1 ",
+        "12,345,", r"\boxed{",
+        r"\boxed{}", r"\boxed{7}", r"\boxed{7},", r"\frac", r"\text{", "Answer:", "Answer: ",
+        "answer is ",
+        "Answer: 7 ", "the answer is 7, ", "Wait, ", "that is wrong. ", r"\left",
+        r"\begin{pmatrix}", "**7**", "box",
+        "$x$ ", r"\[", "option A is ", "and ", "or ", "A or ", "I choose ", "x=", r"\pm", r"\cup",
+        "'", '"', "1/2 ", "0.",
+        "<|channel|>", "####", "####7\n", "is 7 ", "is", "\t", "\r", "~", "'1", r"\,1", "é", "漢",
+        "🙂",
     ],
 )  # fmt: skip
 def test_a_megabyte_of_one_thing(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,8 +166,10 @@ def test_a_megabyte_of_one_thing(unit: str, monkeypatch: pytest.MonkeyPatch) -> 
 def test_nesting(depth: int) -> None:
     tools = SlowTools(symbolic_equal=lambda gold, answer: False)
     for opening, closing in (
-        ("(", ")"), ("{", "}"), (r"\frac{", "}{2}"), (r"\sqrt{", "}"), ("2^{", "}"), (r"\boxed{", "}"), ("|", "|"),
-        ("-", ""), (r"\{", r"\}"), ("[", "]"), (r"\text{", "}"), (r"\begin{pmatrix}", r"\end{pmatrix}"), ("1+", ""),
+        ("(", ")"), ("{", "}"), (r"\frac{", "}{2}"), (r"\sqrt{", "}"), ("2^{", "}"),
+        (r"\boxed{", "}"), ("|", "|"),
+        ("-", ""), (r"\{", r"\}"), ("[", "]"), (r"\text{", "}"),
+        (r"\begin{pmatrix}", r"\end{pmatrix}"), ("1+", ""),
     ):  # fmt: skip
         response = rf"\boxed{{{opening * depth}7{closing * depth}}}"
         for judge in judges()[:17]:

@@ -23,10 +23,10 @@ from evaluator.answers import (
 from evaluator.answers.code import outputs_equal, values_equal
 from evaluator.answers.sandbox import run_program
 from evaluator.answers.seccomp import filter_program
+from tests.answers.attacks import ATTACKS, SUM
 from tests.requirements import require_bubblewrap
 
-SUM = "print(sum(map(int, input().split())))"
-LIMIT = 2.0
+LIMIT = 1.0
 
 
 def response(program: str) -> str:
@@ -43,10 +43,14 @@ def sum_question(limit: float = LIMIT) -> Question:
 
 def children() -> set[int]:
     """Processes that descend from this one."""
-    lines = subprocess.run(
-        ["ps", "-e", "-o", "pid=,ppid="], capture_output=True, text=True, check=True
-    ).stdout.split("\n")
-    parents = dict(tuple(map(int, line.split())) for line in lines if line.strip())
+    parents = {}
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent = entry.read_text(errors="replace").rpartition(")")[2].split()[:2]
+        except OSError:
+            continue  # it ended meanwhile
+        if state != "Z":
+            parents[int(entry.parent.name)] = int(parent)
     family = {os.getpid()}
     while True:
         more = {child for child, parent in parents.items() if parent in family} - family
@@ -62,55 +66,8 @@ def checker():
         yield made
 
 
-ATTACKS = {
-    "write_outside": "open({victim!r}, 'w').write('broken')\n" + SUM,
-    "write_beside": "open('/program.py', 'w').write('broken')\n" + SUM,
-    "write_root": "open('/x', 'w').write('broken')\n" + SUM,
-    "append_runner": "open('/runner.py', 'a').write('broken')\n" + SUM,
-    "read_outside": "assert open({victim!r}).read()\n" + SUM,
-    "read_passwords": "assert open('/etc/passwd').read()\n" + SUM,
-    "read_processes": "import os\nassert os.listdir('/proc')\n" + SUM,
-    "read_environment": "import os\nassert 'STP_SECRET' in os.environ\n" + SUM,
-    "read_parents_environment": "assert open('/proc/1/environ').read()\n" + SUM,
-    "socket": "import socket\nsocket.create_connection(('127.0.0.1', {port}), 1)\n" + SUM,
-    "udp_socket": "import socket\nsocket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', {port}))\n" + SUM,
-    "unix_socket": "import socket\nsocket.socketpair()\n" + SUM,
-    "fork": "import os\nos.fork()\n" + SUM,
-    "fork_bomb": "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass",
-    "thread_bomb": "import threading, time\nwhile True:\n    threading.Thread(target=time.sleep, args=(99,)).start()",
-    "memory_bomb": "x = []\nwhile True:\n    x.append(bytearray(1 << 26))",
-    "memory_at_once": "x = bytearray(1 << 40)\n" + SUM,
-    "shared_memory": "import os\nos.memfd_create('x')\n" + SUM,
-    "endless_output": "while True:\n    print('x' * 65536)",
-    "endless_errors": "import sys\nwhile True:\n    sys.stderr.write('x' * 65536)",
-    "endless_loop": "while True:\n    pass",
-    "endless_loop_that_catches": "import signal\nfor n in range(1, 32):\n    try:\n        signal.signal(n, signal.SIG_IGN)\n    except (OSError, ValueError):\n        pass\nwhile True:\n    pass",
-    "sleep": "import time\ntime.sleep(1000)",
-    "waits_for_input": "import sys\nsys.stdin.read()\ninput()",
-    "large_file": "with open('/tmp/x', 'wb') as f:\n    f.write(bytes(1 << 28))\n" + SUM,
-    "many_files": "for n in range(100):\n    with open(f'/tmp/{{n}}', 'wb') as f:\n        f.write(bytes(1 << 23))\n" + SUM,
-    "many_open_files": "x = [open('/program.py') for _ in range(1000)]\n" + SUM,
-    "child_that_outlives": "import subprocess\nsubprocess.Popen(['/bin/sleep', '1000'])\n" + SUM,
-    "daemon_thread": "import threading, time\nthreading.Thread(target=time.sleep, args=(1000,)).start()\nprint(3)",
-    "kill_parent": "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\n" + SUM,
-    "kill_grader": "import os, signal\nos.kill({grader}, signal.SIGKILL)\n" + SUM,
-    "kill_all": "import os, signal\nos.kill(-1, signal.SIGKILL)\ninput()",
-    "symbolic_link": "import os\nos.symlink({victim!r}, '/tmp/l')\nassert open('/tmp/l').read()\n" + SUM,
-    "hard_link": "import os\nos.link({victim!r}, '/tmp/l')\n" + SUM,
-    "leave_before": "import os\nos._exit(0)",
-    "exit_before": "raise SystemExit",
-    "raise_limits": "import resource\nresource.setrlimit(resource.RLIMIT_AS, (1 << 45, 1 << 45))\n" + SUM,
-    "new_user_namespace": "import ctypes\nassert ctypes.CDLL(None).unshare(0x10000000) == 0\n" + SUM,
-    "trace": "import ctypes\nassert ctypes.CDLL(None).ptrace(0, 0, 0, 0) == 0\n" + SUM,
-    "mount": "import ctypes\nassert ctypes.CDLL(None).mount(b'x', b'/tmp', b'tmpfs', 0, None) == 0\n" + SUM,
-    "crash": "import ctypes\nctypes.string_at(0)",
-    "expected_in_memory": "import gc\nassert any('34' in str(o) for o in gc.get_objects() if isinstance(o, (str, list, tuple)))\nprint(34)",
-    "expected_in_arguments": "import sys\nassert '34' in ' '.join(sys.orig_argv)\nprint(34)",
-    "write_to_all_descriptors": "import os\nfor n in range(1, 64):\n    try:\n        os.write(n, b's34')\n    except OSError:\n        pass",
-    "terminal_injection": "import fcntl\nfcntl.ioctl(0, 0x5412, b'x')\n" + SUM,
-    "deep_recursion": "def f(n):\n    return f(n + 1)\nf(0)",
-    "null_bytes": "x = '\0'",
-}  # fmt: skip
+HARMLESS = {"kill_parent"}
+"""The parent is the sandbox's own first process: it cannot be killed, and the program goes on."""
 
 
 @pytest.mark.bubblewrap
@@ -133,8 +90,9 @@ def test_no_attack_succeeds(
         )
         with pytest.raises(BlockingIOError):
             server.accept()
-    assert not attacked.right, attacked
-    assert attacked.reason.startswith("wrong: test 1 of 2: ")
+    if name not in HARMLESS:
+        assert not attacked.right, attacked
+        assert attacked.reason.startswith("wrong: test 1 of 2: ")
     assert next_one.right, next_one
     assert victim.read_text() == "whole"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["victim"]
@@ -147,13 +105,15 @@ def test_right_programs_pass(checker: Checker) -> None:
     programs = (
         SUM,
         "import sys\nprint(sum(int(x) for x in sys.stdin.read().split()))",
-        "def main():\n    a, b = map(int, input().split())\n    print(a + b)\nif __name__ == '__main__':\n    main()",
+        "def main():\n    a, b = map(int, input().split())\n    print(a + b)\nif __name__ == "
+        "'__main__':\n    main()",
         "import threading\nthreading.stack_size(1 << 26)\n"
         f"def main():\n    {SUM}\nt = threading.Thread(target=main)\nt.start()\nt.join()",
         f"open('/tmp/x', 'w').write('mine')\nassert open('/tmp/x').read() == 'mine'\n{SUM}",
         f"{SUM}\nexit()",
         "import sys\nsys.setrecursionlimit(10**6)\n"
-        f"def depth(n):\n    return 0 if n == 0 else 1 + depth(n - 1)\nassert depth(20000) == 20000\n{SUM}",
+        "def depth(n):\n    return 0 if n == 0 else 1 + depth(n - 1)\n"
+        f"assert depth(20000) == 20000\n{SUM}",
         f"d = defaultdict(int)\nq = deque([1])\nassert gcd(4, 6) == 2 and List[int]\n{SUM}",
     )
     verdicts = checker.check_many([(sum_question(), response(program)) for program in programs])
@@ -164,10 +124,14 @@ def test_right_programs_pass(checker: Checker) -> None:
 
 @pytest.mark.bubblewrap
 def test_a_program_that_never_ends_next_to_one_that_needs_half_its_limit(checker: Checker) -> None:
-    busy = f"import time\nwhile time.process_time() < {LIMIT / 2}:\n    pass\n{SUM}"
+    limit = 2.0
+    busy = f"import time\nwhile time.process_time() < {limit / 2}:\n    pass\n{SUM}"
     start = time.monotonic()
     endless, right = checker.check_many(
-        [(sum_question(), response("while True:\n    pass")), (sum_question(), response(busy))]
+        [
+            (sum_question(limit), response("while True:\n    pass")),
+            (sum_question(limit), response(busy)),
+        ]
     )
     assert endless.reason == "wrong: test 1 of 2: time limit"
     assert right.right, right

@@ -1,0 +1,282 @@
+"""A campaign's answers with their verdicts: to look at, and to compare with a new grading.
+
+Reads the store and the campaign's own tokenizer; needs no model and writes nothing.
+"""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from data import Question
+from evaluator.answers import CHECKER_VERSION, Checker, Verdict
+from stp.campaign.grade import grade_unit
+from stp.campaign.manifest import CellRecord
+from stp.campaign.status import unit_state
+from stp.campaign.store import Store, read_questions
+from stp.campaign.tables import ORIGINAL
+from stp.campaign.text import StoredTokenizer
+from stp.campaign.units import Cell, Unit
+
+SAMPLE_SEED = 20260721
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradedAnswer:
+    """One distinct answer to a question, with the first response that gave it.
+
+    Attributes
+    ----------
+    model, benchmark, question
+        What was asked, and who answered.
+    trajectory, position, sample
+        Where the response stands; position -1 is a trajectory's own answer.
+    response
+        Text of the answer phase.
+    verdict
+        As stored.
+    count
+        Responses to this question with this answer and verdict.
+    """
+
+    model: str
+    benchmark: str
+    question: Question
+    trajectory: int
+    position: int
+    sample: int
+    response: str
+    verdict: Verdict
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedVerdict:
+    """An answer that the checker of today judges differently; `answer.verdict` is the stored one."""
+
+    answer: GradedAnswer
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Regrading:
+    """What a new grading would change.
+
+    Attributes
+    ----------
+    changed
+        Distinct answers whose verdict changes, in the order of the store.
+    responses
+        Responses compared.
+    checker_version
+        Version of the checker that judged anew.
+    """
+
+    changed: tuple[ChangedVerdict, ...]
+    responses: int
+    checker_version: str
+
+
+def graded_answers(
+    url: str | Path,
+    *,
+    right: bool | None = None,
+    model: str | None = None,
+    benchmark: str | None = None,
+    limit: int | None = None,
+    seed: int = SAMPLE_SEED,
+) -> list[GradedAnswer]:
+    """Return distinct answers of a campaign with their verdicts.
+
+    Parameters
+    ----------
+    url
+        A campaign's folder.
+    right
+        True or False for right or wrong answers only.
+    model, benchmark
+        Only this model or benchmark.
+    limit
+        At most so many, drawn evenly from all by `seed` and given in the order of the store.
+
+    Raises
+    ------
+    data.errors.StpError
+        The folder is no campaign, or cannot be read.
+    """
+    store = Store(url)
+    distinct: dict[tuple[str, str, int, str | None, str, bool], GradedAnswer] = {}
+    places: dict[tuple[str, str, int, str | None, str, bool], tuple[Unit, dict[str, Any]]] = {}
+    for unit, questions in _graded_units(store, model, benchmark):
+        verdicts = store.read_shard("verdicts", unit.shard("verdicts"))
+        if right is not None:
+            verdicts = verdicts.filter(pc.field("right") == right)
+        for row in verdicts.to_pylist():
+            key = (
+                unit.cell.model,
+                unit.cell.benchmark,
+                row["question"],
+                row["answer"],
+                row["reason"],
+                row["right"],
+            )
+            if key in distinct:
+                distinct[key] = replace(distinct[key], count=distinct[key].count + 1)
+            else:
+                distinct[key] = _answer(unit, questions[row["question"]], row)
+                places[key] = (unit, row)
+    keys = list(distinct)
+    if limit is not None and limit < len(keys):
+        chosen = set(random.Random(seed).sample(range(len(keys)), limit))
+        keys = [key for index, key in enumerate(keys) if index in chosen]
+    responses = _Responses(store)
+    return [replace(distinct[key], response=responses.text(*places[key])) for key in keys]
+
+
+def changed_verdicts(
+    url: str | Path,
+    *,
+    model: str | None = None,
+    benchmark: str | None = None,
+    unsandboxed: bool = False,
+) -> Regrading:
+    """Grade a campaign anew in memory and compare with its stored verdicts. Nothing is written.
+
+    Parameters
+    ----------
+    url
+        A campaign's folder.
+    model, benchmark
+        Only this model or benchmark.
+    unsandboxed
+        As for `stp.campaign.run.grade_campaign`.
+
+    Raises
+    ------
+    data.errors.StpError
+        The folder cannot be read, or the checker fails.
+    """
+    store = Store(url)
+    responses = _Responses(store)
+    changed: dict[tuple[str, str, int, str | None, str, bool, Verdict], ChangedVerdict] = {}
+    compared = 0
+    with Checker(unsandboxed=unsandboxed) as checker:
+        for unit, questions in _graded_units(store, model, benchmark):
+            stored = store.read_shard("verdicts", unit.shard("verdicts"))
+            fresh = grade_unit(
+                unit,
+                read_questions(store, unit.cell),
+                store.read_shard("trajectories", unit.shard("trajectories")),
+                store.read_shard("probes", unit.shard("probes")),
+                decoder=responses.tokenizer(unit.cell.model),
+                checker=checker,
+            )
+            compared += stored.num_rows
+            for old, new in zip(stored.to_pylist(), fresh.to_pylist(), strict=True):
+                if old["right"] == new["right"]:
+                    continue
+                verdict = Verdict(new["right"], new["answer"], new["reason"])
+                key = (
+                    unit.cell.model,
+                    unit.cell.benchmark,
+                    old["question"],
+                    old["answer"],
+                    old["reason"],
+                    old["right"],
+                    verdict,
+                )
+                if key in changed:
+                    answer = changed[key].answer
+                    answer = replace(answer, count=answer.count + 1)
+                else:
+                    answer = replace(
+                        _answer(unit, questions[old["question"]], old),
+                        response=responses.text(unit, old),
+                    )
+                changed[key] = ChangedVerdict(answer=answer, verdict=verdict)
+    return Regrading(
+        changed=tuple(changed.values()), responses=compared, checker_version=CHECKER_VERSION
+    )
+
+
+def _graded_units(
+    store: Store, model: str | None, benchmark: str | None
+) -> Iterator[tuple[Unit, dict[int, Question]]]:
+    """Yield units that have verdicts, with their cell's questions."""
+    manifest, config = store.read_manifest(), store.read_config()
+    for record in manifest.cells:
+        if model not in (None, record.model) or benchmark not in (None, record.benchmark):
+            continue
+        questions = _questions(read_questions(store, _cell(record)))
+        for unit in store.plan(config, record):
+            if unit_state(store, unit).graded:
+                yield unit, questions
+
+
+def _questions(rows: pa.Table) -> dict[int, Question]:
+    return {
+        row["question"]: Question(
+            id=row["question_id"],
+            prompt=row["prompt"],
+            reference=row["reference"],
+            answer_kind=row["answer_kind"],
+            choices=tuple(row["choices"]),
+        )
+        for row in rows.to_pylist()
+    }
+
+
+def _cell(record: CellRecord) -> Cell:
+    return Cell(model=record.model, benchmark=record.benchmark, questions=record.questions)
+
+
+def _answer(unit: Unit, question: Question, row: dict[str, Any]) -> GradedAnswer:
+    return GradedAnswer(
+        model=unit.cell.model,
+        benchmark=unit.cell.benchmark,
+        question=question,
+        trajectory=row["trajectory"],
+        position=row["position"],
+        sample=row["sample"],
+        response="",
+        verdict=Verdict(row["right"], row["answer"], row["reason"]),
+    )
+
+
+class _Responses:
+    """Texts of responses; keeps the shards looked at last."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._tokenizers: dict[str, StoredTokenizer] = {}
+        self._unit: Unit | None = None
+        self._trajectories: pa.Table | None = None
+        self._probes: pa.Table | None = None
+
+    def tokenizer(self, model: str) -> StoredTokenizer:
+        if model not in self._tokenizers:
+            self._tokenizers[model] = StoredTokenizer(self._store, model)
+        return self._tokenizers[model]
+
+    def text(self, unit: Unit, row: dict[str, Any]) -> str:
+        """Return the text of the response that a row of verdicts is about."""
+        if self._unit != unit:
+            self._unit = unit
+            self._trajectories = self._store.read_shard("trajectories", unit.shard("trajectories"))
+            self._probes = self._store.read_shard("probes", unit.shard("probes"))
+        condition = (pc.field("question") == row["question"]) & (
+            pc.field("trajectory") == row["trajectory"]
+        )
+        table = self._trajectories
+        if row["position"] != ORIGINAL:
+            table = self._probes
+            condition &= (pc.field("position") == row["position"]) & (
+                pc.field("sample") == row["sample"]
+            )
+        assert table is not None
+        found = table.filter(condition)["answer_ids"].to_pylist()
+        return self.tokenizer(unit.cell.model).decode(found[0]) if found else ""
