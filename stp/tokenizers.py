@@ -45,7 +45,7 @@ def load_tokenizer(model_path: str | Path) -> Tokenizer:
         from transformers import AutoTokenizer, PreTrainedTokenizerFast
     except ImportError as error:
         raise MissingDependencyError(
-            "reading a tokenizer needs transformers: pip install 'stp-engine[transformers]'"
+            "reading a tokenizer needs transformers: pip install stp-engine"
         ) from error
     # The file as it is, where there is one: some classes of transformers rebuild the tokenizer
     # from its vocabulary and lose what a model's author changed.

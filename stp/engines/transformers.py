@@ -28,7 +28,7 @@ try:
 except ImportError as error:
     raise MissingDependencyError(
         f"the transformers engine needs {error.name}; install it with: "
-        "pip install 'stp-engine[transformers]'"
+        "pip install 'stp-engine[torch]'"
     ) from error
 
 from stp.engines.decoding import BatchLimits, Decoder

@@ -236,7 +236,7 @@ def test_torch_missing_names_the_extra(tmp_path):
     output = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     ).stdout
-    assert "needs torch; install it with: pip install 'stp-engine[transformers]'" in output
+    assert "needs torch; install it with: pip install 'stp-engine[torch]'" in output
 
 
 def test_the_package_is_light():

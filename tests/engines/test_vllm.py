@@ -1,7 +1,7 @@
 """The vLLM engine against the forked one, on a real vLLM.
 
-vLLM is no dependency of the tests: they run where it is installed (``pytest -m vllm``), a CPU
-build included, and are skipped elsewhere.
+They run where vLLM is installed, a CPU build included. Elsewhere they are skipped, and
+``test_vllm_environment.py`` runs them in the environment that ``make vllm`` sets up.
 """
 
 import importlib.util
@@ -19,7 +19,7 @@ from tests.engines.models import CONTEXT, VOCABULARY
 from tests.engines.test_transformers_twin import GREEDY, SAMPLED, tree_of
 
 HAS_VLLM = importlib.util.find_spec("vllm") is not None
-needs_vllm = pytest.mark.skipif(not HAS_VLLM, reason="vLLM is not installed")
+needs_vllm = pytest.mark.skipif(not HAS_VLLM, reason="runs in the environment of `make vllm`; see test_vllm_environment.py")
 
 KIND = "demo"
 SMALL = {"kv_cache_memory_bytes": 64 << 20, "context_limit": CONTEXT}

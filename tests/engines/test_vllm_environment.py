@@ -1,0 +1,28 @@
+"""Runs the tests of the vLLM engine where a real vLLM is: in an environment of its own."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.requirements import require_vllm_python
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.vllm
+def test_the_vllm_engine_on_a_real_vllm() -> None:
+    python = require_vllm_python()
+    environment = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
+    run = subprocess.run(
+        [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/engines/test_vllm.py"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout[-8000:] + run.stderr[-4000:]
+    assert "skipped" not in run.stdout.splitlines()[-1], run.stdout[-2000:]
