@@ -185,6 +185,11 @@ def full_cost(curves: Curves) -> int:
     return int(curves.full_tokens_s.sum())
 
 
+def _writable(array: IntArray) -> IntArray:
+    """Return an array that numba compiles for once: a read-only one is another type to it."""
+    return np.require(array, requirements=["C", "W"])
+
+
 def _sum_by_group(values: IntArray, group: IntArray, groups: int) -> IntArray:
     order = np.argsort(group, kind="stable")
     starts = np.searchsorted(group[order], np.arange(groups))
@@ -243,7 +248,7 @@ def cap_events(curves: Curves, groups: QuestionGroups) -> CapEvents:
     member_offsets = np.zeros(groups.count + 1, np.int64)
     np.cumsum(np.bincount(groups.group, minlength=groups.count), out=member_offsets[1:])
     rows, trajectory, offsets = _merge_by_tokens(
-        curves.tokens, curves.trajectory_offsets, member, member_offsets
+        _writable(curves.tokens), _writable(curves.trajectory_offsets), member, member_offsets
     )
     return CapEvents(
         tokens=curves.tokens[rows],
@@ -262,7 +267,9 @@ def _fixed_budget(curves: Curves, groups: QuestionGroups) -> Actions:
 
 def _early_exit(curves: Curves) -> Actions:
     correct = curves.correct.astype(np.int64)
-    keep, offsets = _last_of_cost_rising(curves.tokens, correct, curves.trajectory_offsets)
+    keep, offsets = _last_of_cost_rising(
+        _writable(curves.tokens), correct, _writable(curves.trajectory_offsets)
+    )
     starts = np.repeat(curves.trajectory_offsets[:-1], np.diff(offsets))
     return Actions(
         reward=correct[keep],

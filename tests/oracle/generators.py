@@ -100,13 +100,15 @@ def falling(rng):
 
 def measured(rng):
     """Like curves: a guess, a jump, noise."""
-    rewards, costs = [], []
-    for _ in range(int(rng.integers(5, 60))):
-        n = int(rng.integers(1, 20))
-        rate = np.where(np.arange(n) >= rng.integers(0, n + 3), 0.95, 0.2 * rng.random())
-        rewards.append(rng.binomial(16, rate))
-        costs.append(np.append(0, np.cumsum(rng.integers(100, 500, n - 1))))
-    return _problem(rewards, costs)
+    sizes = rng.integers(1, 20, int(rng.integers(5, 40)))
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    k = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
+    solved_at = rng.integers(0, sizes + 3)
+    rate = np.where(
+        k >= np.repeat(solved_at, sizes), 0.95, np.repeat(0.2 * rng.random(sizes.size), sizes)
+    )
+    tokens = np.cumsum(np.where(k == 0, 0, rng.integers(100, 500, k.size)))
+    return rng.binomial(16, rate), tokens - np.repeat(tokens[offsets[:-1]], sizes), offsets
 
 
 ALL = [
