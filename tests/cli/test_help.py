@@ -9,6 +9,7 @@ import sys
 import pytest
 
 HEAVY = (
+    "data.registry",
     "evaluator.answers",
     "evaluator.report",
     "fsspec",
