@@ -17,6 +17,7 @@ from stp.campaign.prepare import Subject
 from stp.campaign.tables import make_table
 from stp.campaign.units import Unit
 from stp.engines.base import Branch, Completion, Engine, PromptTree
+from stp.formats import SplitOutput
 from stp.seeds import sample_seed
 
 OnProgress = Callable[[float, int], None]
@@ -138,9 +139,8 @@ def _think(
         for group in groups
     ]
     for item, completion in _sampled(groups, trees, engine, progress):
-        parts = subject.format.split(completion.token_ids)
         item.output_ids = completion.token_ids
-        item.thinking_ids, item.thinking_finish = parts.thinking_ids, parts.thinking_finish
+        _take_thinking(item, subject.format.split(item.output_ids))
 
 
 def _think_and_answer(
@@ -170,15 +170,26 @@ def _think_and_answer(
     ]
     for item, completion in _sampled(groups, trees, engine, progress):
         parts = subject.format.split(completion.token_ids)
-        if len(parts.thinking_ids) > item.thinking_limit:
+        # As in two phases, thinking that fills its limit is cut: its end was not sampled yet.
+        if len(parts.thinking_ids) >= item.thinking_limit:
             item.thinking_ids = parts.thinking_ids[: item.thinking_limit]
             continue
-        item.thinking_ids, item.thinking_finish = parts.thinking_ids, parts.thinking_finish
-        if parts.closed:
-            item.answer_limit = answer_tokens
-            item.answer_ids = parts.answer_ids[:answer_tokens]
-            whole = completion.finish == "stop" and len(parts.answer_ids) <= answer_tokens
+        _take_thinking(item, parts)
+        if not parts.closed:
+            continue
+        before = len(item.prompt_ids) + len(completion.token_ids) - len(parts.answer_ids)
+        item.answer_limit = answer_limit(
+            before, answer_tokens=answer_tokens, context_limit=subject.context_limit
+        )
+        if item.answer_limit > 0:
+            item.answer_ids = parts.answer_ids[: item.answer_limit]
+            whole = completion.finish == "stop" and item.answer_ids == parts.answer_ids
             item.answer_finish = "stop" if whole else "length"
+
+
+def _take_thinking(item: _Trajectory, parts: SplitOutput) -> None:
+    """Set what the output so far says of the thinking."""
+    item.thinking_ids, item.thinking_finish = parts.thinking_ids, parts.thinking_finish
 
 
 def _question_tree(
@@ -250,6 +261,7 @@ def _answer(
     outcomes = engine.generate(trees, on_progress=progress) if trees else []
     for item, ((completion,),) in zip(owners, outcomes, strict=True):
         parts = subject.format.split(item.output_ids + completion.token_ids)
+        _take_thinking(item, parts)
         item.answer_ids, item.answer_finish = parts.answer_ids, completion.finish
 
 

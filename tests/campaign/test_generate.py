@@ -191,3 +191,23 @@ def test_one_phase_is_cut_at_both_limits(generate):
     ((row,), engine) = generate("gpt-oss", f"z<|end|>{FINAL}" + "7" * 60)
     assert (len(row["answer_ids"]), row["answer_finish"]) == (10, "length")
     assert engine.trees[0].trunk_ids == (1, 2, 3)
+
+
+@pytest.mark.parametrize(("family", "end"), [("demo", "</think>"), ("gpt-oss", f"<|end|>{FINAL}")])
+def test_thinking_that_fills_its_limit_is_cut_in_one_phase_as_in_two(generate, family, end):
+    close = "<|return|>" if family == "gpt-oss" else "<|im_end|>"
+    for length, finish in ((39, "end"), (40, "limit"), (41, "limit")):
+        texts = ("z" * length + end, f"7{close}")
+        ((row,), _) = generate(family, *(texts if family == "demo" else ["".join(texts)]))
+        assert (len(row["thinking_ids"]), row["thinking_finish"]) == (min(length, 40), finish)
+        assert (row["answer_finish"] == "none") == (finish == "limit")
+
+
+@pytest.mark.parametrize(("left", "finish"), [(0, "none"), (4, "length"), (99, "length")])
+def test_one_phase_knows_what_the_context_leaves_an_answer(generate, left, finish):
+    text = f"zz<|end|>{FINAL}"
+    before = 3 + len("zz") + 1 + 1 + len("assistant") + 1 + len("final") + 1
+    ((row,), _) = generate("gpt-oss", text + "7" * 60, context=before + left)
+    assert row["thinking_finish"] == "end"
+    assert row["answer_limit"] == len(row["answer_ids"]) == min(left, 10)
+    assert row["answer_finish"] == finish
