@@ -1,11 +1,24 @@
 """Synthetic worlds: their truth, their dimensions, and the way through a campaign's folder."""
 
+import subprocess
+import sys
 from dataclasses import replace
+from io import StringIO
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from data.errors import MisuseError
+from evaluator.overthinking import per_trajectory, summarise
+from evaluator.simulations import (
+    bias_table,
+    coverage,
+    true_overthinking,
+    world_estimates,
+    world_intervals,
+)
 from evaluator.synthetic import make_world, paper_population
 from evaluator.synthetic_store import write_campaign
 from stp.campaign.curves import load_curves
@@ -92,3 +105,88 @@ def test_a_written_world_is_a_complete_campaign_with_the_same_curves(tmp_path):
     assert found.model_names == world.curves.model_names
     with pytest.raises(MisuseError, match="already"):
         write_campaign(world, SMALL, folder)
+
+
+def test_the_truth_is_read_off_the_accuracies():
+    world = make_world(SMALL, 1)
+    curves, offsets = world.curves, world.curves.trajectory_offsets
+    for tolerance in (0.0, 0.05):
+        found = true_overthinking(world, tolerance)
+        for s in range(0, curves.trajectories, 41):
+            accuracy = world.accuracy[offsets[s] : offsets[s + 1]]
+            tokens = curves.tokens[offsets[s] : offsets[s + 1]]
+            k = next(k for k, p in enumerate(accuracy) if p >= accuracy.max() - tolerance)
+            ratio = (tokens[-1] - tokens[k]) / tokens[-1]
+            assert found.loc[s, "overthinking_ratio"] == pytest.approx(ratio)
+            degradation = accuracy.max() - accuracy[-1]
+            assert found.loc[s, "accuracy_degradation"] == pytest.approx(degradation)
+
+
+def test_the_bias_table_has_no_error_for_the_truth():
+    table = bias_table(SMALL, 1)
+    errors = ["overthinking_ratio_error", "accuracy_degradation_error"]
+    assert (table.loc["truth", errors] == 0).all()
+    assert (table.loc["measured", errors] > 0).all()
+    measured = summarise(per_trajectory(make_world(SMALL, 1).curves)).overall
+    assert table.loc["measured", "overthinking_ratio"] == pytest.approx(
+        measured["overthinking_ratio"]
+    )
+
+
+def test_intervals_of_a_world_surround_its_estimates():
+    found = world_intervals(SMALL, 3, replicates=50)
+    assert np.allclose(found.estimate, world_estimates(SMALL, 3))
+    assert (found.low <= found.estimate).all() and (found.estimate <= found.high).all()
+    held, share = coverage(
+        np.array([[0.0], [1.0], [2.0]]), np.array([[1.0], [2.0], [3.0]]), np.array([1.5])
+    )
+    assert (held.tolist(), share.tolist()) == ([1], [1 / 3])
+
+
+def run_script(*arguments):
+    script = Path(__file__).parents[2] / "scripts" / "bootstrap_ci.py"
+    return subprocess.run(
+        [sys.executable, script, *arguments], capture_output=True, text=True, check=False
+    )
+
+
+def test_the_interval_script_reads_a_table(tmp_path):
+    frame = pd.DataFrame(
+        [
+            (m, b, f"{b}-{q}", s, (q + s) / 10, q / 10)
+            for m in ("one", "two")
+            for b in ("x", "y")
+            for q in range(4)
+            for s in range(3)
+        ],
+        columns=["model", "benchmark", "question", "sample", "mine", "theirs"],
+    )
+    path = tmp_path / "values.csv"
+    frame.to_csv(path, index=False)
+    done = run_script(path, "--difference", "mine-theirs", "--replicates", "300", "--csv")
+    assert done.returncode == 0, done.stderr
+    table = pd.read_csv(StringIO(done.stdout)).set_index(["statistic", "model", "benchmark"])
+    assert len(table) == 3 * 3 * 3
+    assert table.loc[("mine", "one", "x"), "estimate"] == pytest.approx(0.25)
+    difference = table.loc[("mine - theirs", "average", "average")]
+    assert difference["estimate"] == pytest.approx(0.1)
+    assert 0 <= difference["low"] < 0.1 < difference["high"] <= 0.2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing.csv"], "cannot be read"),
+        (["VALUES", "--column", "nothing"], "no column of numbers named 'nothing'"),
+        (["VALUES", "--difference", "a-b"], "is not A-B"),
+        (["VALUES", "VALUES"], "one table"),
+        (["nowhere"], "no campaign here"),
+    ],
+)
+def test_the_interval_script_says_what_is_wrong(tmp_path, arguments, message):
+    path = tmp_path / "values.csv"
+    path.write_text("question,x\n1,0.5\n2,0.25\n")
+    done = run_script(*(str(path) if word == "VALUES" else word for word in arguments))
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
