@@ -73,10 +73,12 @@ def trajectory_curve(curves: Curves, trajectory: int, *, title: str = "", note: 
         )
         for name, k, right in (("P(0)", 0, 8), ("P(n)", last, -2)):
             low = one.correct[k] < 0.12 * one.probes
+            # Away from the line: above a start from which the curve falls, below the others.
+            falls = k == 0 < last and one.correct[1] < one.correct[0]
             axes.annotate(
                 f"{name} = {one.correct[k] / one.probes:.0%}",
                 (float(one.tokens[k]), one.correct[k] / one.probes),
-                xytext=(right, -3 if low and k == 0 else 8 if low else -15),
+                xytext=(right, 8 if falls else -3 if low and k == 0 else 8 if low else -15),
                 textcoords="offset points",
                 ha="left" if k == 0 else "right",
                 color=INK,

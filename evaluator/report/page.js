@@ -93,7 +93,9 @@
       root.append(svg("circle", { class: "end", cx: x(0), cy: y(zero), r: 5.5 }),
         svg("text", { class: "strong", x: x(0) + 10, y: y(zero) + (y(zero) > y(low) - 8 ? -6 : 15) }, `k = 0: ${percent(zero)}`),
         svg("path", { class: "end", d: `M${x(1)},${y(full) - 7}l7,7l-7,7l-7,-7z` }),
-        svg("text", { class: "strong", x: x(1) - 12, y: y(full) + 17, "text-anchor": "end" }, `full thinking: ${percent(full)}`));
+        // Where routing is far below and the others are past it; under the line if they lie on it.
+        svg("text", { class: "strong", x: x(0.62), y: y(full) + (y(full) - y(top) > 24 ? -7 : 17), "text-anchor": "middle" },
+          `full thinking: ${percent(full)}`));
       const cursor = svg("line", { class: "cursor", y1: y(top), y2: y(low) });
       marks = [cursor, ...STRATEGIES.map(([id]) => svg("circle", { class: `dot-${id}`, r: 4.5 }))];
       root.append(...marks);
