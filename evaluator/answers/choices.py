@@ -238,4 +238,4 @@ def _plain(text: str) -> str:
     """Give a text's letters and digits, lower case, for comparing options."""
     text = normalise(text[:1000]).replace(r"\text", " ").lower()
     text = _NOT_PLAIN.sub(" ", text).strip(" .")
-    return re.sub(r"^(?:the|a|an) ", "", re.sub(r" +", " ", text))
+    return re.sub(r"^(?:the|a|an) (?=[a-z0-9])", "", re.sub(r" +", " ", text))

@@ -54,6 +54,12 @@ _FEW_WORDS = re.compile(
 )
 _PROSE_WORD = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]{2,30}")
 _PROSE_NUMBER = re.compile(r"(?<![\w.])[-−]?\$?\d[\d,./]{0,60}(?![a-zA-Z])")
+_CHANGING = frozenset(
+    ["or", "and", "more", "less", "percent", "million", "thousand", "billion", "not", "hundred"]
+)
+_THEREFORE = re.compile(
+    r"(?:so|thus|therefore|hence|we (?:get|have|find|obtain)|giving)\b", re.IGNORECASE
+)
 _MARKDOWN = " \t\r\n*_`#>\"'"
 
 _TAKEN_BACK = re.compile(
@@ -74,9 +80,8 @@ _DENIAL = re.compile(
     re.IGNORECASE,
 )
 _NEW_VALUE = re.compile(
-    r"\b(?:(?:answer|result|it|that|value|total)(?:(?:'|’)s| is| should be| must be| would be)|"
-    r"correction:|should be|"
-    r"should have been|instead)[ \t:*_]{1,6}(?:actually |really |indeed )?",
+    r"\b(?:(?:answer|result|it|that|value|total)(?:(?:'|’)s| is| should be| must be)"
+    r"|correction:|should be|should have been|instead)[ \t:*_]{1,6}(?:actually |really |indeed )?",
     re.IGNORECASE,
 )
 
@@ -158,7 +163,7 @@ def _value_in_prose(sentence: str) -> str | None:
     """Read "the value of x is 12" and "there are 12 such": what it ends in, or its number."""
     conclusion = _CONCLUSION.search(sentence)
     if conclusion is not None:
-        return (conclusion.group(1) + conclusion.group(2)).rstrip(" ,.")
+        return _concluded(conclusion)
     numbers = _PROSE_NUMBER.findall(sentence)
     return str(numbers[0]).rstrip(".,") if len(numbers) == 1 else None
 
@@ -178,7 +183,9 @@ def retraction(tail: str) -> tuple[bool, str | None]:
     rest = tail[opener.start() :]
     value = None
     for mark in _NEW_VALUE.finditer(rest):
-        value = leading_expression(rest[mark.end() : mark.end() + 300]) or value
+        found = leading_expression(rest[mark.end() : mark.end() + 300])
+        if found is not None and len(_PROSE_WORD.findall(found)) <= 1:
+            value = found
     if value is not None:
         return True, value
     return _DENIAL.search(rest) is not None, None
@@ -216,10 +223,22 @@ def _closing_answer(tail: str) -> str | None:
     formulas = list(_FORMULA.finditer(last))
     if formulas and len(last) - formulas[-1].end() <= 3:
         return next(group for group in formulas[-1].groups() if group is not None).strip()
+    if len(formulas) == 1 and "=" in formulas[0].group() and _THEREFORE.match(last):
+        return next(group for group in formulas[0].groups() if group is not None).strip()
     conclusion = _CONCLUSION.search(last[-400:])
     if conclusion is None:
         return None
-    return (conclusion.group(1) + conclusion.group(2)).rstrip(" ,.")
+    return _concluded(conclusion)
+
+
+def _concluded(conclusion: re.Match[str]) -> str:
+    """Take the number that a sentence ends in, with the word behind it, which may be its unit."""
+    number, words = conclusion.group(1).rstrip(), conclusion.group(2).split()
+    if number.endswith((",", ".")):
+        return number.rstrip(" ,.")
+    if not any(word.lower() in _CHANGING for word in words):
+        words = words[:1]
+    return " ".join([number, *words])
 
 
 def _whole_expression(line: str) -> str | None:

@@ -222,6 +222,9 @@ class _Comparison:
             return False
         if "{}" in (gold_brackets, answer_brackets):
             gold_items, answer_items = self._distinct(gold_items), self._distinct(answer_items)
+        if len(gold_items) == 1 and answer_brackets == "":
+            # "1/2 or 0.5" says one thing twice.
+            return all(self.same(gold_items[0], item) for item in answer_items)
         if len(gold_items) != len(answer_items):
             return False
         if isinstance(gold, Listing) and gold.ordered:

@@ -51,6 +51,11 @@ _FACTOR_OF_MATRIX = re.compile(
 )
 _RELATION = re.compile(r"\\approx|\\le |\\ge |\\ne |\\in(?![a-zA-Z])|[=<>]")
 _LABEL_TEXT = re.compile(r"\\text\{([^{}]{0,80})\} ?[:=]? ?")
+_CHANGING_LABEL = re.compile(
+    r"\b(?:at (?:least|most)|(?:more|less|fewer|greater) than|not|no|between|minus|up to|over|"
+    r"under)\b",
+    re.IGNORECASE,
+)
 _LABEL_WORDS = re.compile(
     r"(?:the )?(?:final |correct )?(?:answer|result|solution)s? (?:is|are|=|:) ?(?=\S|$)|"
     r"(?:option|choice) ",
@@ -74,7 +79,11 @@ def read_forms(text: str) -> tuple[Form, ...]:
 
 
 def _read(text: str, nesting: int) -> Form:
-    text = _unwrapped(_without_label(text.strip()))
+    text = text.strip()
+    label = _LABEL_TEXT.match(text)
+    if label is not None and _CHANGING_LABEL.search(label.group(1)) and label.end() < len(text):
+        return Opaque()  # "at least 7": nothing that symbolic equality should see
+    text = _unwrapped(_without_label(text))
     if nesting > _MAX_NESTING or not text:
         return Opaque(text)
     if text in (r"\emptyset", r"\{\}", r"\{ \}"):

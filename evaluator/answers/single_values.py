@@ -195,5 +195,5 @@ def words_of(text: str) -> str | None:
     if not PLAIN_WORDS.fullmatch(plain.strip(" ()\"'")) or "\\" in plain:
         return None
     words = re.sub(r"[^a-z0-9 ]", " ", plain.lower())
-    words = re.sub(r"^ *(?:the|a|an) ", "", re.sub(r" +", " ", words)).strip()
+    words = re.sub(r"^ *(?:the|a|an) (?=[a-z0-9])", "", re.sub(r" +", " ", words)).strip()
     return "no solution" if words in _EMPTY else words

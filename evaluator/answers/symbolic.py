@@ -18,7 +18,7 @@ from pathlib import Path
 from evaluator.answers.errors import CheckerError
 
 START_SECONDS = 120.0
-WALL_FACTOR = 4.0
+WALL_FACTOR = 6.0
 MEMORY_BYTES = 4 * 2**30
 _PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 
@@ -33,7 +33,7 @@ class SymbolicWorker:
     Parameters
     ----------
     limit_seconds
-        CPU time for one pair. The wall-clock limit is four times as long, so that a busy machine
+        CPU time for one pair. The wall-clock limit is six times as long, so that a busy machine
         does not turn a slow answer into a wrong one.
     """
 

@@ -56,7 +56,7 @@ class GradedAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedVerdict:
-    """An answer that the checker of today judges differently; `answer.verdict` is the stored one."""
+    """An answer that is judged differently today; `answer.verdict` is the stored verdict."""
 
     answer: GradedAnswer
     verdict: Verdict

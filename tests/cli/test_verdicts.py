@@ -9,7 +9,7 @@ from evaluator.answers import Verdict
 from stp.campaign import graded
 from stp.campaign.graded import changed_verdicts, graded_answers
 from stp.cli import verdicts
-from tests.campaign.rows import rows_of
+from tests.campaign.rows import rows_of, table_rows
 
 
 def call(function, *arguments):
@@ -22,7 +22,7 @@ def call(function, *arguments):
 
 def test_answers_are_counted_once_each(campaign):
     answers = graded_answers(campaign)
-    stored = rows_of(campaign)["verdicts"]
+    stored = table_rows(campaign, "verdicts")
     assert sum(answer.count for answer in answers) == len(stored)
     keys = [(a.question.id, a.verdict.answer, a.verdict.reason, a.verdict.right) for a in answers]
     assert len(set(keys)) == len(keys)
@@ -60,7 +60,7 @@ def test_wrong_and_right_together_are_a_misuse(campaign):
 def test_nothing_changes_under_the_same_checker(campaign):
     found = changed_verdicts(campaign)
     assert found.changed == ()
-    assert found.responses == len(rows_of(campaign)["verdicts"])
+    assert found.responses == len(table_rows(campaign, "verdicts"))
     assert "0 of" in call(verdicts.grade_diff, campaign).output
 
 
@@ -73,7 +73,7 @@ def test_changed_verdicts_are_listed_with_their_responses(campaign, monkeypatch)
             ]
 
     before = rows_of(campaign)
-    judged = sum(row["answer"] is not None for row in before["verdicts"])
+    judged = sum(row["answer"] is not None for row in table_rows(campaign, "verdicts"))
     assert judged
     monkeypatch.setattr(graded, "Checker", Contrary)
     found = changed_verdicts(campaign)
