@@ -15,7 +15,7 @@ import pyarrow as pa
 from data import Question
 from evaluator.answers import Checker, Verdict
 from stp.campaign.generate import OnProgress
-from stp.campaign.tables import ORIGINAL, make_table
+from stp.campaign.tables import ORIGINAL, make_table, question_of
 from stp.campaign.units import Unit
 
 _AT_A_TIME = 512
@@ -89,16 +89,7 @@ def grade_unit(
 
 def _questions(questions: pa.Table, unit: Unit) -> dict[int, Question]:
     rows = questions.slice(unit.question_start, unit.question_stop - unit.question_start)
-    return {
-        row["question"]: Question(
-            id=row["question_id"],
-            prompt=row["prompt"],
-            reference=row["reference"],
-            answer_kind=row["answer_kind"],
-            choices=tuple(row["choices"]),
-        )
-        for row in rows.to_pylist()
-    }
+    return {row["question"]: question_of(row) for row in rows.to_pylist()}
 
 
 def _originals(trajectories: pa.Table, asked: dict[int, Question]) -> Iterator[_Given]:

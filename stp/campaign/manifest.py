@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from data.errors import StoreError
 from stp.campaign.config import CampaignConfig
 from stp.campaign.tables import SCHEMA_VERSION, Work
+from stp.campaign.units import Cell
 from stp.engines.base import Usage
 
 _PACKAGES = (
@@ -57,7 +58,11 @@ class ModelRecord(_Record):
 
 
 class CellRecord(_Record):
-    """The questions of a model on a benchmark; ``digest`` is that of their shard."""
+    """The questions of a model on a benchmark.
+
+    ``digest`` is that of their shard; ``group`` the benchmark's reporting group, empty where it
+    was not recorded.
+    """
 
     model: str
     benchmark: str
@@ -65,6 +70,12 @@ class CellRecord(_Record):
     shortened: int
     too_long: int
     digest: str
+    group: str = ""
+
+    @property
+    def cell(self) -> Cell:
+        """The cell itself, as units are planned in it."""
+        return Cell(model=self.model, benchmark=self.benchmark, questions=self.questions)
 
 
 class StageRecord(_Record):

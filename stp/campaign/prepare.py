@@ -17,7 +17,7 @@ from stp.campaign.fit import fit_prompt
 from stp.campaign.manifest import CellRecord, Manifest, ModelRecord, new_manifest
 from stp.campaign.models import LocatedModel, copy_tokenizer, locate_model, record_model
 from stp.campaign.store import Store
-from stp.campaign.tables import ShardInfo, TornShardError, make_table
+from stp.campaign.tables import ShardInfo, TornShardError, content_digest, make_table
 from stp.campaign.units import Cell, questions_shard
 from stp.engines.base import SamplingParameters
 from stp.formats import ModelFamily, ThinkingFormat
@@ -125,7 +125,7 @@ def _create(store: Store, config: CampaignConfig, models: tuple[LocatedModel, ..
         copy_tokenizer(model, store)
         for benchmark, items in questions.values():
             rows = question_rows(config, subject, benchmark, items)
-            cells.append(_write_questions(store, model.name, benchmark.name, rows))
+            cells.append(_write_questions(store, model.name, benchmark, rows))
     manifest = new_manifest(config, records, cells)
     store.write_manifest(manifest)
     return manifest
@@ -181,24 +181,25 @@ def question_rows(
     )
 
 
-def _write_questions(store: Store, model: str, benchmark: str, rows: pa.Table) -> CellRecord:
-    cell = Cell(model=model, benchmark=benchmark, questions=rows.num_rows)
+def _write_questions(store: Store, model: str, benchmark: Benchmark, rows: pa.Table) -> CellRecord:
+    cell = Cell(model=model, benchmark=benchmark.name, questions=rows.num_rows)
     digest = store.write_shard("questions", questions_shard(cell), rows, source="")
     kinds = rows["fit"].to_pylist()
     record = CellRecord(
         model=model,
-        benchmark=benchmark,
+        benchmark=benchmark.name,
         questions=rows.num_rows,
         shortened=kinds.count("shortened"),
         too_long=kinds.count("too_long"),
         digest=digest,
+        group=benchmark.group,
     )
     if record.shortened or record.too_long:
         _LOG.warning(
             "%s on %s: of %d prompts, %d leave less room in the context than was asked for and are "
             "marked as shortened, %d are too long and are not run",
             model,
-            benchmark,
+            benchmark.name,
             record.questions,
             record.shortened,
             record.too_long,
@@ -228,24 +229,23 @@ def _mend_questions(
 ) -> None:
     """Write again the questions whose shard is gone or torn, if they are still the same."""
     for record in manifest.cells:
-        cell = Cell(model=record.model, benchmark=record.benchmark, questions=record.questions)
-        if _whole_questions(store, cell, record):
+        if _whole_questions(store, record):
             continue
         model = next(model for model in models if model.name == record.model)
         subject = make_subject(config, model, manifest.model_record(record.model))
         loaded = [load_questions(entry) for entry in config.benchmarks]
         benchmark, items = next(pair for pair in loaded if pair[0].name == record.benchmark)
         rows = question_rows(config, subject, benchmark, items)
-        again = _write_questions(store, record.model, record.benchmark, rows)
-        if again.digest != record.digest:
+        if content_digest(rows) != record.digest:
             raise StoreMismatchError(
                 f"{store.url}: the questions of {record.benchmark} are no longer those of this "
                 "campaign; restore its question file, or start a campaign in another folder"
             )
+        store.write_shard("questions", questions_shard(record.cell), rows, source="")
 
 
-def _whole_questions(store: Store, cell: Cell, record: CellRecord) -> bool:
-    name = questions_shard(cell)
+def _whole_questions(store: Store, record: CellRecord) -> bool:
+    name = questions_shard(record.cell)
     info: ShardInfo | None = None
     try:
         if store.exists(name):

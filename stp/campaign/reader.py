@@ -15,14 +15,13 @@ import pyarrow.compute as pc
 from data import Question
 from data.errors import MisuseError
 from stp.campaign.config import CampaignConfig
-from stp.campaign.manifest import CellRecord
 from stp.campaign.status import UnitState, unit_state
 from stp.campaign.store import Store, read_questions
-from stp.campaign.tables import ORIGINAL
+from stp.campaign.tables import ORIGINAL, question_of
 from stp.campaign.text import StoredTokenizer
 from stp.campaign.units import Cell, Table, Unit
 from stp.formats import ModelFamily, ThinkingFormat
-from stp.prefixes import prefix_branch
+from stp.prefixes import branch_ids, prefix_branch
 from stp.segmentation import boundary_token_ids, content_token_ids
 
 
@@ -140,7 +139,7 @@ class CampaignReader:
     def summaries(self) -> Iterator[QuestionSummary]:
         """Yield every question of every cell, in order."""
         for record in self.manifest.cells:
-            questions = read_questions(self.store, _cell(record)).to_pylist()
+            questions = read_questions(self.store, record.cell).to_pylist()
             counts: dict[int, _Counts] = {}
             for unit in self.store.plan(self.config, record):
                 self._count(unit, counts)
@@ -208,7 +207,7 @@ class CampaignReader:
             content_ids=content_token_ids(tokenizer.fast, boundary_ids),
             seeds=(),
         )
-        ids = (view.prompt_ids + view.thinking_ids)[: branch.cut] + branch.suffix_ids
+        ids = branch_ids(view.prompt_ids + view.thinking_ids, branch)
         return PrefixView(ids=ids, text=tokenizer.show(ids))
 
     def tokenizer(self, model: str) -> StoredTokenizer:
@@ -232,7 +231,7 @@ class CampaignReader:
         found = []
         for record in self.manifest.cells:
             if model in (None, record.model) and benchmark in (None, record.benchmark):
-                rows = self._questions_of(_cell(record))
+                rows = self._questions_of(record.cell)
                 match = rows.filter(pc.field("question_id") == question_id).to_pylist()
                 found += [(record, row) for row in match]
         if not found:
@@ -281,7 +280,7 @@ class CampaignReader:
         return TrajectoryView(
             model=unit.cell.model,
             benchmark=unit.cell.benchmark,
-            question=_question(row),
+            question=question_of(row),
             trajectory=found["trajectory"],
             prompt_ids=tuple(row["prompt_ids"]),
             thinking_ids=thinking,
@@ -389,20 +388,6 @@ def _summary(row: dict[str, Any], counts: _Counts, config: CampaignConfig) -> Qu
         zero_correct=counts.zero if graded else None,
         full_correct=counts.full if graded else None,
         original_correct=counts.original if graded else None,
-    )
-
-
-def _cell(record: CellRecord) -> Cell:
-    return Cell(model=record.model, benchmark=record.benchmark, questions=record.questions)
-
-
-def _question(row: dict[str, Any]) -> Question:
-    return Question(
-        id=row["question_id"],
-        prompt=row["prompt"],
-        reference=row["reference"],
-        answer_kind=row["answer_kind"],
-        choices=tuple(row["choices"]),
     )
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from stp.campaign.manifest import CellRecord, StageRecord
 from stp.campaign.store import Store
-from stp.campaign.tables import ShardInfo, TornShardError, Work
+from stp.campaign.tables import ShardInfo, TornShardError, Work, verdict_source
 from stp.campaign.units import STAGES, Stage, Table, Unit
 
 
@@ -60,7 +60,9 @@ def unit_state(store: Store, unit: Unit) -> UnitState:
         ):
             works["probe"] = probes.work
             verdicts = info("verdicts")
-            made_from = f"{trajectories.digest} {probes.digest} "
+            made_from = verdict_source(
+                trajectories=trajectories.digest, probes=probes.digest, checker_version=""
+            )
             if verdicts is not None and verdicts.source.startswith(made_from):
                 works["grade"] = verdicts.work
                 version = verdicts.source.removeprefix(made_from)

@@ -209,10 +209,9 @@ class Store:
 
     def plan(self, config: CampaignConfig, record: CellRecord) -> list[Unit]:
         """Return the units of a cell."""
-        cell = Cell(model=record.model, benchmark=record.benchmark, questions=record.questions)
         return list(
             plan_units(
-                cell,
+                record.cell,
                 questions_per_unit=config.shards.questions,
                 trajectories_per_unit=config.trajectories_per_unit,
                 trajectories=config.generation.trajectories,

@@ -7,6 +7,7 @@ it took. So a shard can be trusted, or found torn or out of date, by itself.
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from data import Question
 from data.errors import StoreError
 from stp.campaign.units import Table
 from stp.engines.base import Usage
@@ -129,6 +131,17 @@ def make_table(name: Table, columns: dict[str, list[Any]]) -> pa.Table:
     """Return a table of the given kind from lists, one per column."""
     schema = SCHEMAS[name]
     return pa.table({field.name: columns[field.name] for field in schema}, schema=schema)
+
+
+def question_of(row: Mapping[str, Any]) -> Question:
+    """Return the question of a ``questions`` row."""
+    return Question(
+        id=row["question_id"],
+        prompt=row["prompt"],
+        reference=row["reference"],
+        answer_kind=row["answer_kind"],
+        choices=tuple(row["choices"]),
+    )
 
 
 def encode_shard(name: Table, table: pa.Table, *, digest: str, source: str, work: Work) -> bytes:
