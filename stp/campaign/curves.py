@@ -36,8 +36,9 @@ def load_curves(
     Returns
     -------
     stp.curves.Curves
-        With all names filled. Trajectories are in order of campaign, model, benchmark, question
-        and sample. Questions that are too long for a model's context are not in it.
+        With all names filled. Trajectories are in order of campaign, model, benchmark and unit of
+        work, and within a unit of question and sample. Questions that are too long for a model's
+        context are not in it.
 
     Raises
     ------
@@ -188,8 +189,14 @@ def _gather_unit(
                 f"run `stp grade {store.url} --again`"
             )
     first = np.flatnonzero(keys["position"] == 0)
-    if not np.array_equal(keys["question"][first], _column(verdicts, "question")[original]):
-        raise StoreError(f"{store.url}/{unit.shard('verdicts')}: an original answer is missing")
+    if any(
+        not np.array_equal(keys[name][first], _column(verdicts, name)[original])
+        for name in ("question", "trajectory")
+    ):
+        raise StoreError(
+            f"{store.url}/{unit.shard('verdicts')}: an original answer is missing; run "
+            f"`stp grade {store.url} --again`"
+        )
     gathered.tokens.append(_column(positions, "tokens"))
     gathered.correct.append(right[probed].reshape(-1, config.probing.probes).sum(axis=1))
     gathered.positions.append(np.diff(np.append(first, positions.num_rows)))

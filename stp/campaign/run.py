@@ -4,6 +4,7 @@ Holds one unit in memory, however large the campaign is. Knows when to stop, and
 torn or out of date; what is done with a unit is a worker's business (:mod:`stp.campaign.workers`).
 """
 
+import contextlib
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -129,6 +130,8 @@ def run_campaign(
             open_model=open_model or _configured_engine(config),
             attempts=attempts,
             retry_seconds=retry_seconds,
+            # At once: a run that is killed later has made rows with this engine.
+            on_described=lambda: store.write_manifest(prepared.manifest),
         )
         run = _Run(
             store=store,
@@ -141,7 +144,7 @@ def run_campaign(
                 "grade": GradeWorker(store, prepared.manifest),
             },
         )
-        with models:
+        with contextlib.closing(models):
             return _run_stages(run, stages)
 
 
@@ -210,7 +213,7 @@ def _run_stages(run: _Run, stages: Sequence[Stage]) -> RunResult:
         for stage in STAGES:
             if stage in stages:
                 manifest.stages[stage] = StageRecord()
-                with run.workers[stage] as worker:
+                with contextlib.closing(run.workers[stage]) as worker:
                     _run_stage(run, stage, worker, manifest.stages[stage])
     except _StopAskedError:
         run.store.write_manifest(manifest)

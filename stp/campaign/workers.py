@@ -11,7 +11,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import TypeVar
 
 import pyarrow as pa
@@ -51,29 +50,27 @@ class EngineRoom:
         Opens an engine.
     attempts, retry_seconds
         As :func:`stp.campaign.run.run_campaign`.
+    on_described
+        Called when the manifest has learnt what engine runs a model.
     """
 
     def __init__(
-        self, prepared: Prepared, *, open_model: EngineOpener, attempts: int, retry_seconds: float
+        self,
+        prepared: Prepared,
+        *,
+        open_model: EngineOpener,
+        attempts: int,
+        retry_seconds: float,
+        on_described: Callable[[], None],
     ) -> None:
         self._prepared = prepared
+        self._on_described = on_described
         self._open_model = open_model
         self._attempts = attempts
         self._retry_seconds = retry_seconds
         self._engine: Engine | None = None
         self._subject: Subject | None = None
         self._model = ""
-
-    def __enter__(self) -> "EngineRoom":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the open engine, if any."""
@@ -139,8 +136,10 @@ class EngineRoom:
             _LOG.warning(
                 "%s runs otherwise than before: %s, now %s", name, record.engine, described
             )
-        record.engine = record.engine or dict(described)
         self._engine, self._model = engine, name
+        if not record.engine:
+            record.engine = dict(described)
+            self._on_described()
         return engine
 
 
@@ -149,17 +148,6 @@ class Worker(ABC):
 
     again = False
     """Whether to do units that are done."""
-
-    def __enter__(self) -> "Worker":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     @abstractmethod
     def source(self, unit: Unit) -> str | None:

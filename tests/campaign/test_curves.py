@@ -3,12 +3,14 @@
 import shutil
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from data.errors import MisuseError, StoreError
 from stp.campaign.curves import load_curves
 from stp.campaign.run import run_campaign
 from stp.campaign.status import campaign_status
+from stp.campaign.store import Store
 from tests.campaign.fakes import ScriptedEngine, write_questions
 from tests.campaign.rows import table_rows
 
@@ -129,7 +131,6 @@ def test_verdicts_of_two_checkers_are_not_mixed(folder, tmp_path, configure, mon
     (copy / "verdicts/scripted/sevens/000001.parquet").unlink()
     monkeypatch.setattr("stp.campaign.workers.CHECKER_VERSION", "99.0")
     from stp.campaign.run import grade_campaign
-    from stp.campaign.store import Store
 
     store = Store(copy)
     kept = {name: store.read_bytes(name) for name in store.files("verdicts")}
@@ -147,3 +148,18 @@ def test_questions_that_are_too_long_have_no_curve(configure, tmp_path, caplog):
     assert curves.trajectories == 6
     assert {key[0] for key in as_dict(curves)} == {"sevens-1", "sevens-3"}
     assert "1 of 3 prompts of sevens are too long" in caplog.text
+
+
+def test_a_missing_original_answer_is_an_error_that_says_what_to_do(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    name, store = "verdicts/scripted/sevens/000000.parquet", Store(copy)
+    rows, info = store.read_checked("verdicts", name)
+    first = rows.slice(0, 2)
+    assert first["position"].to_pylist() == [-1, -1]
+    # One trajectory's own answer twice, and another's not at all.
+    twice = pa.concat_tables([first.slice(0, 1), first.slice(0, 1), rows.slice(2)])
+    store.write_shard("verdicts", name, twice, source=info.source)
+    with pytest.raises(
+        StoreError, match=r"an original answer is missing; run `stp grade .* --again`"
+    ):
+        load_curves(copy)

@@ -350,3 +350,30 @@ def test_a_tokenizer_without_a_thinking_end_is_refused(configure, opener, tmp_pa
     with pytest.raises(MisuseError, match="</think>") as caught:
         run_campaign(configure(model=model), tmp_path / "c", open_model=opener)
     assert "\n" not in str(caught.value)
+
+
+def test_questions_that_changed_are_refused_and_not_written(configure, opener, tmp_path):
+    questions, folder = tmp_path / "questions", tmp_path / "c"
+    config = configure(benchmark=write_questions(questions))
+    run_campaign(config, folder, open_model=opener)
+    before = rows_of(folder)
+    shard = folder / "questions/scripted/sevens.parquet"
+    shard.unlink()
+    write_questions(questions, prompts=[f"What is {number} times 1?" for number in range(10)])
+    with pytest.raises(StoreMismatchError, match="no longer those of this campaign"):
+        run_campaign(config, folder, open_model=opener)
+    assert not shard.exists()
+    write_questions(questions)
+    assert run_campaign(config, folder, open_model=opener).finished
+    assert rows_of(folder) == before
+
+
+def test_a_run_that_dies_has_recorded_its_engine(configure, opener, tmp_path):
+    def die(trees):
+        raise KeyboardInterrupt
+
+    opener.options["before_call"] = die
+    with pytest.raises(KeyboardInterrupt):
+        run_campaign(configure(), tmp_path / "c", open_model=opener)
+    (record,) = Store(tmp_path / "c").read_manifest().models
+    assert record.engine == opener.engines[0].describe() != {}
