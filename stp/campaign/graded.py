@@ -15,12 +15,11 @@ import pyarrow.compute as pc
 from data import Question
 from evaluator.answers import CHECKER_VERSION, Checker, Verdict
 from stp.campaign.grade import grade_unit
-from stp.campaign.manifest import CellRecord
 from stp.campaign.status import unit_state
 from stp.campaign.store import Store, read_questions
-from stp.campaign.tables import ORIGINAL
+from stp.campaign.tables import ORIGINAL, question_of
 from stp.campaign.text import StoredTokenizer
-from stp.campaign.units import Cell, Unit
+from stp.campaign.units import Unit
 
 SAMPLE_SEED = 20260721
 
@@ -109,21 +108,14 @@ def graded_answers(
         The folder is no campaign, or cannot be read.
     """
     store = Store(url)
-    distinct: dict[tuple[str, str, int, str | None, str, bool], GradedAnswer] = {}
-    places: dict[tuple[str, str, int, str | None, str, bool], tuple[Unit, dict[str, Any]]] = {}
+    distinct: dict[_Key, GradedAnswer] = {}
+    places: dict[_Key, tuple[Unit, dict[str, Any]]] = {}
     for unit, questions in _graded_units(store, model, benchmark):
         verdicts = store.read_shard("verdicts", unit.shard("verdicts"))
         if right is not None:
             verdicts = verdicts.filter(pc.field("right") == right)
         for row in verdicts.to_pylist():
-            key = (
-                unit.cell.model,
-                unit.cell.benchmark,
-                row["question"],
-                row["answer"],
-                row["reason"],
-                row["right"],
-            )
+            key = _key(unit, row)
             if key in distinct:
                 distinct[key] = replace(distinct[key], count=distinct[key].count + 1)
             else:
@@ -162,7 +154,7 @@ def changed_verdicts(
     """
     store = Store(url)
     responses = _Responses(store)
-    changed: dict[tuple[str, str, int, str | None, str, bool, Verdict], ChangedVerdict] = {}
+    changed: dict[tuple[_Key, Verdict], ChangedVerdict] = {}
     compared = 0
     with Checker(unsandboxed=unsandboxed) as checker:
         for unit, questions in _graded_units(store, model, benchmark):
@@ -180,15 +172,7 @@ def changed_verdicts(
                 if old["right"] == new["right"]:
                     continue
                 verdict = Verdict(new["right"], new["answer"], new["reason"])
-                key = (
-                    unit.cell.model,
-                    unit.cell.benchmark,
-                    old["question"],
-                    old["answer"],
-                    old["reason"],
-                    old["right"],
-                    verdict,
-                )
+                key = _key(unit, old), verdict
                 if key in changed:
                     answer = changed[key].answer
                     answer = replace(answer, count=answer.count + 1)
@@ -211,27 +195,26 @@ def _graded_units(
     for record in manifest.cells:
         if model not in (None, record.model) or benchmark not in (None, record.benchmark):
             continue
-        questions = _questions(read_questions(store, _cell(record)))
+        rows = read_questions(store, record.cell).to_pylist()
+        questions = {row["question"]: question_of(row) for row in rows}
         for unit in store.plan(config, record):
             if unit_state(store, unit).graded:
                 yield unit, questions
 
 
-def _questions(rows: pa.Table) -> dict[int, Question]:
-    return {
-        row["question"]: Question(
-            id=row["question_id"],
-            prompt=row["prompt"],
-            reference=row["reference"],
-            answer_kind=row["answer_kind"],
-            choices=tuple(row["choices"]),
-        )
-        for row in rows.to_pylist()
-    }
+_Key = tuple[str, str, int, str | None, str, bool]
 
 
-def _cell(record: CellRecord) -> Cell:
-    return Cell(model=record.model, benchmark=record.benchmark, questions=record.questions)
+def _key(unit: Unit, row: dict[str, Any]) -> _Key:
+    """Return what makes two responses the same answer: question, answer and verdict."""
+    return (
+        unit.cell.model,
+        unit.cell.benchmark,
+        row["question"],
+        row["answer"],
+        row["reason"],
+        row["right"],
+    )
 
 
 def _answer(unit: Unit, question: Question, row: dict[str, Any]) -> GradedAnswer:
