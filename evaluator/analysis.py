@@ -30,7 +30,7 @@ from evaluator.frontiers import (
     average_frontiers,
     cell_frontiers,
 )
-from evaluator.groups import completeness, pool_benchmarks
+from evaluator.groups import completeness, pool_benchmarks, recorded_groups
 from evaluator.headline import make_headline
 from evaluator.names import visible
 from evaluator.overthinking import Summary, per_trajectory, summarise
@@ -118,6 +118,7 @@ def analyse(
     workers: int | None = None,
     direct: Mapping[tuple[str, str], float] | None = None,
     cross_fit: bool = False,
+    groups: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> Analysis:
     """Compute every table and finding that curves allow.
@@ -136,6 +137,8 @@ def analyse(
         Accuracies of direct answers; see :func:`evaluator.tables.zero_step_table`.
     cross_fit
         Add frontiers scored on other probes than those that chose, which takes long.
+    groups
+        Reporting groups; see :func:`evaluator.groups.pool_benchmarks`.
     progress
         Called with (replicates done, all replicates).
 
@@ -144,7 +147,7 @@ def analyse(
     ValueError
         If there is no trajectory.
     """
-    curves = pool_benchmarks(curves)
+    curves = pool_benchmarks(curves, groups)
     summary = summarise(per_trajectory(curves))
     cells = cell_frontiers(curves)
     changes = changes_by_progress(curves, suitable_bin_tokens(curves))
@@ -260,6 +263,7 @@ def analyse_campaigns(
         workers=workers,
         direct=direct,
         cross_fit=cross_fit,
+        groups=recorded_groups(urls),
         progress=progress,
     )
     steps = tuple(dict.fromkeys(config.probing.step_tokens for config in configs))

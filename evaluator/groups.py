@@ -3,13 +3,15 @@
 Question numbers stay what they are, so a group is the pool of its benchmarks' questions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
 from data import benchmark_names, get_benchmark
 from evaluator.names import benchmark_name, model_name
+from stp.campaign.store import Store
 from stp.curves import Curves
 
 
@@ -20,6 +22,24 @@ def known_groups(benchmarks: tuple[str, ...]) -> dict[str, str]:
     """
     registered = set(benchmark_names())
     return {name: get_benchmark(name).group for name in benchmarks if name in registered}
+
+
+def recorded_groups(campaigns: Iterable[str | Path]) -> dict[str, str]:
+    """Return the reporting group of every benchmark of campaigns, as their manifests have it.
+
+    This is how a user's own benchmark, which is not registered, keeps the group of its file.
+
+    Raises
+    ------
+    data.errors.StpError
+        If a folder is no campaign or cannot be read.
+    """
+    cells = [cell for url in campaigns for cell in Store(url).read_manifest().cells]
+    unrecorded = tuple(cell.benchmark for cell in cells if not cell.group)
+    return {
+        **known_groups(unrecorded),
+        **{cell.benchmark: cell.group for cell in cells if cell.group},
+    }
 
 
 def pool_benchmarks(curves: Curves, groups: Mapping[str, str] | None = None) -> Curves:

@@ -33,7 +33,7 @@ from evaluator.bootstrap import (
     Quantity,
     bootstrap_values,
 )
-from evaluator.groups import pool_benchmarks
+from evaluator.groups import pool_benchmarks, recorded_groups
 from evaluator.nesting import AVERAGE
 from evaluator.overthinking import per_trajectory
 from stp.campaign.curves import load_curves
@@ -95,7 +95,7 @@ def read_values(sources: Sequence[str]) -> tuple[pd.DataFrame, Names]:
     """
     files = [source for source in sources if Path(source).suffix in (".csv", ".parquet")]
     if not files:
-        curves = pool_benchmarks(load_curves(sources))
+        curves = pool_benchmarks(load_curves(sources), recorded_groups(sources))
         frame = per_trajectory(curves)[[*KEYS, *STATISTICS]]
         return frame, {
             "model": list(curves.model_names),

@@ -4,6 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 from data.errors import MisuseError
+from evaluator.groups import pool_benchmarks, recorded_groups
 from evaluator.report.data import AnswerCount, QuestionText, ReportData, TrajectoryText
 from evaluator.report.selection import SelectionLimits, select_trajectories
 from stp.campaign.config import CampaignConfig
@@ -19,6 +20,8 @@ def load_report_data(
     url: str | Path, *, limits: SelectionLimits | None = None, allow_incomplete: bool = False
 ) -> ReportData:
     """Read a graded campaign: all curves, and the texts of the selected trajectories.
+
+    Benchmarks of one reporting group are pooled in the curves.
 
     Parameters
     ----------
@@ -40,7 +43,9 @@ def load_report_data(
     curves = load_curves(url, allow_incomplete=allow_incomplete)
     if curves.trajectories == 0:
         raise MisuseError(f"{url}: no trajectory is graded yet; go on with `stp run {url}`")
-    selection = select_trajectories(curves, limits)
+    # Reporting groups, as in the analysis: a report and a table must not average differently.
+    pooled = pool_benchmarks(curves, recorded_groups([url]))
+    selection = select_trajectories(pooled, limits)
     questions: dict[int, QuestionText] = {}
     trajectories = []
     for s in selection.trajectories:
@@ -55,7 +60,7 @@ def load_report_data(
         questions.setdefault(number, _question(view, number))
     return ReportData(
         name=reader.config.name,
-        curves=curves,
+        curves=pooled,
         questions=tuple(questions.values()),
         trajectories=tuple(trajectories),
         selection_note=selection.note,
@@ -67,14 +72,9 @@ def load_report_data(
 
 
 def _question(view: TrajectoryView, number: int) -> QuestionText:
-    """Return the question with its choices written below it."""
     question = view.question
-    letters = (f"{chr(ord('A') + i)}. {choice}" for i, choice in enumerate(question.choices))
     return QuestionText(
-        question=number,
-        id=question.id,
-        prompt="\n".join([question.prompt, *letters]),
-        reference=question.reference,
+        question=number, id=question.id, prompt=question.prompt, reference=question.reference
     )
 
 

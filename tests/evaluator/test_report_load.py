@@ -1,13 +1,16 @@
 """From a campaign's folder to the report's value: texts and counts agree with the curves."""
 
+import json
 import shutil
 
 import pytest
 
 from data.errors import MisuseError, StoreError
+from evaluator.analysis import analyse_campaigns
 from evaluator.report.build import build_report
 from evaluator.report.load import load_report_data
 from evaluator.report.selection import SelectionLimits
+from stp.campaign.curves import load_curves
 from stp.campaign.run import run_campaign
 from tests.campaign.conftest import configure, model_folder, sevens  # noqa: F401
 from tests.campaign.fakes import ScriptedEngine
@@ -87,3 +90,27 @@ def test_an_incomplete_campaign_is_refused_unless_asked_for(campaign, tmp_path):
 def test_a_folder_that_is_no_campaign_is_misuse(tmp_path):
     with pytest.raises(MisuseError, match="no campaign here"):
         load_report_data(tmp_path)
+
+
+def test_benchmarks_of_a_users_group_are_pooled_as_in_the_analysis(configure, tmp_path):  # noqa: F811
+    rows = [{"question": f"Is it {n}?", "answer": "B", "options": ["no", "yes"]} for n in range(3)]
+    (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for name in ("early", "late"):
+        (tmp_path / f"{name}.toml").write_text(
+            'path = "q.jsonl"\nanswer_kind = "choice"\ngroup = "both"\n'
+            '[columns]\nchoices = "options"\n'
+        )
+    config = configure(
+        f'[[benchmarks]]\nname = "{tmp_path / "late.toml"}"\n', benchmark=tmp_path / "early.toml"
+    )
+    folder = tmp_path / "c"
+    run_campaign(config, folder, open_model=lambda name, path: ScriptedEngine(path))
+    data = load_report_data(folder)
+    assert data.curves.benchmark_names == ("both",)
+    assert load_curves(folder).benchmark_names == ("early", "late")
+    assert analyse_campaigns([str(folder)], replicates=0).curves.benchmark_names == ("both",)
+    assert len(data.trajectories) == data.curves.trajectories == 2 * 3 * 3
+    assert sorted(q.id for q in data.questions) == sorted(data.curves.question_names)
+    # Options stand in the prompt already, under their letters.
+    assert all(q.prompt.endswith("\n\nA. no\nB. yes") for q in data.questions)
+    assert all(q.prompt.count("A. no") == 1 for q in data.questions)
