@@ -191,7 +191,7 @@ def _spread(summary: Summary) -> list[str]:
 
 
 def _steps(changes: pd.DataFrame) -> list[str]:
-    """Compare the first and the last third of the steps, by progress."""
+    """Compare the first and the last third of the bins of progress."""
     if len(changes) < 3:
         return []
     counts = changes[["positive", "negative", "flat"]].mul(changes["steps"], axis=0)

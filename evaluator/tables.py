@@ -24,7 +24,7 @@ from evaluator.frontiers import (
     savings,
 )
 from evaluator.groups import completeness
-from evaluator.names import benchmark_name, model_name
+from evaluator.names import benchmark_name, model_name, visible
 from evaluator.nesting import AVERAGE
 from evaluator.overthinking import Summary
 from evaluator.table_text import Table
@@ -216,14 +216,17 @@ def zero_step_table(
         benchmark name). It is another measurement than P(0) and comes from elsewhere; where it
         is left out there is no such column.
     """
+    others = ""
     if direct is None:
         frame = _by_model_and_benchmark(curves, summary, {"Zero-step": _percent("zero_accuracy")})
     else:
         cells = summary.cells.copy()
-        cells["direct_accuracy"] = [
-            direct.get((_model(curves, m), _benchmark(curves, b))) for m, b in cells.index.tolist()
-        ]
+        names = [(_model(curves, m), _benchmark(curves, b)) for m, b in cells.index.tolist()]
+        cells["direct_accuracy"] = [direct.get(name) for name in names]
         cells["direct_accuracy"] = cells["direct_accuracy"].astype(float)
+        if unknown := sorted(direct.keys() - set(names)):
+            listed = "; ".join(f"{model} on {benchmark}" for model, benchmark in unknown)
+            others = f"Direct accuracies that belong to no cell here: {visible(listed)}."
         models = cells.groupby("model").mean()
         with_direct = Summary(
             trajectories=summary.trajectories,
@@ -243,7 +246,9 @@ def zero_step_table(
         title="Answers without thinking: accuracy in %",
         frame=frame,
         formats={"Zero-step": ".2f", "Direct": ".2f"},
-        note=_note(curves, "Zero-step: probes at k = 0, in the prompt that asks for reasoning."),
+        note=_note(
+            curves, "Zero-step: probes at k = 0, in the prompt that asks for reasoning.", others
+        ),
     )
 
 

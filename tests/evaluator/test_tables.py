@@ -114,6 +114,9 @@ def test_zero_step_beside_direct_answers(curves, summary):
     assert frame.loc["model2", ("bench1", "Zero-step")] == pytest.approx(
         100 * curves.zero_correct_s[inside].mean() / curves.probes
     )
+    assert "belong to no cell" not in zero_step_table(curves, summary, direct).note
+    note = zero_step_table(curves, summary, {**direct, ("modell2", "bench1"): 0.5}).note
+    assert "Direct accuracies that belong to no cell here: modell2 on bench1." in note
 
 
 def test_savings_table_keeps_the_cells_numbers(curves):
