@@ -22,7 +22,13 @@ from stp.campaign.config import CampaignConfig
 from stp.campaign.manifest import CellRecord, ModelRecord, new_manifest, text_hash
 from stp.campaign.models import tokenizer_folder
 from stp.campaign.store import Store
-from stp.campaign.tables import ORIGINAL, SCHEMAS, verdict_source
+from stp.campaign.tables import (
+    ORIGINAL,
+    SCHEMAS,
+    probe_source,
+    trajectory_source,
+    verdict_source,
+)
 from stp.campaign.units import Cell, Table, Unit, questions_shard
 from stp.curves import Curves
 from stp.formats import get_family
@@ -166,10 +172,13 @@ def _write_unit(store: Store, unit: Unit, world: World, first: int) -> None:
     def write(table: Table, rows: pa.Table, source: str) -> str:
         return store.write_shard(table, unit.shard(table), rows, source=source)
 
-    trajectories = write("trajectories", _trajectories(unit.cell, keys_s, curves, cut), "")
+    trajectories = write(
+        "trajectories", _trajectories(unit.cell, keys_s, curves, cut), trajectory_source(unit)
+    )
     positions = _table("positions", unit.cell, curves.positions, **keys_k, tokens=curves.tokens)
-    write("positions", positions, trajectories)
-    probes = write("probes", _probes(unit.cell, keys_p, right), trajectories)
+    made_from = probe_source(unit, trajectories=trajectories)
+    write("positions", positions, made_from)
+    probes = write("probes", _probes(unit.cell, keys_p, right), made_from)
     made_from = verdict_source(
         trajectories=trajectories, probes=probes, checker_version=CHECKER_VERSION
     )

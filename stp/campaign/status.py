@@ -5,7 +5,14 @@ from pathlib import Path
 
 from stp.campaign.manifest import CellRecord, StageRecord
 from stp.campaign.store import Store
-from stp.campaign.tables import ShardInfo, TornShardError, Work, verdict_source
+from stp.campaign.tables import (
+    ShardInfo,
+    TornShardError,
+    Work,
+    probe_source,
+    trajectory_source,
+    verdict_source,
+)
 from stp.campaign.units import STAGES, Stage, Table, Unit
 
 
@@ -50,13 +57,14 @@ def unit_state(store: Store, unit: Unit) -> UnitState:
     works: dict[Stage, Work] = {}
     version = ""
     trajectories = info("trajectories")
-    if trajectories is not None:
+    if trajectories is not None and trajectories.source == trajectory_source(unit):
         works["generate"] = trajectories.work
         positions, probes = info("positions"), info("probes")
         if (
             positions is not None
             and probes is not None
-            and positions.source == probes.source == trajectories.digest
+            and positions.source == probes.source
+            and probes.source == probe_source(unit, trajectories=trajectories.digest)
         ):
             works["probe"] = probes.work
             verdicts = info("verdicts")

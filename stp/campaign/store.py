@@ -27,7 +27,7 @@ from fsspec.implementations.local import LocalFileSystem
 from data.errors import MisuseError, StoreError, StoreMismatchError
 from stp.campaign.config import CampaignConfig, differences, parse_config
 from stp.campaign.lock import folder_lock
-from stp.campaign.manifest import CellRecord, Manifest, parse_manifest
+from stp.campaign.manifest import CellRecord, Manifest, parse_manifest, text_hash
 from stp.campaign.tables import (
     ShardInfo,
     TornShardError,
@@ -215,6 +215,7 @@ class Store:
                 questions_per_unit=config.shards.questions,
                 trajectories_per_unit=config.trajectories_per_unit,
                 trajectories=config.generation.trajectories,
+                campaign=text_hash(f"{config.content_hash()} {record.digest}"),
             )
         )
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from data import Question
 from data.errors import StoreError
-from stp.campaign.units import Table
+from stp.campaign.units import Table, Unit
 from stp.engines.base import Usage
 
 SCHEMA_VERSION = 1
@@ -217,6 +217,16 @@ def content_digest(table: pa.Table) -> str:
         digest.update(column.encode() + b"\0")
         _hash_values(digest, table[column])
     return digest.hexdigest()
+
+
+def trajectory_source(unit: Unit) -> str:
+    """Return what a unit's trajectories are made from: the campaign, and which unit it is."""
+    return f"{unit.campaign} unit {unit.number}"
+
+
+def probe_source(unit: Unit, *, trajectories: str) -> str:
+    """Return what a unit's positions and probes are made from: the campaign, and a digest."""
+    return f"{unit.campaign} {trajectories}"
 
 
 def verdict_source(*, trajectories: str, probes: str, checker_version: str) -> str:

@@ -42,7 +42,8 @@ class Cell:
 class Unit:
     """A chunk of a cell: questions ``[question_start, question_stop)`` × trajectories likewise.
 
-    ``number`` counts the units of a cell from 0.
+    ``number`` counts the units of a cell from 0. ``campaign`` is a digest of what the campaign asks
+    of the cell: a shard that was made for something else does not belong here.
     """
 
     cell: Cell
@@ -51,6 +52,7 @@ class Unit:
     question_stop: int
     trajectory_start: int
     trajectory_stop: int
+    campaign: str = ""
 
     @property
     def trajectories(self) -> int:
@@ -77,11 +79,16 @@ def questions_shard(cell: Cell) -> str:
 
 
 def plan_units(
-    cell: Cell, *, questions_per_unit: int, trajectories_per_unit: int, trajectories: int
+    cell: Cell,
+    *,
+    questions_per_unit: int,
+    trajectories_per_unit: int,
+    trajectories: int,
+    campaign: str = "",
 ) -> Iterator[Unit]:
     """Yield the units of a cell; each (question, trajectory) is in exactly one.
 
-    The last chunk of either kind may be smaller than the rest.
+    The last chunk of either kind may be smaller than the rest. ``campaign`` is given to each.
     """
     number = 0
     for question in range(0, cell.questions, questions_per_unit):
@@ -93,5 +100,6 @@ def plan_units(
                 question_stop=min(question + questions_per_unit, cell.questions),
                 trajectory_start=trajectory,
                 trajectory_stop=min(trajectory + trajectories_per_unit, trajectories),
+                campaign=campaign,
             )
             number += 1

@@ -23,7 +23,7 @@ from stp.campaign.manifest import Manifest
 from stp.campaign.prepare import Prepared, Subject, make_subject
 from stp.campaign.probe import probe_unit
 from stp.campaign.store import Store, read_questions
-from stp.campaign.tables import verdict_source
+from stp.campaign.tables import probe_source, trajectory_source, verdict_source
 from stp.campaign.text import StoredTokenizer
 from stp.campaign.units import Cell, Unit
 from stp.engines.base import Engine, Usage
@@ -182,13 +182,10 @@ class GenerateWorker(Worker):
         self._config = prepared.config
         self._room = room
         self._questions = _Questions(store)
-        self._digests = {
-            (cell.model, cell.benchmark): cell.digest for cell in prepared.manifest.cells
-        }
 
     def source(self, unit: Unit) -> str:
-        """Return the digest of the cell's questions."""
-        return self._digests[unit.cell.model, unit.cell.benchmark]
+        """Return which unit of which campaign it is."""
+        return trajectory_source(unit)
 
     def work(self, unit: Unit, on_progress: OnProgress) -> tuple[tuple[pa.Table, ...], Usage]:
         """Return the unit's trajectories."""
@@ -218,9 +215,11 @@ class ProbeWorker(Worker):
         self._questions = _Questions(store)
 
     def source(self, unit: Unit) -> str | None:
-        """Return the digest of the unit's trajectories."""
+        """Return the campaign and the digest of the unit's trajectories."""
         info = self._store.shard_info("trajectories", unit.shard("trajectories"))
-        return None if info is None else info.digest
+        if info is None or info.source != trajectory_source(unit):
+            return None
+        return probe_source(unit, trajectories=info.digest)
 
     def work(self, unit: Unit, on_progress: OnProgress) -> tuple[tuple[pa.Table, ...], Usage]:
         """Return the unit's positions and probes."""
@@ -260,7 +259,9 @@ class GradeWorker(Worker):
         """Return the digests of what is graded, with the checker's version."""
         trajectories = self._store.shard_info("trajectories", unit.shard("trajectories"))
         probes = self._store.shard_info("probes", unit.shard("probes"))
-        if trajectories is None or probes is None or probes.source != trajectories.digest:
+        if trajectories is None or trajectories.source != trajectory_source(unit):
+            return None
+        if probes is None or probes.source != probe_source(unit, trajectories=trajectories.digest):
             return None
         return verdict_source(
             trajectories=trajectories.digest,

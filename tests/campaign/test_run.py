@@ -168,14 +168,49 @@ def test_what_was_made_from_other_rows_is_out_of_date(copy, configure, opener, t
     name = "trajectories/scripted/sevens/000000.parquet"
     changed = Store(other).read_shard("trajectories", name)
     rows = changed.slice(0, changed.num_rows - 1)
-    digest = Store(copy).read_manifest().cells[0].digest
-    Store(copy).write_shard("trajectories", name, rows, source=digest)
+    source = Store(copy).read_checked("trajectories", name)[1].source
+    Store(copy).write_shard("trajectories", name, rows, source=source)
     result = run_campaign(configure(), copy, open_model=opener)
     assert result.units == 2
     probed = Store(copy).read_shard("probes", name.replace("trajectories/", "probes/"))
     kept = {(row["question"], row["trajectory"]) for row in rows.to_pylist()}
     assert {(r["question"], r["trajectory"]) for r in probed.to_pylist()} == kept
     assert (copy / (name.replace("trajectories/", "probes/") + ".outdated")).exists()
+
+
+TABLES = ("trajectories", "positions", "probes", "verdicts")
+
+
+@pytest.mark.parametrize("tables", [TABLES[:1], TABLES[1:2], TABLES[2:3], TABLES[3:], TABLES])
+def test_shards_of_another_unit_are_not_taken_for_this_ones(
+    copy, unbroken, configure, opener, tables
+):
+    for table in tables:
+        first, second = (copy / table / f"scripted/sevens/00000{i}.parquet" for i in (0, 1))
+        kept = first.read_bytes()
+        first.write_bytes(second.read_bytes())
+        second.write_bytes(kept)
+    assert not campaign_status(copy).finished
+    assert run_campaign(configure(), copy, open_model=opener).finished
+    assert rows_of(copy) == rows_of(unbroken)
+
+
+@pytest.mark.parametrize("tables", [TABLES[:1], TABLES[1:3], TABLES])
+def test_shards_of_another_campaign_are_not_taken_for_this_ones(
+    copy, unbroken, configure, opener, tmp_path, tables
+):
+    other = tmp_path / "other"
+    # Other probes of the very same trajectories.
+    extra = "[sampling]\ntop_k = 3\n" if tables != TABLES[1:3] else ""
+    steps = {"step_tokens": 3} if tables == TABLES[1:3] else {}
+    run_campaign(configure(extra, **steps), other, open_model=opener)
+    for table in tables:
+        name = f"{table}/scripted/sevens/000001.parquet"
+        assert (copy / name).read_bytes() != (other / name).read_bytes()
+        (copy / name).write_bytes((other / name).read_bytes())
+    assert not campaign_status(copy).finished
+    assert run_campaign(configure(), copy, open_model=opener).finished
+    assert rows_of(copy) == rows_of(unbroken)
 
 
 def test_a_stop_ends_after_the_unit_in_work(configure, unbroken, opener, tmp_path):
