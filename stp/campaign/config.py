@@ -25,6 +25,7 @@ module knows nothing of engines, stores or benchmarks; names are looked up where
 import difflib
 import hashlib
 import json
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -44,6 +45,7 @@ SCHEDULING_OPTIONS = frozenset(
         "enforce_eager",
         "gpu_memory_utilization",
         "kv_cache_bytes",
+        "kv_cache_memory_bytes",
         "max_batch_tokens",
         "max_num_batched_tokens",
         "max_num_seqs",
@@ -65,6 +67,8 @@ SCHEDULING_OPTIONS = frozenset(
     }
 )
 """Engine options that say how the work is done, not what is asked; a folder accepts new values."""
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 Count = Annotated[int, Field(ge=1, strict=True)]
 
@@ -374,7 +378,10 @@ def _toml_value(value: object) -> str:
 
 
 def _toml_lines(entry: Mapping[str, object]) -> list[str]:
-    return [f"{json.dumps(k) if '.' in k else k} = {_toml_value(v)}" for k, v in entry.items()]
+    return [
+        f"{key if _BARE_KEY.fullmatch(key) else _toml_value(key)} = {_toml_value(value)}"
+        for key, value in entry.items()
+    ]
 
 
 def _explain(error: ValidationError) -> str:
@@ -383,16 +390,19 @@ def _explain(error: ValidationError) -> str:
     # An unknown key explains a missing one (a misspelt "models"), so it comes first.
     problems.sort(key=lambda problem: problem["type"] != "extra_forbidden")
     first = problems[0]
-    location = [part for part in first["loc"] if not _is_union_branch(part)]
+    location = _place(first)
     key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
     key = key.lstrip(".")
     message = _complaint(first["type"], key, location, first["msg"], first.get("input"))
-    more = len({problem["loc"] for problem in problems}) - 1
-    return message + (f" (and {more} more to mend after it)" if more and not location[:1] else "")
+    places = {tuple(_place(problem)) for problem in problems}
+    more = sum(list(place[: len(location)]) != location for place in places)
+    return message + (f" (and {more} more to mend after it)" if more else "")
 
 
-def _is_union_branch(part: object) -> bool:
-    return part in ("str", "bool", "int", "float", "list[str]")
+def _place(problem: Mapping[str, Any]) -> list[Any]:
+    """Return where a complaint belongs, without the type that was tried of several allowed."""
+    types = ("str", "bool", "int", "float", "list[str]")
+    return [part for part in problem["loc"] if part not in types]
 
 
 def _complaint(kind: str, key: str, location: list[Any], text: str, value: object) -> str:

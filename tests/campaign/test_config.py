@@ -54,6 +54,21 @@ def test_an_error_is_one_line_with_file_key_and_fix(text, parts):
 
 
 @pytest.mark.parametrize(
+    ("text", "end"),
+    [
+        ("[probing]\nprobes = 0", "or equal to 1"),
+        ("[engine]\noptions = {a = [1, 2]}", "valid string"),
+        ("[probing]\nprobes = 0\nstep_tokens = 0", " (and 1 more to mend after it)"),
+        ("[probing]\nprobes = 0\n[generation]\nx = 1\ny = 2", " (and 2 more to mend after it)"),
+    ],
+)
+def test_an_error_counts_the_ones_after_it(text, end):
+    with pytest.raises(ConfigError) as caught:
+        parse(text)
+    assert str(caught.value).endswith(end)
+
+
+@pytest.mark.parametrize(
     ("text", "part"),
     [
         ('modles = 1\n[[benchmarks]]\nname = "demo"', "did you mean 'models'"),
@@ -92,7 +107,7 @@ def test_folders_beside_the_file_become_absolute(tmp_path):
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), min_size=1, max_size=20)
 OPTIONS = st.dictionaries(
-    st.text("abcdefgh.", min_size=1, max_size=6),
+    st.text('abcdefgh.-_ "=#\u00e9', min_size=1, max_size=6),
     st.one_of(
         st.integers(-(2**40), 2**40),
         st.booleans(),
