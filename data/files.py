@@ -137,12 +137,14 @@ def _read_csv(path: Path) -> list[Row]:
 
 @contextmanager
 def _open_text(path: Path) -> Iterator[TextIO]:
-    """Open UTF-8 text (a byte order mark is skipped), with our error where it is not UTF-8."""
+    """Open UTF-8 text (a byte order mark is skipped), with our errors where it cannot be read."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             yield file
     except UnicodeDecodeError as error:
         raise MisuseError(f"{path}: not UTF-8 text ({error})") from error
+    except OSError as error:
+        raise MisuseError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def _parse_json(text: str, where: str) -> object:

@@ -73,8 +73,8 @@ def reference(row: Row, where: str) -> str:
         raise MisuseError(f"{where}: expected tests of kind stdin or functional, found {kinds}")
     fn_name = None
     if kinds == {"functional"}:
-        metadata = json.loads(str(row.get("metadata") or "{}"))
-        fn_name = metadata.get("func_name")
+        metadata = _json(str(row.get("metadata") or "{}"), f"{where}: metadata")
+        fn_name = metadata.get("func_name") if isinstance(metadata, dict) else None
         if not fn_name:
             raise MisuseError(f"{where}: functional tests, but metadata names no func_name")
     return json.dumps(
@@ -97,10 +97,7 @@ def _private_tests(text: str, where: str) -> list[dict[str, str]]:
 
 
 def _json_list(text: str, where: str) -> list[dict[str, str]]:
-    try:
-        tests = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise MisuseError(f"{where}: tests are not valid JSON ({error})") from error
+    tests = _json(text, f"{where}: tests")
     if not isinstance(tests, list) or not all(
         isinstance(test, dict)
         and isinstance(test.get("input"), str)
@@ -109,6 +106,13 @@ def _json_list(text: str, where: str) -> list[dict[str, str]]:
     ):
         raise MisuseError(f"{where}: expected a list of tests, each with a text input and output")
     return tests
+
+
+def _json(text: str, what: str) -> object:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise MisuseError(f"{what}: not valid JSON ({error})") from error
 
 
 BENCHMARK = Benchmark(

@@ -108,11 +108,15 @@ def test_livecodebench_refuses_damaged_tests_with_the_row(tmp_path, change, mess
         get_benchmark("livecodebench").load(tmp_path)
 
 
-def test_livecodebench_refuses_a_function_without_a_name(tmp_path):
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [("{}", "func_name"), ("[]", "func_name"), ("{", "metadata: not valid JSON")],
+)
+def test_livecodebench_refuses_a_function_without_a_name(tmp_path, metadata, message):
     rows = livecodebench_rows()
-    rows[1]["metadata"] = "{}"
+    rows[1]["metadata"] = metadata
     write_jsonl(tmp_path / "livecodebench.jsonl", rows)
-    with pytest.raises(MisuseError, match="func_name"):
+    with pytest.raises(MisuseError, match=message):
         get_benchmark("livecodebench").load(tmp_path)
 
 

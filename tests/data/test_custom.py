@@ -181,3 +181,9 @@ def test_wrong_choices_are_refused_with_the_row(tmp_path, form, row, message):
         get_benchmark(path).load()
     assert message in str(caught.value)
     assert "row 1" in str(caught.value)
+
+
+def test_a_folder_instead_of_a_description_is_one_clear_error(tmp_path):
+    (tmp_path / "lab.toml").mkdir()
+    with pytest.raises(ConfigError, match=r"lab\.toml: cannot be read"):
+        get_benchmark(str(tmp_path / "lab.toml"))
