@@ -97,7 +97,8 @@ def responses(questions: list[Question], seed: int) -> Iterator[tuple[Question, 
     source = random.Random(seed)
     for question in questions:
         answers = [question.reference, *wrong_answers(question.reference, source)]
-        weights = [len(answers) / 2, *(1 / rank for rank in range(1, len(answers)))]
+        wrong_weights = [1 / rank for rank in range(1, len(answers))]
+        weights = [sum(wrong_weights), *wrong_weights]  # half of the answers are right
         drawn = source.choices(answers, weights, k=ANSWERS // QUESTIONS)
         for answer in drawn:
             prose = "".join(source.choices(PROSE, k=source.randrange(1, 24)))
