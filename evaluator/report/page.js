@@ -106,7 +106,9 @@
     }
 
     function readout() {
-      const { zero, full, acc, tokens } = view(), fraction = Number(budget.value) / 1000;
+      const { zero, full, acc, tokens } = view(), steps = acc[STRATEGIES[0][0]].length - 1;
+      // Named is the budget that the numbers belong to, where the grid is coarser than the slider.
+      const fraction = Math.floor((Number(budget.value) / 1000) * steps + 1e-9) / steps;
       const allowed = tokens === undefined ? "" : ` (${number(Math.floor(fraction * tokens + 1e-6))} tokens)`;
       byId("readout-title").textContent = `With ${percent(fraction)} of the thinking tokens${allowed}`;
       budget.setAttribute("aria-valuetext", `${percent(fraction)} of full thinking`);
@@ -272,7 +274,7 @@
       bar.style.width = percent(count / data.probes);
       const what = answer === null ? el("span", { class: "what none" }, "no answer found") : el("span", { class: "what" }, answer || "(empty)");
       const verdict = el("span", { class: `verdict ${right ? "right" : "wrong"}` }, `${right ? "\u2713 right" : "\u2717 wrong"}  ${count}/${data.probes}`);
-      return el("li", {}, el("details", {}, el("summary", { title: "Show one reply in full" }, what, verdict, el("span", { class: "track" }, bar)),
+      return el("li", {}, el("details", {}, el("summary", { title: "Show one reply" }, what, verdict, el("span", { class: "track" }, bar)),
         el("pre", {}, reply || "(no reply kept)")));
     }
 

@@ -127,3 +127,19 @@ def test_address_names_a_position(render):
     nonsense, console = render(fragment="#t=99999&k=x")
     assert console == []
     assert title_of(nonsense).startswith("k = ")
+
+
+def test_the_budget_named_is_the_one_that_the_numbers_belong_to(render):
+    script = (
+        "const v = document.getElementById('frontier-cell'); v.value = {view};"
+        "v.dispatchEvent(new Event('change'));"
+        "const b = document.getElementById('budget'); b.value = 7;"
+        "b.dispatchEvent(new Event('input'));"
+    )
+    title = re.compile(r'id="readout-title"[^>]*>([^<]*)<')
+    average, console = render(script=script.format(view=0))
+    cell, errors = render(script=script.format(view=1))
+    assert console == errors == []
+    # The average is on a grid of thousandths, a cell on one of two hundredths.
+    assert title.search(average).group(1).startswith("With 0.7% of the thinking tokens")
+    assert title.search(cell).group(1).startswith("With 0.5% of the thinking tokens")
