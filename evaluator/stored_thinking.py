@@ -87,7 +87,7 @@ def open_campaigns(campaigns: Campaigns, *, allow_incomplete: bool = False) -> l
 
 
 def _open(store: Store, *, allow_incomplete: bool) -> OpenedCampaign:
-    manifest, config = store.read_manifest(), store.read_config()
+    config, manifest = store.read_campaign()
     units: dict[str, list[GeneratedUnit]] = {}
     missing: Counter[str] = Counter()
     not_generated = not_probed = 0

@@ -70,7 +70,14 @@ SCHEDULING_OPTIONS = frozenset(
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
-Count = Annotated[int, Field(ge=1, strict=True)]
+LARGEST_COUNT = 2**31 - 1
+"""The tables hold counts as 32-bit integers."""
+
+LARGEST_REPETITION = 1_000_000
+"""Most samples of one thing. Nobody wants more; a slip of the keyboard is caught before it runs."""
+
+Count = Annotated[int, Field(ge=1, le=LARGEST_COUNT, strict=True)]
+Repetition = Annotated[int, Field(ge=1, le=LARGEST_REPETITION, strict=True)]
 
 
 class _Section(BaseModel):
@@ -94,7 +101,7 @@ class ModelConfig(_Section):
     """
 
     path: str = Field(min_length=1)
-    name: str = Field(default="", pattern=r"^[A-Za-z0-9][A-Za-z0-9._+ -]*$")
+    name: str = Field(default="", pattern=r"^[A-Za-z0-9][A-Za-z0-9._+ -]*$", max_length=200)
     family: str | None = None
     revision: str | None = None
 
@@ -147,7 +154,7 @@ class GenerationConfig(_Section):
         Most tokens of the original answer, after the thinking.
     """
 
-    trajectories: Count = 16
+    trajectories: Repetition = 16
     thinking_limit: Count = 32_768
     context_limit: Count = 65_536
     answer_tokens: Count = 4_096
@@ -167,17 +174,17 @@ class ProbingConfig(_Section):
     """
 
     step_tokens: Count = 256
-    probes: Count = 16
+    probes: Repetition = 16
     answer_tokens: Count = 4_096
 
 
 class SamplingConfig(_Section):
     """Sampling parameters that replace the model family's. Left out: the family's."""
 
-    temperature: float | None = Field(default=None, ge=0)
-    top_p: float | None = Field(default=None, gt=0, le=1)
-    top_k: int | None = Field(default=None, ge=0, strict=True)
-    presence_penalty: float | None = Field(default=None, ge=-2, le=2)
+    temperature: float | None = Field(default=None, ge=0, strict=True)
+    top_p: float | None = Field(default=None, gt=0, le=1, strict=True)
+    top_k: int | None = Field(default=None, ge=0, le=LARGEST_COUNT, strict=True)
+    presence_penalty: float | None = Field(default=None, ge=-2, le=2, strict=True)
 
 
 class ShardConfig(_Section):
@@ -291,7 +298,13 @@ def load_config(path: str | Path) -> CampaignConfig:
     """
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        # Some editors put a byte order mark first.
+        text = path.read_text(encoding="utf-8-sig")
+    except IsADirectoryError as error:
+        raise ConfigError(
+            f"{path}: a folder without a campaign in it; give a campaign file (TOML), or the "
+            "folder of a campaign that was started"
+        ) from error
     except OSError as error:
         raise ConfigError(f"{path}: cannot read the campaign file: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -322,6 +335,8 @@ def parse_config(
     """
     try:
         values = tomllib.loads(text)
+    except RecursionError as error:
+        raise ConfigError(f"{source}: not a campaign file: it is nested too deeply") from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{source}: not valid TOML: {error}") from error
     values.setdefault("name", name)
@@ -333,13 +348,19 @@ def parse_config(
         raise ConfigError(f"{source}: {_explain(error)}") from error
 
 
-def differences(stored: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
-    """Return one phrase for every dotted key whose value differs, in order of the keys."""
-    return [
-        f"{key} is {json.dumps(stored.get(key))} in the folder and {json.dumps(asked.get(key))} now"
-        for key in sorted(stored.keys() | asked.keys())
-        if stored.get(key) != asked.get(key)
-    ]
+def differences(
+    stored: Mapping[str, Any], asked: Mapping[str, Any], *, now: str = "now"
+) -> list[str]:
+    """Return one phrase for every dotted key whose value differs, in order of the keys.
+
+    ``now`` says where the second value stands.
+    """
+    found = []
+    for key in sorted(stored.keys() | asked.keys()):
+        was, is_now = stored.get(key), asked.get(key)
+        if was != is_now:
+            found.append(f"{key} is {json.dumps(was)} in the folder and {json.dumps(is_now)} {now}")
+    return found
 
 
 def _anchor(values: dict[str, Any], folder: Path) -> None:
@@ -353,12 +374,19 @@ def _anchor(values: dict[str, Any], folder: Path) -> None:
         entries = values.get(table)
         for entry in entries if isinstance(entries, list) else []:
             value = entry.get(key) if isinstance(entry, dict) else None
-            if isinstance(value, str) and value not in ("", "demo") and (folder / value).exists():
+            if isinstance(value, str) and value not in ("", "demo") and _is_there(folder / value):
                 if key == "name" and not value.endswith(".toml"):
                     continue
                 if table == "models" and key == "path":
                     entry.setdefault("name", value.rstrip("/").rpartition("/")[2])
                 entry[key] = str((folder / value).resolve())
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # No system has a name so long.
+        return False
 
 
 def _flatten(value: object, key: str = "") -> Iterable[tuple[str, Any]]:
@@ -416,6 +444,13 @@ def _complaint(kind: str, key: str, location: list[Any], text: str, value: objec
         return f"{key!r} is missing; {table}"
     if kind == "value_error":
         return text.removeprefix("Value error, ")
+    if kind == "too_short":
+        return f"{key!r} is empty; add a [[{key}]] table"
+    if kind == "string_pattern_mismatch":
+        return (
+            f"{key} = {json.dumps(value, default=str)}: a model's name begins with a letter or a "
+            "digit, and has nothing but these, spaces and . _ + -; set another 'name'"
+        )
     if kind in ("tuple_type", "model_type", "dict_type"):
         header = f"[[{key}]]" if kind == "tuple_type" else f"[{key.partition('[')[0]}]"
         return f"{key!r} must be written as a {header} table"

@@ -96,7 +96,7 @@ class _Gathered:
 
 
 def _gather(store: Store, gathered: _Gathered, *, allow_incomplete: bool) -> None:
-    manifest, config = store.read_manifest(), store.read_config()
+    config, manifest = store.read_campaign()
     if gathered.probes not in (0, config.probing.probes):
         raise MisuseError(
             f"{store.url} has {config.probing.probes} probes at a position and the campaign before "

@@ -191,7 +191,7 @@ def _graded_units(
     store: Store, model: str | None, benchmark: str | None
 ) -> Iterator[tuple[Unit, dict[int, Question]]]:
     """Yield units that have verdicts, with their cell's questions."""
-    manifest, config = store.read_manifest(), store.read_config()
+    config, manifest = store.read_campaign()
     for record in manifest.cells:
         if model not in (None, record.model) or benchmark not in (None, record.benchmark):
             continue

@@ -168,7 +168,7 @@ def parse_manifest(text: str, *, path: str) -> Manifest:
                 f"{SCHEMA_VERSION}; use the release that wrote it ({values.get('packages')})"
             )
         return Manifest.model_validate(values)
-    except (ValueError, KeyError, TypeError, ValidationError) as error:
+    except (ValueError, KeyError, TypeError, ValidationError, RecursionError) as error:
         raise StoreError(
             f"{path}: not a whole manifest ({str(error).splitlines()[0]}); restore it from a copy, "
             "or start the campaign in another folder"

@@ -7,6 +7,7 @@ import hashlib
 import importlib.util
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,6 +57,8 @@ def locate_model(config: ModelConfig) -> LocatedModel:
     data.errors.MissingDependencyError
         If a hub id is given and huggingface_hub is not installed.
     """
+    _check_path(config)
+    # The family comes before a hub id is fetched: without one the model cannot be used.
     family = family_for_model(config.name) if config.family is None else get_family(config.family)
     folder = check_model_folder(_folder(config))
     return LocatedModel(name=config.name, folder=folder, revision=config.revision, family=family)
@@ -79,10 +82,23 @@ def record_model(model: LocatedModel, *, context_limit: int) -> ModelRecord:
 
 def tokenizer_hash(folder: Path) -> str:
     """Return the SHA-256 over names and contents of a folder's tokenizer files."""
+    return _files_hash((path.name, path.read_bytes()) for path in _tokenizer_files(folder))
+
+
+def stored_tokenizer_hash(store: Store, model: LocatedModel) -> str | None:
+    """Return the same of the files that the campaign keeps; None if one of them is gone."""
+    names = [path.name for path in _tokenizer_files(model.folder)]
+    kept = tokenizer_folder(model.name)
+    # That one is made for reading a campaign, where a model has none itself.
+    if not all(store.exists(f"{kept}/{name}") for name in {*names, "tokenizer.json"}):
+        return None
+    return _files_hash((name, store.read_bytes(f"{kept}/{name}")) for name in names)
+
+
+def _files_hash(files: Iterable[tuple[str, bytes]]) -> str:
     digest = hashlib.sha256()
-    for path in _tokenizer_files(folder):
-        content = path.read_bytes()
-        digest.update(f"{path.name} {len(content)}\n".encode() + content)
+    for name, content in files:
+        digest.update(f"{name} {len(content)}\n".encode() + content)
     return digest.hexdigest()
 
 
@@ -110,15 +126,28 @@ def _folder(config: ModelConfig) -> Path:
         spec = importlib.util.find_spec("data")
         locations = spec.submodule_search_locations if spec is not None else None
         return Path(next(iter(locations or ["data"]))) / "demo_model"
-    path = Path(config.path).expanduser()
-    if path.is_dir():
-        return path
-    if not _HUB_ID.fullmatch(config.path):
-        raise MisuseError(
-            f"model {config.path!r}: no such folder; give the folder of a Hugging Face model, "
-            "a hub id such as Qwen/Qwen3-8B, or 'demo'"
-        )
-    return _fetch(config)
+    path = _local(config)
+    return _fetch(config) if path is None else path
+
+
+def _local(config: ModelConfig) -> Path | None:
+    """Return the folder that a path names, or None if there is none."""
+    try:
+        path = Path(config.path).expanduser()
+        return path if path.is_dir() else None
+    # A home that is not known, a name longer than the system has.
+    except (OSError, RuntimeError):
+        return None
+
+
+def _check_path(config: ModelConfig) -> None:
+    """Refuse what is neither a folder nor can be a hub id."""
+    if config.path == DEMO or _local(config) is not None or _HUB_ID.fullmatch(config.path):
+        return
+    raise MisuseError(
+        f"model {config.path!r}: no such folder; give the folder of a Hugging Face model, "
+        "a hub id such as Qwen/Qwen3-8B, or 'demo'"
+    )
 
 
 def _fetch(config: ModelConfig) -> Path:
@@ -149,10 +178,12 @@ def _own_context(folder: Path) -> int | None:
     """Return the positions that the model was made for, or None if its config does not say."""
     try:
         values = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise MisuseError(f"{folder / 'config.json'}: cannot be read: {error}") from error
-    for section in (values, values.get("text_config") or {}):
-        found = section.get("max_position_embeddings")
+    if not isinstance(values, dict):
+        raise MisuseError(f"{folder / 'config.json'}: it is no configuration of a model")
+    for section in (values, values.get("text_config")):
+        found = section.get("max_position_embeddings") if isinstance(section, dict) else None
         if isinstance(found, int) and found > 0:
             return found
     return None

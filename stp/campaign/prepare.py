@@ -4,6 +4,7 @@ A campaign exists from the moment that its manifest is written, and that is the 
 so whatever is wrong with a request is said before anything was spent on it.
 """
 
+import contextlib
 import logging
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,12 +12,18 @@ from pathlib import Path
 import pyarrow as pa
 
 from data import Benchmark, Question, get_benchmark
-from data.errors import MisuseError, StoreMismatchError
+from data.errors import MisuseError, StoreMismatchError, StpError
 from stp.campaign.config import BenchmarkConfig, CampaignConfig
 from stp.campaign.fit import fit_prompt
 from stp.campaign.manifest import CellRecord, Manifest, ModelRecord, new_manifest
-from stp.campaign.models import LocatedModel, copy_tokenizer, locate_model, record_model
-from stp.campaign.store import Store
+from stp.campaign.models import (
+    LocatedModel,
+    copy_tokenizer,
+    locate_model,
+    record_model,
+    stored_tokenizer_hash,
+)
+from stp.campaign.store import CONFIG, Store
 from stp.campaign.tables import ShardInfo, TornShardError, content_digest, make_table
 from stp.campaign.units import Cell, questions_shard
 from stp.engines.base import SamplingParameters
@@ -70,11 +77,14 @@ def prepare_campaign(store: Store, config: CampaignConfig) -> Prepared:
         If the folder cannot be written or read.
     """
     store.check_free()
-    if store.is_campaign():
+    # Without any row there is nothing that another configuration could be mixed with.
+    if store.is_campaign() and store.has_rows():
         manifest = store.read_manifest()
         store.check_settings(config, manifest)
         models = tuple(locate_model(model) for model in config.models)
         _check_models(store, manifest, models, config)
+        _mend_config(store, config)
+        _mend_tokenizers(store, manifest, models)
         _mend_questions(store, config, manifest, models)
     else:
         models = tuple(locate_model(model) for model in config.models)
@@ -222,6 +232,23 @@ def _check_models(
                     f"{store.url}: the model {model.name!r} in {model.folder} is not the one of "
                     f"this campaign (its {what} differs{values}); give the run a folder of its own"
                 )
+
+
+def _mend_config(store: Store, config: CampaignConfig) -> None:
+    """Write again a campaign file that is gone, damaged or changed; the settings are checked."""
+    with contextlib.suppress(StpError):
+        store.read_campaign()
+        return
+    store.write_config(config)
+    _LOG.warning("%s/%s was not the campaign's and is written anew", store.url, CONFIG)
+
+
+def _mend_tokenizers(store: Store, manifest: Manifest, models: tuple[LocatedModel, ...]) -> None:
+    """Copy again tokenizers that are gone or damaged; that the models have the same is checked."""
+    for model in models:
+        if stored_tokenizer_hash(store, model) != manifest.model_record(model.name).tokenizer_hash:
+            copy_tokenizer(model, store)
+            _LOG.warning("%s: the tokenizer of %s is copied anew", store.url, model.name)
 
 
 def _mend_questions(

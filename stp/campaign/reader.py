@@ -130,8 +130,7 @@ class CampaignReader:
 
     def __init__(self, url: str | Path) -> None:
         self.store = Store(url)
-        self.manifest = self.store.read_manifest()
-        self.config = self.store.read_config()
+        self.config, self.manifest = self.store.read_campaign()
         self._tokenizers: dict[str, StoredTokenizer] = {}
         self._questions: dict[Cell, pa.Table] = {}
         self._rows = _UnitRows(self.store)

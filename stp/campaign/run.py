@@ -177,7 +177,7 @@ def grade_campaign(
     store = Store(url)
     store.read_manifest()
     with store.lock():
-        config, manifest = store.read_config(), store.read_manifest()
+        config, manifest = store.read_campaign()
         worker = GradeWorker(store, manifest, again=again, unsandboxed=unsandboxed)
         run = _Run(
             store=store,

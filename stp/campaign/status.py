@@ -146,7 +146,7 @@ def campaign_status(url: str | Path) -> CampaignStatus:
         If it cannot be read.
     """
     store = Store(url)
-    manifest, config = store.read_manifest(), store.read_config()
+    config, manifest = store.read_campaign()
     status = CampaignStatus(name=config.name, url=store.url, cells=manifest.cells)
     for record in manifest.cells:
         for unit in store.plan(config, record):

@@ -24,7 +24,7 @@ import fsspec
 import pyarrow as pa
 from fsspec.implementations.local import LocalFileSystem
 
-from data.errors import MisuseError, StoreError, StoreMismatchError
+from data.errors import MisuseError, StoreError, StoreMismatchError, StpError
 from stp.campaign.config import CampaignConfig, differences, parse_config
 from stp.campaign.lock import folder_lock
 from stp.campaign.manifest import CellRecord, Manifest, parse_manifest, text_hash
@@ -37,7 +37,7 @@ from stp.campaign.tables import (
     encode_shard,
     shard_info,
 )
-from stp.campaign.units import Cell, Table, Unit, plan_units, questions_shard
+from stp.campaign.units import STAGE_TABLES, Cell, Table, Unit, plan_units, questions_shard
 
 _LOG = logging.getLogger(__name__)
 
@@ -87,8 +87,7 @@ class Store:
         try:
             return bytes(self._fs.cat_file(self._path(name)))
         except OSError as error:
-            reason = error.strerror or "no such file"
-            raise StoreError(f"{self.url}/{name}: cannot be read: {reason}") from error
+            raise StoreError(_read_error(f"{self.url}/{name}", error)) from error
 
     def write_bytes(self, name: str, content: bytes) -> None:
         """Write a file so that it is there whole, durably, or not at all.
@@ -141,6 +140,11 @@ class Store:
         """Return whether the folder holds a campaign: its manifest is written last."""
         return self.exists(MANIFEST)
 
+    def has_rows(self) -> bool:
+        """Return whether a stage has written anything, whole or not."""
+        tables = {table for written in STAGE_TABLES.values() for table in written}
+        return any(self.files(table) for table in tables)
+
     def check_free(self) -> None:
         """Refuse a folder that is no campaign and holds something else.
 
@@ -157,7 +161,7 @@ class Store:
             if name not in ours and not name.endswith(".tmp"):
                 raise MisuseError(
                     f"{self.url}: the folder is no campaign and is not empty (it holds {name}); "
-                    "choose a new folder"
+                    f"choose a new folder, or put its {MANIFEST} back if it was lost"
                 )
 
     def read_manifest(self) -> Manifest:
@@ -186,6 +190,30 @@ class Store:
         """Return what the campaign was asked to do."""
         text = self.read_bytes(CONFIG).decode("utf-8", errors="replace")
         return parse_config(text, source=f"{self.url}/{CONFIG}")
+
+    def read_campaign(self) -> tuple[CampaignConfig, Manifest]:
+        """Return what the campaign was asked to do, and its manifest, which agree.
+
+        Raises
+        ------
+        data.errors.MisuseError
+            If the folder is no campaign.
+        data.errors.StoreError
+            If either is damaged, or ``campaign.toml`` was changed after the campaign began.
+        """
+        manifest = self.read_manifest()
+        mend = f"`stp run CONFIG.toml --out {self.url}` with the campaign's own file writes it anew"
+        try:
+            config = self.read_config()
+        except StpError as error:
+            raise StoreError(f"{error}; {mend}") from error
+        if config.content_hash() != manifest.config_hash:
+            phrases = differences(manifest.settings, config.settings(), now=f"in {CONFIG}")
+            raise StoreError(
+                f"{self.url}/{CONFIG} was changed after the campaign began: {'; '.join(phrases)}; "
+                f"change it back, or {mend}"
+            )
+        return config, manifest
 
     def write_config(self, config: CampaignConfig) -> None:
         """Write ``campaign.toml``."""
@@ -264,8 +292,11 @@ class Store:
         path = self._path(name)
         if not self._fs.exists(path):
             return None
-        with self._fs.open(path, "rb") as file:
-            return shard_info(table, file, path=f"{self.url}/{name}")
+        try:
+            with self._fs.open(path, "rb") as file:
+                return shard_info(table, file, path=f"{self.url}/{name}")
+        except OSError as error:
+            raise StoreError(_read_error(f"{self.url}/{name}", error)) from error
 
     def verified_info(self, table: Table, name: str) -> ShardInfo | None:
         """Return what a shard says of itself after all of it was read, or None if it is not there.
@@ -315,6 +346,10 @@ def _write_durably(path: Path, content: bytes) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def _read_error(where: str, error: OSError) -> str:
+    return f"{where}: cannot be read: {error.strerror or 'no such file'}"
 
 
 def _write_error(where: str, error: OSError) -> str:

@@ -167,3 +167,54 @@ def test_what_changes_rows_changes_the_hash_and_is_named(text, key):
     assert changed.content_hash() != parse().content_hash()
     (phrase,) = differences(parse().settings(), changed.settings())
     assert phrase.startswith(key + " is ")
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        "[sampling]\ntemperature = true\n",
+        '[sampling]\ntemperature = "0.6"\n',
+        "[sampling]\ntop_k = 99999999999999\n",
+        "[probing]\nprobes = 1000000000\n",
+        "[probing]\nstep_tokens = 99999999999999999999\n",
+        "[generation]\ntrajectories = 9223372036854775807\n",
+        "[generation]\nthinking_limit = 2147483648\n",
+        "[shards]\nquestions = 9223372036854775807\n",
+    ],
+)
+def test_numbers_that_no_table_could_hold_are_refused(extra):
+    with pytest.raises(ConfigError) as error:
+        parse(extra)
+    assert "must be" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_whole_numbers_serve_as_fractions():
+    assert parse("[sampling]\ntemperature = 1\ntop_p = 1\n").sampling.temperature == 1.0
+
+
+def test_deep_nesting_is_one_line():
+    with pytest.raises(ConfigError, match="nested too deeply"):
+        parse_config("a=" + "[" * 5000 + "]" * 5000, source="deep.toml")
+
+
+def test_a_byte_order_mark_is_skipped(tmp_path):
+    path = tmp_path / "c.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + BASE.replace("\n", "\r\n").encode())
+    assert load_config(path) == parse_config(BASE, source="c.toml", name="c")
+
+
+def test_a_folder_that_is_no_campaign_is_said(tmp_path):
+    with pytest.raises(ConfigError, match="a folder without a campaign in it"):
+        load_config(tmp_path)
+
+
+def test_a_name_that_is_no_folder_name_says_what_is(tmp_path):
+    with pytest.raises(ConfigError, match="begins with a letter or a digit"):
+        parse_config(BASE.replace("[[models]]", '[[models]]\nname = "../x"'), source="c.toml")
+
+
+def test_a_path_longer_than_the_system_has_is_no_folder(tmp_path):
+    text = '[[models]]\npath = "' + "a" * 5000 + '"\nname = "m"\n[[benchmarks]]\nname = "demo"\n'
+    config = parse_config(text, source="c.toml", folder=tmp_path)
+    assert config.models[0].path == "a" * 5000

@@ -5,8 +5,10 @@ import threading
 
 import pytest
 
-from data.errors import EngineError, MisuseError, StoreMismatchError
+from data.errors import EngineError, MisuseError, StoreError, StoreMismatchError
 from evaluator.answers import Checker, CheckerError
+from stp.campaign.curves import load_curves
+from stp.campaign.reader import CampaignReader
 from stp.campaign.run import SilentObserver, grade_campaign, run_campaign
 from stp.campaign.status import campaign_status
 from stp.campaign.store import Store
@@ -211,6 +213,66 @@ def test_shards_of_another_campaign_are_not_taken_for_this_ones(
     assert not campaign_status(copy).finished
     assert run_campaign(configure(), copy, open_model=opener).finished
     assert rows_of(copy) == rows_of(unbroken)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\xff\xfe", b"probes = ["])
+def test_a_lost_campaign_file_is_said_and_written_again(copy, unbroken, configure, opener, content):
+    path = copy / "campaign.toml"
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+    for read in (campaign_status, load_curves, CampaignReader):
+        with pytest.raises(StoreError, match="writes it anew"):
+            read(copy)
+    assert run_campaign(configure(), copy, open_model=opener).units == 0
+    assert Store(copy).read_campaign()[0] == configure()
+    assert rows_of(copy) == rows_of(unbroken)
+
+
+def test_a_campaign_file_changed_by_hand_is_refused(copy, configure):
+    path = copy / "campaign.toml"
+    path.write_text(path.read_text().replace("trajectories = 3", "trajectories = 4"))
+    for read in (campaign_status, load_curves, CampaignReader, grade_campaign):
+        with pytest.raises(StoreError, match=r"generation\.trajectories is 3 .* 4 in campaign"):
+            read(copy)
+
+
+@pytest.mark.parametrize("content", [None, b"{}"])
+def test_a_lost_tokenizer_is_copied_again(copy, configure, opener, content):
+    path = copy / "tokenizer/scripted/tokenizer.json"
+    whole = path.read_bytes()
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+    run_campaign(configure(), copy, open_model=opener)
+    assert path.read_bytes() == whole
+
+
+def test_a_folder_in_a_shards_place_is_one_line(copy, configure, opener):
+    path = copy / "probes/scripted/sevens/000001.parquet"
+    path.unlink()
+    path.mkdir()
+    for read in (campaign_status, load_curves):
+        with pytest.raises(StoreError, match="cannot be read"):
+            read(copy)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "[]", "", '{"schema_version": 1}'])
+def test_a_damaged_manifest_is_one_line(copy, text):
+    (copy / "manifest.json").write_text(text)
+    with pytest.raises(StoreError, match="not a whole manifest"):
+        campaign_status(copy)
+
+
+def test_a_folder_without_rows_takes_another_configuration(configure, opener, tmp_path):
+    def broken(name, folder):
+        raise MisuseError("no such engine")
+
+    with pytest.raises(MisuseError, match="no such engine"):
+        run_campaign(configure(), tmp_path / "c", open_model=broken)
+    assert run_campaign(configure(probes=2), tmp_path / "c", open_model=opener).finished
+    with pytest.raises(StoreMismatchError, match=r"probing\.probes is 2"):
+        run_campaign(configure(), tmp_path / "c", open_model=opener)
 
 
 def test_a_stop_ends_after_the_unit_in_work(configure, unbroken, opener, tmp_path):
