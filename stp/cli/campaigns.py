@@ -81,8 +81,19 @@ def grade(
             help="Run answers that are programs without a sandbox. Only for models you trust.",
         ),
     ] = False,
+    diff: Annotated[
+        bool,
+        typer.Option("--diff", help="Only list the verdicts that would change; write nothing."),
+    ] = False,
 ) -> None:
     """Grade a campaign's answers, without a model."""
+    if diff:
+        from stp.cli.verdicts import grade_diff
+
+        if again:
+            raise MisuseError("say --diff or --again: the one writes nothing, the other all anew")
+        grade_diff(folder, unsandboxed=unsandboxed)
+        return
     from stp.campaign.run import grade_campaign
 
     result = watched(

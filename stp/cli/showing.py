@@ -1,10 +1,12 @@
 """``stp show``: read a campaign's questions, trajectories, steps, prefixes and answers."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from stp.cli.campaigns import Folder
+from stp.cli.verdicts import show_verdicts
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,7 +36,10 @@ def show(
         str | None, typer.Option("--benchmark", help="Where a question is in several cells.")
     ] = None,
 ) -> None:
-    """Show a campaign as text: questions, one trajectory's steps, or one position's prefix."""
+    """Show a campaign as text: questions, one trajectory's steps, or one position's prefix.
+
+    `stp show verdicts FOLDER` shows how answers were judged.
+    """
     from rich.console import Console
 
     from stp.campaign.reader import CampaignReader
@@ -155,6 +160,17 @@ def _verdict(probe: "ProbeView") -> str:
     return probe.reason if probe.reason is not None else "not graded yet"
 
 
+class _CampaignByDefault(TyperGroup):
+    """Takes ``stp show FOLDER`` for ``stp show campaign FOLDER``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        named = bool(args) and args[0] in self.commands
+        return super().parse_args(ctx, args if named else ["campaign", *args])
+
+
 def register(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command()(show)
+    """Add the commands to an application."""
+    group = typer.Typer(cls=_CampaignByDefault, help="Show a campaign, or its verdicts, as text.")
+    group.command("campaign")(show)
+    group.command("verdicts")(show_verdicts)
+    app.add_typer(group, name="show")

@@ -86,6 +86,19 @@ def test_grade_again_gives_the_same_verdicts(stp, campaign):
     assert rows_of(campaign) == before
 
 
+def test_verdicts_are_shown_and_compared_with_a_new_grading(stp, campaign):
+    before = rows_of(campaign)
+    shown = stp("show", "verdicts", campaign, "--wrong", "--n", 2)
+    assert shown.code == 0
+    assert shown.out.count("\n     reference  7\n") == 2
+    assert stp("show", "campaign", campaign).out == stp("show", campaign).out
+    assert "0 of" in stp("grade", campaign, "--diff").out
+    both = stp("grade", campaign, "--diff", "--again")
+    assert both.code == 2 and "say --diff or --again" in both.err
+    assert "FOLDER" in stp("show").err
+    assert rows_of(campaign) == before
+
+
 def test_version_and_no_arguments(stp):
     assert stp("--version").out.startswith("stp-engine ")
     bare = stp()

@@ -48,6 +48,7 @@ print("LOADED", code, *sorted(sys.modules))
         ["status"],
         ["grade"],
         ["show"],
+        ["show", "verdicts"],
         ["report"],
         ["analyze"],
         ["benchmarks"],
