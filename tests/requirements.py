@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import shutil
+import subprocess
 from pathlib import Path
 from typing import NoReturn
 
@@ -21,6 +22,11 @@ def require_bubblewrap() -> Path:
     path = shutil.which("bwrap")
     if path is None:
         missing("bubblewrap is not installed (Debian: apt-get install bubblewrap)")
+    started = subprocess.run(
+        [path, "--ro-bind", "/", "/", "--unshare-all", "true"], capture_output=True, check=False
+    )
+    if started.returncode:
+        missing(f"bubblewrap cannot start here: {started.stderr.decode(errors='replace').strip()}")
     return Path(path)
 
 
