@@ -3,9 +3,12 @@
 :func:`open_engine` makes one by name; the libraries that run a model are imported only then.
 """
 
+import difflib
+import inspect
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 from data.errors import ConfigError
 from stp.engines.base import (
@@ -70,10 +73,29 @@ def open_engine(name: str, model_path: str | Path, **options: Any) -> Engine:
         raise ConfigError(f"engine {name!r} is unknown; choose one of {', '.join(_ENGINES)}")
     module_name, class_name = _ENGINES[name]
     engine_class: type[Engine] = getattr(import_module(module_name), class_name)
-    try:
-        return engine_class(model_path, **options)  # type: ignore[call-arg]
-    except TypeError as error:
-        # Only the call itself may be at fault here: a TypeError from inside carries a longer trace.
-        if error.__traceback__ is not None and error.__traceback__.tb_next is None:
-            raise ConfigError(f"engine {name!r}: {error}") from error
-        raise
+    _check_options(name, engine_class, options)
+    return engine_class(model_path, **options)  # type: ignore[call-arg]
+
+
+def _check_options(name: str, engine_class: type[Engine], options: Mapping[str, object]) -> None:
+    """Refuse options that the engine has not, or of another type than it says."""
+    from pydantic import TypeAdapter, ValidationError
+
+    parameters = inspect.signature(engine_class).parameters
+    kinds = {parameter.kind for parameter in parameters.values()}
+    known = [key for key, p in parameters.items() if p.kind is p.KEYWORD_ONLY]
+    hints = get_type_hints(engine_class.__init__)
+    for key, value in options.items():
+        if key not in known:
+            if inspect.Parameter.VAR_KEYWORD in kinds:
+                continue  # They go to a library that has its own check.
+            close = difflib.get_close_matches(key, known, n=1)
+            hint = f"did you mean {close[0]!r}? " if close else ""
+            raise ConfigError(
+                f"engine {name!r} has no option {key!r}; {hint}It has {', '.join(known)}"
+            )
+        try:
+            TypeAdapter(hints[key]).validate_python(value, strict=True)
+        except ValidationError as error:
+            reason = error.errors()[0]["msg"].replace("Input should be", "must be")
+            raise ConfigError(f"engine option {key} is {value!r}: it {reason}") from error

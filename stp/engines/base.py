@@ -22,7 +22,7 @@ class SamplingParameters:
     Attributes
     ----------
     temperature
-        0 is greedy.
+        0 is greedy, and so is what is below 0.00001.
     top_p
         Nucleus mass in (0, 1]; 1 keeps everything.
     top_k

@@ -25,6 +25,9 @@ _VOCABULARY_BLOCK: Final = 256
 # Candidates looked at first when only top_p limits the choice.
 _FIRST_CANDIDATES: Final = 128
 
+GREEDY_BELOW: Final = 1e-5
+"""Temperatures below are greedy, as in vLLM: logits over one of them are no numbers any more."""
+
 
 def philox_4x32(
     counter: npt.NDArray[np.uint64], key: npt.NDArray[np.uint64]
@@ -104,7 +107,7 @@ def draw(logits: Tensor, uniform: Tensor, sampling: SamplingParameters) -> Tenso
     torch.Tensor
         int64[R].
     """
-    if sampling.temperature == 0.0:
+    if sampling.temperature < GREEDY_BELOW:
         return logits.argmax(dim=-1)
     scaled = logits / sampling.temperature
     vocabulary = logits.shape[-1]

@@ -96,3 +96,12 @@ def test_a_token_of_weight_zero_is_never_drawn():
     uniform = torch.tensor([0.0, 1.0 - 2.0**-53], dtype=torch.float64)
     for sampling in (SamplingParameters(), SamplingParameters(top_p=0.9)):
         assert draw(logits, uniform, sampling).tolist() == [300, 300]
+
+
+@pytest.mark.parametrize("temperature", [1e-300, 1e-45, 1e-6])
+@pytest.mark.parametrize("limits", [{}, {"top_k": 2}, {"top_p": 0.9}])
+def test_a_temperature_too_small_to_divide_by_is_greedy(temperature, limits):
+    logits = torch.tensor([[0.0, -1.0, 3.0, 2.9999], [5.0, 5.0, 0.0, -torch.inf]])
+    sampling = SamplingParameters(temperature=temperature, **limits)
+    got = draw(logits, torch.tensor([0.999, 0.999], dtype=torch.float64), sampling)
+    assert got.tolist() == [2, 0]

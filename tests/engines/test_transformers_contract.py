@@ -264,3 +264,19 @@ def test_context_limit_option(model_folder):
     assert engine.context_limit == 20
     with pytest.raises(StpError, match="context of 20"):
         engine.generate([tree_of((20,))])
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ({"threds": 2}, r"has no option 'threds'; did you mean 'threads'\?"),
+        ({"threads": "many"}, "option threads is 'many': it must be a valid integer"),
+        ({"threads": True}, "option threads is True"),
+        ({"max_rows": 1.5}, r"option max_rows is 1\.5"),
+        ({"dtype": 32}, "option dtype is 32: it must be a valid string"),
+    ],
+)
+def test_options_of_another_name_or_type_are_refused_in_one_line(option, words, model_folder):
+    with pytest.raises(ConfigError, match=words) as caught:
+        open_engine("transformers", model_folder("qwen3"), **option)
+    assert "\n" not in str(caught.value)
