@@ -58,10 +58,12 @@ class Store:
     """
 
     def __init__(self, url: str | Path) -> None:
-        self.url = str(url).rstrip("/") or "/"
+        scheme, separator, path = str(url).rpartition("://")
+        self.url = scheme + separator + (path.rstrip("/") or path[:1])
         try:
             self._fs, self._root = fsspec.core.url_to_fs(self.url)
-        except (ValueError, ImportError) as error:
+        # What a file system raises when it is opened is its own affair.
+        except (ValueError, TypeError, ImportError, OSError) as error:
             raise MisuseError(
                 f"{self.url}: cannot be used as a campaign's folder: {error}"
             ) from error
@@ -127,8 +129,15 @@ class Store:
             try:
                 self._fs.makedirs(self._root, exist_ok=True)
                 held.enter_context(folder_lock(self._fs, self._path(LOCK)))
+            except (FileExistsError, NotADirectoryError) as error:
+                raise MisuseError(
+                    f"{self.url}: a file is in the way; choose another folder"
+                ) from error
             except OSError as error:
                 raise StoreError(_write_error(self.url, error)) from error
+            # File systems that are for reading only, or know no such call.
+            except (NotImplementedError, ValueError) as error:
+                raise MisuseError(f"{self.url}: cannot be written: {error}") from error
             if self._local:
                 for path in Path(self._root).rglob(".*.tmp"):
                     path.unlink(missing_ok=True)

@@ -179,3 +179,31 @@ def test_a_disk_that_is_really_full(tiny_disk: Path):
         store.write_bytes("large.bin", os.urandom(100_000))
     assert [path.name for path in tiny_disk.iterdir()] == ["kept.bin"]
     assert len(store.read_bytes("kept.bin")) == 20_000
+
+
+@pytest.mark.parametrize("below", ["", "/deeper"])
+def test_a_file_in_the_place_of_the_folder_is_misuse(tmp_path, below):
+    (tmp_path / "file").write_text("mine")
+    with (
+        pytest.raises(MisuseError, match="a file is in the way"),
+        Store(f"{tmp_path}/file{below}").lock(),
+    ):
+        pass
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize("url", ["zip://no/such.zip", "data:"])
+def test_a_file_system_that_cannot_be_written_is_misuse(url, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(MisuseError) as error, Store(url).lock():
+        pass
+    assert "\n" not in str(error.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "url"),
+    [("memory://", "memory://"), ("memory://a/b//", "memory://a/b"), ("/", "/"), ("a/", "a")],
+)
+def test_a_slash_at_the_end_means_nothing_and_a_scheme_stays_one(given, url):
+    assert Store(given).url == url
