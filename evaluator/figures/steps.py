@@ -29,7 +29,8 @@ def step_length_plot(
     Parameters
     ----------
     lengths_by_panel
-        For each panel's name, for each b, the lengths in tokens of its pooled steps.
+        For each panel's name, for each b (0 where it is not known), the lengths in tokens of its
+        pooled steps.
     title, note
         Heading and caption.
 
@@ -72,7 +73,7 @@ def step_length_plot(
                     color=colour,
                     linestyle=dash,
                     linewidth=1.5,
-                    label=f"b = {target}, mean {lengths.mean():.1f}" if lengths.size else None,
+                    label=_label(target, lengths),
                 )
             axes.set_title(name, fontsize=9)
             axes.yaxis.set_major_formatter(PercentFormatter(1.0))
@@ -89,3 +90,9 @@ def step_length_plot(
         )
         add_note(figure, f"{shared} {note}".strip())
     return figure
+
+
+def _label(target: int, lengths: IntArray) -> str | None:
+    if not lengths.size:
+        return None
+    return f"b = {target}, mean {lengths.mean():.1f}" if target else f"mean {lengths.mean():.1f}"

@@ -97,6 +97,8 @@ def test_step_lengths_add_up_to_the_thinking():
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["a", "b"]
     labels = [t.get_text() for t in figure.axes[1].get_legend().get_texts()]
     assert labels[0] == f"b = 16, mean {lengths.mean():.1f}"
+    unknown = step_length_plot({"a": {0: lengths}}).axes[0].get_legend().get_texts()
+    assert [t.get_text() for t in unknown] == [f"mean {lengths.mean():.1f}"]
     with pytest.raises(ValueError, match="at least one"):
         step_length_plot({})
 
