@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from oracle import core, grid, resampling
-from oracle.actions import STRATEGIES, Actions, Strategy, strategy_actions
+from oracle.actions import STRATEGIES, Strategy, strategy_actions
 from oracle.frontier import grid_budgets
 from oracle.resampling import CellTable
 from stp.curves import Curves, IntArray
@@ -102,7 +102,7 @@ class _Cell:
 
     table: CellTable
     exit_core: core.Core
-    exit_actions: Actions
+    exit_base: IntArray
     exit_work: int
     probes: int
 
@@ -204,15 +204,16 @@ class FrontierBootstrap:
         out.full_cost[row, place] = full_cost
         out.full_reward[row, place] = full.sum()
         out.zero_reward[row, place] = zero.sum()
-        out.probes[row, place] = int(sample.weight.sum()) * cell.probes
+        out.probes[row, place] = sample.trajectories * cell.probes
         for index, strategy in enumerate(self.strategies):
             if strategy == "early_exit":
                 base, extra, fallbacks = _early_exit(cell, sample, budgets)
             elif strategy == "routing":
                 base = int(zero.sum())
                 gains = full > zero
-                reward, cost, offsets = _two_action_units((full - zero)[gains], tokens[gains])
-                extra, fallbacks = grid.extra_rewards(reward, cost, offsets, budgets)
+                extra, fallbacks = grid.single_step_rewards(
+                    (full - zero)[gains], tokens[gains], budgets
+                )
             else:
                 reward, cost, offsets, base = resampling.budget_units(cell.table, sample)
                 extra, fallbacks = grid.extra_rewards(reward, cost, offsets, budgets)
@@ -304,7 +305,7 @@ def _prepare(curves: Curves, model: int, benchmark: int) -> _Cell:
     return _Cell(
         table=resampling.cell_table(curves, model=model, group=benchmark),
         exit_core=exit_core,
-        exit_actions=actions,
+        exit_base=actions.reward[actions.unit_offsets[:-1]],
         exit_work=grid.LEAST_WORK + grid.full_work(exit_core.reward, exit_core.offsets),
         probes=curves.probes,
     )
@@ -314,7 +315,7 @@ def _early_exit(
     cell: _Cell, sample: resampling.Sample, budgets: IntArray
 ) -> tuple[int, IntArray, int]:
     copies = resampling.trajectory_copies(cell.table, sample)
-    base = int((copies * cell.exit_actions.reward[cell.exit_actions.unit_offsets[:-1]]).sum())
+    base = int(copies @ cell.exit_base)
     found, _ = core.grid_rewards(cell.exit_core, copies[None, :], budgets[None, :], cell.exit_work)
     extra = found[0]
     if not np.any(extra == core.UNSETTLED):
@@ -332,12 +333,3 @@ def repeated_units(prepared: core.Core, copies: IntArray) -> tuple[IntArray, Int
     np.cumsum(lengths, out=offsets[1:])
     rows = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
     return prepared.reward[rows], prepared.cost[rows], offsets
-
-
-def _two_action_units(gain: IntArray, cost: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    zero = np.zeros_like(gain)
-    return (
-        np.stack([zero, gain], axis=1).reshape(-1),
-        np.stack([zero, cost], axis=1).reshape(-1),
-        2 * np.arange(gain.size + 1, dtype=np.int64),
-    )

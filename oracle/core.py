@@ -50,8 +50,12 @@ class Core:
         Hull edges of all units by rising slope: the unit, and the rows of both ends; int32.
     slope
         Cost per reward of every edge, float64.
+    top_cost
+        Greatest cost of every unit, int64 ``(units,)``.
     exact
         Whether float64 orders the slopes exactly; if not, the core does not search.
+    width, longest
+        The greatest reward of a hull edge, and the most actions of a unit.
     """
 
     reward: IntArray
@@ -61,6 +65,7 @@ class Core:
     edge_from: npt.NDArray[np.int32]
     edge_to: npt.NDArray[np.int32]
     slope: FloatArray
+    top_cost: IntArray
     exact: bool
     width: int
     longest: int
@@ -89,6 +94,7 @@ def core_of_arrays(reward: IntArray, cost: IntArray, offsets: IntArray) -> Core:
         edge_from=start[order],
         edge_to=end[order],
         slope=slope[order],
+        top_cost=cost[offsets[1:] - 1],
         exact=largest < EXACT_SLOPES,
         width=int(width),
         longest=int(longest),
@@ -124,8 +130,7 @@ def grid_rewards(
     if not core.exact:
         rewards[budgets < 0] = BELOW_BASE
         return rewards, 0
-    last = core.offsets[1:] - 1
-    total = int((copies * core.cost[last]).sum(axis=1).max(initial=0))
+    total = int((copies @ core.top_cost).max(initial=0))
     if total >= WIDE_COST:
         rewards[budgets < 0] = BELOW_BASE
         return rewards, 0

@@ -90,6 +90,21 @@ def extra_rewards(
     return rewards, settle(reward, cost, offsets, budgets, rewards)
 
 
+def single_step_rewards(gain: IntArray, cost: IntArray, budgets: IntArray) -> tuple[IntArray, int]:
+    """Return :func:`extra_rewards` of units with one step each, of positive gain."""
+    if int(gain.sum()) * gain.size <= SMALL_WORK_SINGLE:
+        count = np.arange(gain.size + 1, dtype=np.int64)
+        least = tree.value_function(tree.UnitArrays(gain, cost, count, count[:-1]))
+        return np.searchsorted(least, budgets, side="right") - 1, 0
+    zero = np.zeros_like(gain)
+    return extra_rewards(
+        np.stack([zero, gain], axis=1).reshape(-1),
+        np.stack([zero, cost], axis=1).reshape(-1),
+        2 * np.arange(gain.size + 1, dtype=np.int64),
+        budgets,
+    )
+
+
 def settle(
     reward: IntArray, cost: IntArray, offsets: IntArray, budgets: IntArray, rewards: IntArray
 ) -> int:

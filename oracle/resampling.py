@@ -142,10 +142,13 @@ class Sample:
         Question of every occurrence, int64 ``(questions,)``.
     weight
         How often each of its trajectories was drawn, int64 ``(questions, most trajectories)``.
+    trajectories
+        How many were drawn.
     """
 
     question: IntArray
     weight: IntArray
+    trajectories: int
 
 
 def draw_sample(table: CellTable, seed: int, replicate: int, question: IntArray) -> Sample:
@@ -154,7 +157,7 @@ def draw_sample(table: CellTable, seed: int, replicate: int, question: IntArray)
     raw = raw_numbers(seed, replicate, table.group, table.model + 1, int(sizes.sum()))
     weight = np.zeros((question.size, table.most_trajectories), np.int64)
     _count_draws(raw, sizes, weight)
-    return Sample(question=question, weight=weight)
+    return Sample(question=question, weight=weight, trajectories=raw.size)
 
 
 def trajectory_copies(table: CellTable, sample: Sample) -> IntArray:

@@ -219,6 +219,21 @@ def _one_action(old: Ints, new: Ints, at: int, size: int, r: int, c: Any) -> Non
 
 
 @nb.njit(cache=True, nogil=True)
+def _three_actions(old: Ints, new: Ints, at: int, size: int, r: IntArray, c: Ints) -> None:
+    """Write the least of taking nothing and taking one of three actions."""
+    keep = old[at : at + size]
+    take_0 = old[at - r[0] : at - r[0] + size]
+    take_1 = old[at - r[1] : at - r[1] + size]
+    take_2 = old[at - r[2] : at - r[2] + size]
+    c_0, c_1, c_2 = c[0], c[1], c[2]
+    out = new[at : at + size]
+    for x in range(size):
+        left = min(keep[x], old.dtype.type(take_0[x] + c_0))
+        right = min(old.dtype.type(take_1[x] + c_1), old.dtype.type(take_2[x] + c_2))
+        out[x] = min(left, right)
+
+
+@nb.njit(cache=True, nogil=True)
 def _four_actions(old: Ints, new: Ints, at: int, size: int, r: IntArray, c: Ints) -> None:
     """Lower ``new`` to the least of taking one of four actions."""
     take_0 = old[at - r[0] : at - r[0] + size]
@@ -243,13 +258,19 @@ def _apply_unit(old: Ints, new: Ints, pad: int, size: int, reward: IntArray, cos
     """
     top = reward[reward.size - 1]
     grown = size + top
-    _one_action(old, new, pad, grown, reward[0], cost[0])
-    if reward.size > 1:
+    if reward.size == 1:
+        _one_action(old, new, pad, grown, reward[0], cost[0])
+    else:
         four_rewards = np.empty(4, np.int64)
         four_costs = np.empty(4, cost.dtype)
-        for a in range(1, reward.size, 4):
+        for x in range(3):
+            # The last action fills up a group that lacks some.
+            b = min(x, reward.size - 1)
+            four_rewards[x] = reward[b]
+            four_costs[x] = cost[b]
+        _three_actions(old, new, pad, grown, four_rewards, four_costs)
+        for a in range(3, reward.size, 4):
             for x in range(4):
-                # The last action fills up a group of fewer than four.
                 b = min(a + x, reward.size - 1)
                 four_rewards[x] = reward[b]
                 four_costs[x] = cost[b]
@@ -271,16 +292,29 @@ def _fill_leaves(
     widest = 0
     for leaf in range(starts.size - 1):
         widest = max(widest, starts[leaf + 1] - starts[leaf])
-    pad = reward.max()
+    pad = 2 * reward.max()
     one = np.zeros(widest + 2 * pad, cost.dtype)
     two = np.zeros(widest + 2 * pad, cost.dtype)
+    pair_reward = np.empty(3, np.int64)
+    pair_cost = np.empty(3, cost.dtype)
     for leaf in range(starts.size - 1):
         size = 1
         one[pad] = 0
         one[pad + 1 : 2 * pad + 1] = one.dtype.type(1) << (8 * one.itemsize - 2)
-        for u in range(leaf_units[leaf], leaf_units[leaf + 1]):
+        u = leaf_units[leaf]
+        while u < leaf_units[leaf + 1]:
             begin, end = offsets[u], offsets[u + 1]
-            size = _apply_unit(one, two, pad, size, reward[begin:end], cost[begin:end])
+            u += 1
+            # Two units of one action each are one unit of three: half the passes over the array.
+            if end == begin + 1 and u < leaf_units[leaf + 1] and offsets[u + 1] == end + 1:
+                pair_reward[0], pair_cost[0] = reward[begin], cost[begin]
+                pair_reward[1], pair_cost[1] = reward[end], cost[end]
+                pair_reward[2] = reward[begin] + reward[end]
+                pair_cost[2] = cost[begin] + cost[end]
+                size = _apply_unit(one, two, pad, size, pair_reward, pair_cost)
+                u += 1
+            else:
+                size = _apply_unit(one, two, pad, size, reward[begin:end], cost[begin:end])
             one, two = two, one
         values[starts[leaf] : starts[leaf + 1]] = one[pad : pad + size]
 

@@ -189,6 +189,7 @@ def test_misuse_is_refused():
         oracle.bootstrap_frontiers(curves, strategies=["all"], replicates=1)
 
 
+@pytest.mark.slow
 def test_ray_gives_the_same_bits():
     pytest.importorskip(
         "ray", reason="Ray is not installed; spreading replicates over it is optional"
