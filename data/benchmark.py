@@ -159,8 +159,8 @@ def check_questions(benchmark: str, questions: Sequence[Question]) -> None:
     Raises
     ------
     data.errors.MisuseError
-        If there are none, an id occurs twice (the message gives both rows), or a question, a
-        reference or a choice is empty.
+        If there are none, an id occurs twice (the message gives both rows), a question or a
+        reference is empty, or any text holds half a character (a lone surrogate).
     """
     if not questions:
         raise MisuseError(f"{benchmark}: no questions")
@@ -175,3 +175,17 @@ def check_questions(benchmark: str, questions: Sequence[Question]) -> None:
         for field, value in (("question", question.prompt), ("reference", question.reference)):
             if not value.strip():
                 raise MisuseError(f"{benchmark}, row {row} ({question.id}): empty {field}")
+        _check_characters(benchmark, row, question)
+
+
+def _check_characters(benchmark: str, row: int, question: Question) -> None:
+    """Refuse what no file could hold: JSON can spell half of a character beyond U+FFFF."""
+    for text in (question.id, question.prompt, question.reference, *question.choices):
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            half = ord(text[error.start])
+            raise MisuseError(
+                f"{benchmark}, row {row}: half a character (\\u{half:04x}) at {error.start} of "
+                f"{text[max(0, error.start - 10) : error.start + 10]!r}; write the whole one"
+            ) from error

@@ -32,6 +32,9 @@ from data.question import Question
 from data.tasks import task_names
 from data.tasks.base import TASK_INSTRUCTION
 
+LONGEST_NAME = 80
+"""Bytes of a benchmark's name; percent-encoded, each may take three, and systems have some 255."""
+
 ANSWER_FORMS = ("letter", "index", "text")
 """How a choice file names the right option: its letter, its place from 0, or its text."""
 
@@ -162,12 +165,12 @@ def load_custom(path: Path) -> Benchmark:
 
 def _read_description(path: Path) -> CustomDescription:
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError as error:
         raise ConfigError(f"{path}: no such file") from error
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"{path}: not a TOML file ({error})") from error
     columns_table = table.pop("columns", {})
     if not isinstance(columns_table, dict):
@@ -181,6 +184,7 @@ def _read_description(path: Path) -> CustomDescription:
     _check_keys(table, CustomDescription, {"columns"}, str(path))
     _check_keys(columns_table, Columns, set(), f"{path}, [columns]")
     described = CustomDescription(columns=Columns(**columns_table), **table)
+    _check_name(described.name, str(path))
     _known_instruction(described.answer_kind, str(path))
     if described.answer_form not in ANSWER_FORMS:
         raise ConfigError(
@@ -206,6 +210,15 @@ def _check_keys(table: dict[str, object], described: type, apart: set[str], wher
         if not fits or (isinstance(value, tuple) and not all(isinstance(v, str) for v in value)):
             wanted = " or ".join(kind.__name__ for kind in allowed if kind is not type(None))
             raise ConfigError(f"{where}: {key!r} must be {wanted}, not {value!r:.60}")
+
+
+def _check_name(name: str, where: str) -> None:
+    """Refuse names that cannot be a folder's; a campaign has one for each benchmark."""
+    if not name.isprintable() or not 0 < len(name.encode()) <= LONGEST_NAME or name[0] in ". ":
+        raise ConfigError(
+            f"{where}: the name {name!r:.60} cannot be a folder's; take visible characters, 1 to "
+            f"{LONGEST_NAME} bytes of them, the first no dot"
+        )
 
 
 def _known_instruction(answer_kind: str, where: str = "") -> str:

@@ -6,6 +6,7 @@ is one.
 
 import csv
 import json
+import math
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -79,8 +80,10 @@ def text_of(row: Row, column: str, where: str) -> str:
         If the column is missing (the message names those there are), empty or no plain value.
     """
     value = value_of(row, column, where)
-    if value is None or (isinstance(value, float) and value != value):
+    if value is None or (isinstance(value, float) and math.isnan(value)):
         raise MisuseError(f"{where}: column {column!r} is empty")
+    if isinstance(value, float) and math.isinf(value):
+        raise MisuseError(f"{where}: column {column!r} holds {value}, which is no number")
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise MisuseError(f"{where}: column {column!r} holds a {type(value).__name__}, not text")
     text = str(value).strip()
@@ -114,7 +117,7 @@ def _read_parquet(path: Path) -> list[Row]:
 
     try:
         rows: list[Row] = pq.read_table(path).to_pylist()
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError) as error:
         raise MisuseError(f"{path}: not a readable Parquet file ({error})") from error
     return rows
 
@@ -143,6 +146,8 @@ def _open_text(path: Path) -> Iterator[TextIO]:
             yield file
     except UnicodeDecodeError as error:
         raise MisuseError(f"{path}: not UTF-8 text ({error})") from error
+    except csv.Error as error:
+        raise MisuseError(f"{path}: not a readable CSV file ({error})") from error
     except OSError as error:
         raise MisuseError(f"{path}: cannot be read: {error.strerror}") from error
 
@@ -150,7 +155,8 @@ def _open_text(path: Path) -> Iterator[TextIO]:
 def _parse_json(text: str, where: str) -> object:
     try:
         return json.loads(text)
-    except json.JSONDecodeError as error:
+    # Also a number of thousands of digits, and lists in lists without end.
+    except (ValueError, RecursionError) as error:
         raise MisuseError(f"{where}: not valid JSON ({error})") from error
 
 

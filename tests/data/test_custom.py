@@ -1,5 +1,7 @@
 """A user's own benchmark: what works, and what every mistake says."""
 
+import json
+
 import pytest
 
 from data import ConfigError, MisuseError, get_benchmark
@@ -187,3 +189,33 @@ def test_a_folder_instead_of_a_description_is_one_clear_error(tmp_path):
     (tmp_path / "lab.toml").mkdir()
     with pytest.raises(ConfigError, match=r"lab\.toml: cannot be read"):
         get_benchmark(str(tmp_path / "lab.toml"))
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", ".hidden", "a\nb", "a\x00b", "x" * 81, "\u2603" * 30]
+)
+def test_a_name_that_no_folder_can_have_is_refused(tmp_path, name):
+    written = json.dumps(name)
+    with pytest.raises(ConfigError, match="cannot be a folder's"):
+        get_benchmark(described(tmp_path, f"name = {written}\n{TOML}"))
+
+
+@pytest.mark.parametrize("name", ["lab", "a/b", "Lab 2.0 (ours)", "\u2603"])
+def test_names_that_can_be_written_as_a_folders_are_taken(tmp_path, name):
+    assert get_benchmark(described(tmp_path, f"name = {json.dumps(name)}\n{TOML}")).name == name
+
+
+@pytest.mark.parametrize("column", ["number", "text", "gold"])
+def test_half_a_character_is_refused_with_its_place(tmp_path, column):
+    rows = [ROWS[0], {**TEXT_ROWS[1], column: "ab\ud800c"}]
+    path = described(tmp_path)
+    # JSON's escapes can spell it; UTF-8 cannot.
+    (tmp_path / "questions.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    with pytest.raises(MisuseError, match=r"row 2: half a character \(\\\\ud800\) at 2") as caught:
+        get_benchmark(path).load()
+    str(caught.value).encode()
+
+
+def test_a_description_nested_without_end_is_one_line(tmp_path):
+    with pytest.raises(ConfigError, match="not a TOML file"):
+        get_benchmark(described(tmp_path, "a=" + "[" * 5000))

@@ -12,6 +12,9 @@ from data.files import read_rows, text_of
         ("a.jsonl", b'{"x": 1}\n{"x": \n', "line 2: not valid JSON"),
         ("a.jsonl", b'{"x": 1}\n\n[2]\n', "row 3: expected an object"),
         ("a.jsonl", b'{"x": "\xff"}\n', "not UTF-8"),
+        ("a.jsonl", b'{"x": ' + b"[" * 100_000 + b"\n", "line 1: not valid JSON"),
+        ("a.jsonl", b'{"x": ' + b"9" * 5_000 + b"}\n", "line 1: not valid JSON"),
+        ("a.csv", b'x,y\n"' + b"a" * 100, "line 2: expected 2 fields"),
         ("a.json", b'{"x": 1}', "expected a JSON list"),
         ("a.parquet", b"nothing", "not a readable Parquet file"),
         ("a.csv", b"x,y\n1,2\n3\n", "line 3: expected 2 fields"),
@@ -40,7 +43,7 @@ def test_a_csv_field_may_be_long_and_have_lines(tmp_path):
     assert read_rows(path) == [{"x": "long\n" * 100_000, "y": "2"}]
 
 
-@pytest.mark.parametrize("value", [None, "", " \n", float("nan"), True, [], {}])
+@pytest.mark.parametrize("value", [None, "", " \n", float("nan"), float("inf"), True, [], {}])
 def test_no_text_is_no_text(value):
     with pytest.raises(MisuseError, match="here: column 'x'"):
         text_of({"x": value}, "x", "here")
