@@ -52,8 +52,10 @@ def run(
 
     asked = [item.value for item in stage or []]
     stages = tuple(name for name in STAGES if not asked or name in asked)
-    if not config.endswith(".toml") and Store(config).exists(CONFIG):
-        store = Store(config)
+    store = None if config.endswith(".toml") else Store(config)
+    if store is not None and store.is_campaign():
+        settings, folder = store.read_campaign()[0], out or config
+    elif store is not None and store.exists(CONFIG):
         settings, folder = store.read_config(), out or config
     else:
         settings, folder = load_config(config), out or ""
