@@ -1,11 +1,15 @@
 """Settings of all tests: one thread, no network, and a hypothesis profile that is repeatable."""
 
 import os
+import tempfile
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+_CACHE = tempfile.TemporaryDirectory(prefix="stp-cache-")
+os.environ["STP_CACHE_DIR"] = _CACHE.name
 
 from hypothesis import HealthCheck, settings  # noqa: E402  (threads are set before imports)
 

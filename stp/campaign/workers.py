@@ -7,6 +7,7 @@ from: rows that carry another one are out of date.
 
 import contextlib
 import logging
+import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -294,13 +295,35 @@ class GradeWorker(Worker):
             self.close()
         self._checked_units += 1
         if self._checker is None:
-            self._checker = Checker(unsandboxed=self._unsandboxed)
+            self._checker = Checker(
+                cache_path=None if self.again else _verdict_file(),
+                unsandboxed=self._unsandboxed,
+            )
         return self._checker
 
     def _decoder_of(self, model: str) -> StoredTokenizer:
         if self._decoder is None or self._decoder.model != model:
             self._decoder = StoredTokenizer(self._store, model)
         return self._decoder
+
+
+def _verdict_file() -> Path | None:
+    """Return the file that keeps verdicts for later runs, or None where none can be written.
+
+    It lies in the folder that ``STP_CACHE_DIR`` names, else in the user's cache folder.
+    """
+    named = os.environ.get("STP_CACHE_DIR")
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(named) if named else Path(base) / "stp-engine"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        _LOG.warning("verdicts are not kept for later runs: %s", error)
+        return None
+    if not os.access(folder, os.W_OK):
+        _LOG.warning("verdicts are not kept for later runs: %s cannot be written", folder)
+        return None
+    return folder / "verdicts.sqlite"
 
 
 def _copy(usage: Usage) -> Usage:
