@@ -124,6 +124,11 @@ def test_a_users_own_family(tmp_path):
         (OWN.replace("0.7", '"warm"'), "sampling.temperature: input should be a valid number"),
         (OWN.replace('"system"', '"sytsem"'), "instruction_place: input should be 'system'"),
         (OWN.replace('"[/THINK]"', '" "'), "thinking_end: must hold more than white space"),
+        (
+            "end_needs_answer_open = true\nmarkers = 'written'\nanswer_open = 'A'\n" + OWN,
+            "end_needs_answer_open: needs markers = 'tokens'",
+        ),
+        ("end_needs_answer_open = true\n" + OWN, "an answer_open that is not empty"),
         (OWN.replace('"[/THINK]"', ""), "not valid TOML"),
     ],
 )  # fmt: skip

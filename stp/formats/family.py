@@ -23,7 +23,14 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from data.errors import ConfigError, MisuseError
 from stp.engines.base import SamplingParameters
@@ -96,6 +103,13 @@ class ModelFamily(BaseModel):
     def _no_blank_end(cls, value: str) -> str:
         if not value.strip():
             raise ValueError("must hold more than white space")
+        return value
+
+    @field_validator("end_needs_answer_open")
+    @classmethod
+    def _header_to_look_for(cls, value: bool, info: ValidationInfo) -> bool:
+        if value and (info.data.get("markers") == "written" or not info.data.get("answer_open")):
+            raise ValueError("needs markers = 'tokens' and an answer_open that is not empty")
         return value
 
     @field_validator("sampling")
