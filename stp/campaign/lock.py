@@ -56,7 +56,7 @@ def _kernel_lock(path: str) -> Iterator[None]:
     # Imported here because Windows has none; there the rest of the package still works.
     import fcntl
 
-    with Path(path).open("a+", encoding="utf-8") as file:
+    with Path(path).open("a+", encoding="utf-8", errors="replace") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -88,7 +88,7 @@ def _write(file: Any, text: str) -> None:
 @contextlib.contextmanager
 def _file_lock(fs: Any, path: str) -> Iterator[None]:
     if fs.exists(path):
-        text = fs.cat_file(path).decode()
+        text = fs.cat_file(path).decode(errors="replace")
         if not _is_dead(text):
             raise FolderInUseError(
                 f"{path}: {_holder(text)} works on this campaign; wait for it, or remove this file "

@@ -207,3 +207,11 @@ def test_a_file_system_that_cannot_be_written_is_misuse(url, tmp_path, monkeypat
 )
 def test_a_slash_at_the_end_means_nothing_and_a_scheme_stays_one(given, url):
     assert Store(given).url == url
+
+
+@pytest.mark.parametrize("content", [b"\xd9\xff\x00", b"[1]", b"{" * 10_000, b"{}"])
+def test_a_lock_file_that_says_nothing_is_taken_over(tmp_path, caplog, content):
+    (tmp_path / "run.lock").write_bytes(content)
+    with Store(tmp_path).lock():
+        assert "taking over from another process" in caplog.text
+    assert (tmp_path / "run.lock").read_bytes() == b""
