@@ -1,1 +1,1 @@
-"""How good is it, and how sure are we?"""
+"""How good an answer, a model or a method is, and how sure we are."""

@@ -1,1 +1,1 @@
-"""Step-wise truncation probing: what does the model answer after k steps?"""
+"""Step-wise truncation probing: what the model answers after k steps."""

@@ -19,7 +19,9 @@ from tests.engines.models import CONTEXT, VOCABULARY
 from tests.engines.test_transformers_twin import GREEDY, SAMPLED, tree_of
 
 HAS_VLLM = importlib.util.find_spec("vllm") is not None
-needs_vllm = pytest.mark.skipif(not HAS_VLLM, reason="runs in the environment of `make vllm`; see test_vllm_environment.py")
+needs_vllm = pytest.mark.skipif(
+    not HAS_VLLM, reason="runs in the environment of `make vllm`; see test_vllm_environment.py"
+)
 
 KIND = "demo"
 SMALL = {"kv_cache_memory_bytes": 64 << 20, "context_limit": CONTEXT}
