@@ -7,8 +7,9 @@ token ids only.
 
 import inspect
 import logging
+import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +22,7 @@ from stp.engines.checks import check_model_folder, check_trees, weights_hash
 
 try:
     import torch
+    from huggingface_hub.errors import StrictDataclassError
     from safetensors import SafetensorError
     from torch import Tensor
     from transformers import AttentionInterface, AutoConfig, AutoModelForCausalLM
@@ -250,22 +252,25 @@ class _ForkedModel:
     def _load_config(self) -> Any:
         try:
             return AutoConfig.from_pretrained(self._folder, local_files_only=True)
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, *_WRONG_CONFIG) as error:
             raise EngineError(
                 f"{self._folder}/config.json cannot be used: {_line(error)}"
             ) from error
 
     def _load_model(self, dtype: str) -> Any:
         model: Any
+        loaded: Mapping[str, Iterable[Any]]
         bars = transformers_logging.is_progress_bar_enabled()
         # Its bars would break into those of the command line.
         transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         try:
-            model = AutoModelForCausalLM.from_pretrained(
+            load: Any = AutoModelForCausalLM.from_pretrained
+            model, loaded = load(
                 self._folder,
                 dtype=dtype,
                 attn_implementation=FORK_ATTENTION,
                 local_files_only=True,
+                output_loading_info=True,
             )
         except (
             OSError,
@@ -274,6 +279,7 @@ class _ForkedModel:
             RuntimeError,
             ImportError,
             SafetensorError,
+            *_WRONG_CONFIG,
         ) as error:
             if FORK_ATTENTION in str(error):
                 raise EngineError(
@@ -285,8 +291,28 @@ class _ForkedModel:
                 transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]
         if "logits_to_keep" not in inspect.signature(model.forward).parameters:
             raise EngineError(_no_fork(self._folder, f"{type(model).__name__} is too old a class"))
+        self._refuse_other_weights(model, loaded)
         model.to(device=self.device)
         return model.eval()
+
+    def _refuse_other_weights(self, model: Any, loaded: Mapping[str, Iterable[Any]]) -> None:
+        """Refuse weights that are not those of the class: the library takes random ones, or none.
+
+        What a checkpoint has beside the decoder, such as a vision tower, does no harm.
+        """
+        layers = {name for name, _ in model.named_modules() if name.rpartition(".")[2].isdecimal()}
+        inside = [
+            name
+            for name in loaded["unexpected_keys"]
+            if "rotary_emb" not in name and any(name.startswith(f"{layer}.") for layer in layers)
+        ]
+        for names, what in ((loaded["missing_keys"], "lacks"), (inside, "has, unlike the class,")):
+            some = sorted(str(name) for name in names)
+            if some:
+                raise EngineError(
+                    f"model {self._folder} is no {type(model).__name__}, as its config.json says: "
+                    f"it {what} {some[0]} (and {len(some) - 1} more); restore its files"
+                )
 
     def _refuse_what_cannot_fork(self, config: Any) -> None:
         """Refuse by configuration, before weights are read."""
@@ -349,6 +375,11 @@ class _ForkedModel:
         difference = float((forked - expected).abs().max()) / max(scale, 1e-12)
         tolerance = _CHECK_TOLERANCE.get(self.dtype_name, _CHECK_TOLERANCE_NARROW)
         _LOG.debug("fork check: relative difference %.2g", difference)
+        if math.isnan(difference):
+            raise EngineError(
+                f"model {self._folder} gives logits that are no numbers: its weights are damaged, "
+                f"or too large for {self.dtype_name}"
+            )
         if not difference <= tolerance:
             raise EngineError(
                 _no_fork(
@@ -402,6 +433,10 @@ class _ForkedModel:
         self._model = None
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
+
+
+_WRONG_CONFIG: Final = (AssertionError, ArithmeticError, TypeError, StrictDataclassError)
+"""What a model's class raises for a configuration with a value that it did not think of."""
 
 
 def _no_fork(folder: Path, reason: str) -> str:

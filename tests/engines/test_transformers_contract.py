@@ -1,11 +1,14 @@
 """What the engine promises besides tokens: stops, limits, usage, errors."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
 
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
 from data.errors import ConfigError, EngineError, MisuseError, StpError
 from stp.engines import open_engine
@@ -279,4 +282,61 @@ def test_context_limit_option(model_folder):
 def test_options_of_another_name_or_type_are_refused_in_one_line(option, words, model_folder):
     with pytest.raises(ConfigError, match=words) as caught:
         open_engine("transformers", model_folder("qwen3"), **option)
+    assert "\n" not in str(caught.value)
+
+
+def _rewrite(folder, change):
+    """Change a model's tensors in place."""
+    tensors = load_file(folder / "model.safetensors")
+    change(tensors)
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def test_a_model_of_another_class_than_its_config_says_is_refused(tmp_path, model_folder):
+    folder = shutil.copytree(model_folder("qwen3"), tmp_path / "other")
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"model_type": "llama", "architectures": ["LlamaForCausalLM"]}
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(
+        EngineError, match=r"is no LlamaForCausalLM.* has, unlike the class"
+    ) as caught:
+        open_engine("transformers", folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_weights_that_are_not_all_there_are_refused(tmp_path, model_folder):
+    folder = shutil.copytree(model_folder("qwen3"), tmp_path / "less")
+    name = "model.layers.0.mlp.up_proj.weight"
+    _rewrite(folder, lambda tensors: tensors.pop(name))
+    with pytest.raises(EngineError, match=re.escape(f"it lacks {name}")):
+        open_engine("transformers", folder)
+
+
+def test_what_lies_beside_the_decoder_does_no_harm(tmp_path, model_folder):
+    folder = shutil.copytree(model_folder("qwen3"), tmp_path / "more")
+    _rewrite(folder, lambda tensors: tensors.update({"vision.layers.0.weight": torch.ones(2)}))
+    assert open_engine("transformers", folder).context_limit
+
+
+def test_weights_that_are_no_numbers_are_named(tmp_path, model_folder):
+    folder = shutil.copytree(model_folder("qwen3"), tmp_path / "nan")
+    _rewrite(folder, lambda tensors: tensors["model.norm.weight"].fill_(float("nan")))
+    with pytest.raises(EngineError, match="logits that are no numbers"):
+        open_engine("transformers", folder)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"num_attention_heads": 0},
+        {"num_attention_heads": "many"},
+        {"vocab_size": 1, "pad_token_id": 5},
+    ],
+)
+def test_a_config_with_an_impossible_value_is_one_line(tmp_path, model_folder, value):
+    folder = shutil.copytree(model_folder("qwen3"), tmp_path / "odd")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | value))
+    with pytest.raises(EngineError) as caught:
+        open_engine("transformers", folder)
     assert "\n" not in str(caught.value)
