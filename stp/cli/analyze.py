@@ -48,7 +48,9 @@ def analyze(
 
     accuracies = read_direct_accuracies(direct) if direct else None
     alone = len(campaigns) == 1 and "://" not in campaigns[0]
-    folder = out or (Path(campaigns[0]) / "analysis" if alone else Path("analysis"))
+    own = Path(campaigns[0]) / "analysis" if alone else Path("analysis")
+    # The campaigns' folders may be given so too, where no shell has replaced it.
+    folder = (out or own).expanduser()
     console = Console(highlight=False)
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("bootstrap", total=replicates or None)

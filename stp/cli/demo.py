@@ -19,6 +19,7 @@ def demo(
     Stopped or killed, the same command goes on where it was.
     """
     typer.echo("preparing: model, questions, prompts", err=True)
+    out = out.expanduser()
     from importlib.resources import files
 
     from evaluator.report import build_report

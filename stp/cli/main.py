@@ -86,7 +86,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _fail(message: str, code: int) -> None:
-    typer.echo(f"stp: error: {message}", err=True)
+    # What others say in several lines (a chat template, a library) is one here, as promised.
+    line = " ".join(part.strip() for part in message.splitlines())
+    typer.echo(f"stp: error: {line}", err=True)
     raise SystemExit(code)
 
 

@@ -27,7 +27,9 @@ def report(
     from evaluator.report import build_report
 
     console = Console()
-    folder = out or (Path("report") if "://" in campaign else Path(campaign) / "report")
+    own = Path("report") if "://" in campaign else Path(campaign) / "report"
+    # The campaign's folder may be given so too, where no shell has replaced it.
+    folder = (out or own).expanduser()
     with console.status("Computing frontiers and drawing figures"):
         paths = build_report(campaign, folder, allow_incomplete=allow_incomplete)
     for line in paths.headline.lines:

@@ -6,6 +6,7 @@ import typer
 from typer.core import TyperGroup
 
 from stp.cli.campaigns import Folder
+from stp.cli.seen import seen
 from stp.cli.verdicts import show_verdicts
 
 if TYPE_CHECKING:
@@ -76,12 +77,12 @@ def _show_list(console: "Console", reader: "CampaignReader") -> None:
         for item in rows:
             answers = item.trajectories * item.probes
             table.add_row(
-                item.question_id,
+                seen(item.question_id),
                 f"{item.trajectories}" if item.fit != "too_long" else "too long",
                 _share(item.zero_correct, answers),
                 _share(item.full_correct, answers),
                 _share(item.original_correct, item.trajectories),
-                " ".join(item.prompt.split()),
+                seen(" ".join(item.prompt.split())[:400]),
             )
         console.print(table)
     console.print("P(0), P(n): right probes without and with all thinking; own: original answers")
@@ -97,14 +98,14 @@ def _show_steps(console: "Console", view: "TrajectoryView") -> None:
     _show_head(console, view)
     for position in range(max(1, len(view.tokens))):
         if position:
-            console.print(Text(view.steps[position - 1].strip("\n"), style="dim"))
+            console.print(Text(seen(view.steps[position - 1].strip("\n")), style="dim"))
         if view.tokens:
             heading = f"k = {position}   L = {view.tokens[position]:,} tokens"
             console.rule(Text(heading + _accuracy(view, position)), align="left")
     if not view.tokens:
         console.print("not probed yet")
     own = view.original
-    console.print(Text.assemble(("its own answer  ", "bold"), own.text.strip() or "(none)"))
+    console.print(Text.assemble(("its own answer  ", "bold"), seen(own.text.strip()) or "(none)"))
     console.print(f"thinking ended by: {view.thinking_finish}; {_verdict(own)}")
 
 
@@ -120,12 +121,12 @@ def _show_head(console: "Console", view: "TrajectoryView") -> None:
 
     console.print(
         Text.assemble(
-            (view.question.id, "bold cyan"),
+            (seen(view.question.id), "bold cyan"),
             f"  trajectory {view.trajectory} of {view.model} on {view.benchmark}",
         )
     )
-    console.print(Text(view.question.prompt))
-    console.print(Text.assemble(("reference  ", "dim"), (view.question.reference, "green")))
+    console.print(Text(seen(view.question.prompt)))
+    console.print(Text.assemble(("reference  ", "dim"), (seen(view.question.reference), "green")))
 
 
 def _show_position(
@@ -140,7 +141,7 @@ def _show_position(
         Text(f"prefix at k = {position}: {len(prefix.ids):,} ids, L = {view.tokens[position]:,}"),
         align="left",
     )
-    console.print(Text(prefix.text), soft_wrap=True)
+    console.print(Text(seen(prefix.text)), soft_wrap=True)
     if ids:
         console.rule(Text("ids"), align="left")
         console.print(Text(" ".join(str(token) for token in prefix.ids)), soft_wrap=True)
@@ -150,14 +151,14 @@ def _show_position(
         console.print(
             Text.assemble(
                 (f"{probe.sample:>3}  ", "bold"),
-                (" ".join(probe.text.split()) or "(empty)", style),
+                (seen(" ".join(probe.text.split())) or "(empty)", style),
                 (f"  [{probe.finish}] {_verdict(probe)}", "dim"),
             )
         )
 
 
 def _verdict(probe: "ProbeView") -> str:
-    return probe.reason if probe.reason is not None else "not graded yet"
+    return seen(probe.reason) if probe.reason is not None else "not graded yet"
 
 
 class _CampaignByDefault(TyperGroup):

@@ -6,6 +6,7 @@ import typer
 
 from data.errors import MisuseError
 from stp.cli.campaigns import Folder
+from stp.cli.seen import seen
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -80,7 +81,7 @@ def _show_answer(console: "Console", answer: "GradedAnswer") -> None:
 
     place = "own answer" if answer.position < 0 else f"position {answer.position}"
     title = Text.assemble(
-        (answer.question.id, "bold"),
+        (seen(answer.question.id), "bold"),
         f"  {answer.model} on {answer.benchmark}, trajectory {answer.trajectory}, {place}",
         ("" if answer.count == 1 else f", {answer.count:,} responses", "dim"),
     )
@@ -96,24 +97,24 @@ def _tail(response: str, extracted: str | None) -> "Text":
     from rich.text import Text
 
     tail = response.rstrip()[-TAIL_CHARACTERS:]
-    text = Text(("…" if len(tail) < len(response.rstrip()) else "") + tail, style="dim")
+    text = Text(("…" if len(tail) < len(response.rstrip()) else "") + seen(tail), style="dim")
     if extracted:
-        start = text.plain.rfind(extracted)
+        start = text.plain.rfind(seen(extracted))
         if start >= 0:
-            text.stylize("not dim reverse", start, start + len(extracted))
+            text.stylize("not dim reverse", start, start + len(seen(extracted)))
     return text
 
 
 def _verdict_text(right: bool, reason: str) -> "Text":
     from rich.text import Text
 
-    return Text(reason, style="green" if right else "red")
+    return Text(seen(reason), style="green" if right else "red")
 
 
 def _shown(text: str | None) -> str:
     if text is None:
         return "(nothing)"
-    return text if len(text) <= TAIL_CHARACTERS else f"{text[:TAIL_CHARACTERS]}…"
+    return seen(text if len(text) <= TAIL_CHARACTERS else f"{text[:TAIL_CHARACTERS]}…")
 
 
 def _line(label: str, value: "Text") -> "Text":

@@ -64,3 +64,17 @@ def test_help_imports_nothing_heavy(command):
     code, *loaded = done.stdout.rpartition("LOADED ")[2].split()
     assert code == "0"
     assert [module for module in HEAVY if module in loaded] == []
+
+
+def test_an_error_of_several_lines_is_shown_as_one(monkeypatch, capsys):
+    from data.errors import MisuseError
+    from stp.cli import main
+
+    def fail(**_: object) -> None:
+        raise MisuseError("first\n  second\n")
+
+    monkeypatch.setattr(main, "app", fail)
+    with pytest.raises(SystemExit) as stopped:
+        main.main([])
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err == "stp: error: first second\n"

@@ -91,3 +91,12 @@ def test_the_tail_marks_what_was_extracted(extracted):
     assert text.plain.startswith("…")
     assert len(text.plain) <= verdicts.TAIL_CHARACTERS + 1
     assert bool(text.spans) == (extracted == "7")
+
+
+def test_what_a_stranger_wrote_does_not_reach_the_terminal_as_control():
+    from stp.cli.seen import seen
+
+    hostile = "a\x1b]0;title\x07b\x00\r\x9b2J\u202ec\n\td"
+    shown = seen(hostile)
+    assert all(c.isprintable() or c in "\n\t" for c in shown)
+    assert "a␛]0;title␇b␀␍" in shown
