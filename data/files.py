@@ -35,8 +35,12 @@ def read_rows(path: Path) -> list[Row]:
     data.errors.MisuseError
         If the file is missing, of an unknown kind, or damaged; the message names file and line.
     """
-    if not path.is_file():
-        raise MisuseError(f"{path}: no such file")
+    try:
+        there = path.is_file()
+    except OSError:  # A name longer than the system has.
+        there = False
+    if not there:
+        raise MisuseError(f"{path!s:.200}: no such file")
     readers = {
         ".jsonl": _read_jsonl,
         ".json": _read_json,

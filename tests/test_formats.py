@@ -416,3 +416,10 @@ def test_real_vocabularies():
     )
     assert gpt.close_ids == (200007, 200006, 173781, 200005, 17196, 200008)
     assert gpt.prompt_ids("2 + 2?", "")[-4:] == (173781, 200005, 35644, 200008)
+
+
+def test_a_family_file_nested_without_end_is_one_line(tmp_path):
+    path = tmp_path / "deep.toml"
+    path.write_text("a=" + "[" * 5000)
+    with pytest.raises(ConfigError, match="not valid TOML"):
+        get_family(path)

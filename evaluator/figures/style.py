@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +111,12 @@ def save(figure: Figure, stem: Path) -> tuple[Path, Path]:
     """
     stem.parent.mkdir(parents=True, exist_ok=True)
     png, pdf = stem.with_name(stem.name + ".png"), stem.with_name(stem.name + ".pdf")
+    # Drawn in memory: where a disk is full, matplotlib's writers fail in ways of their own.
+    drawn, printed = BytesIO(), BytesIO()
     with house_style():
-        figure.savefig(png, dpi=200, metadata={"Software": None})
-        figure.savefig(pdf, metadata={"CreationDate": None, "Creator": None, "Producer": None})
+        figure.savefig(drawn, format="png", dpi=200, metadata={"Software": None})
+        nobody = {"CreationDate": None, "Creator": None, "Producer": None}
+        figure.savefig(printed, format="pdf", metadata=nobody)
+    png.write_bytes(drawn.getvalue())
+    pdf.write_bytes(printed.getvalue())
     return png, pdf

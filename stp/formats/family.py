@@ -210,7 +210,7 @@ def _packaged_families() -> Mapping[str, ModelFamily]:
 def _read_family(text: str, *, where: str, default_name: str) -> ModelFamily:
     try:
         values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{where} is not valid TOML: {error}") from error
     try:
         return ModelFamily.model_validate({"name": default_name, **values})

@@ -177,7 +177,8 @@ class ThinkingFormat:
                     **family.template_options,
                 )
             )
-        except TemplateError as error:
+        # A template is a program: it may divide by zero as well.
+        except (TemplateError, ArithmeticError, TypeError, ValueError, LookupError) as error:
             raise ConfigError(
                 f"the chat template of {name} refuses the model family {family.name!r}: {error}; "
                 "another instruction_place in a family TOML file may suit it"

@@ -1,8 +1,12 @@
 """Figures show what they were given, and the same input gives the same bytes."""
 
+import errno
+from pathlib import Path
+
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
 
 from evaluator.figures.frontiers import frontier_plot
 from evaluator.figures.progress import progress_plot
@@ -126,3 +130,12 @@ def test_saving_writes_both_kinds_with_repeatable_bytes(tmp_path):
     assert first[1].read_bytes().startswith(b"%PDF")
     for one, other in zip(first, again, strict=True):
         assert one.read_bytes() == other.read_bytes()
+
+
+def test_a_full_disk_is_an_error_of_the_system_and_nothing_else(tmp_path, monkeypatch):
+    def full(self: Path, content: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="No space left"):
+        save(Figure(), tmp_path / "figure")
