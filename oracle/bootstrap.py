@@ -177,47 +177,41 @@ class FrontierBootstrap:
             fallbacks=np.zeros((len(self._cells), len(self.strategies)), np.int64),
             first=first,
         )
-        for row in range(count):
-            replicate = first + row
-            drawn = {
-                group: resampling.draw_questions(self.seed, replicate, group, numbers.size)
-                for group, numbers in self._questions.items()
-            }
-            for place, cell in enumerate(self._cells):
-                sample = resampling.draw_sample(
-                    cell.table, self.seed, replicate, drawn[cell.table.group]
-                )
-                self._solve(cell, sample, out, row, place)
+        drawn = {
+            group: np.stack(
+                [
+                    resampling.draw_questions(self.seed, first + row, group, numbers.size)
+                    for row in range(count)
+                ]
+            )
+            for group, numbers in self._questions.items()
+        }
+        # Cell after cell, so that a cell's tables stay in the cache for all replicates.
+        for place, cell in enumerate(self._cells):
+            samples = resampling.draw_samples(cell.table, self.seed, first, drawn[cell.table.group])
+            self._solve(cell, samples, out, place)
         return out
 
     def _solve(
-        self,
-        cell: _Cell,
-        sample: resampling.Sample,
-        out: FrontierReplicates,
-        row: int,
-        place: int,
+        self, cell: _Cell, samples: resampling.Samples, out: FrontierReplicates, place: int
     ) -> None:
-        zero, full, tokens = resampling.routing_units(cell.table, sample)
-        full_cost = int(tokens.sum())
-        budgets = grid_budgets(full_cost, self.steps)
-        out.full_cost[row, place] = full_cost
-        out.full_reward[row, place] = full.sum()
-        out.zero_reward[row, place] = zero.sum()
-        out.probes[row, place] = sample.trajectories * cell.probes
+        zero, full, tokens = resampling.occurrence_sums(cell.table, samples)
+        out.full_cost[:, place] = tokens.sum(axis=1)
+        out.full_reward[:, place] = full.sum(axis=1)
+        out.zero_reward[:, place] = zero.sum(axis=1)
+        out.probes[:, place] = samples.weight.sum(axis=(1, 2)) * cell.probes
+        budgets = np.stack(
+            [grid_budgets(cost, self.steps) for cost in out.full_cost[:, place].tolist()]
+        )
         for index, strategy in enumerate(self.strategies):
+            reward = out.reward[:, place, index]
             if strategy == "early_exit":
-                base, extra, fallbacks = _early_exit(cell, sample, budgets)
+                fallbacks = _early_exit(cell, samples, budgets, reward)
             elif strategy == "routing":
-                base = int(zero.sum())
-                gains = full > zero
-                extra, fallbacks = grid.single_step_rewards(
-                    (full - zero)[gains], tokens[gains], budgets
-                )
+                extra, fallbacks = grid.single_step_rewards(full - zero, tokens, budgets)
+                reward[:] = zero.sum(axis=1)[:, None] + extra
             else:
-                reward, cost, offsets, base = resampling.budget_units(cell.table, sample)
-                extra, fallbacks = grid.extra_rewards(reward, cost, offsets, budgets)
-            out.reward[row, place, index] = base + extra
+                fallbacks = _fixed_budget(cell, samples, budgets, reward)
             out.fallbacks[place, index] += fallbacks
 
 
@@ -312,16 +306,36 @@ def _prepare(curves: Curves, model: int, benchmark: int) -> _Cell:
 
 
 def _early_exit(
-    cell: _Cell, sample: resampling.Sample, budgets: IntArray
-) -> tuple[int, IntArray, int]:
-    copies = resampling.trajectory_copies(cell.table, sample)
-    base = int(copies @ cell.exit_base)
-    found, _ = core.grid_rewards(cell.exit_core, copies[None, :], budgets[None, :], cell.exit_work)
-    extra = found[0]
-    if not np.any(extra == core.UNSETTLED):
-        return base, extra, 0
-    reward, cost, offsets = repeated_units(cell.exit_core, copies)
-    return base, extra, grid.settle(reward, cost, offsets, budgets, extra)
+    cell: _Cell,
+    samples: resampling.Samples,
+    budgets: IntArray,
+    reward: npt.NDArray[np.int32],
+) -> int:
+    """Fill ``reward`` ``(replicates, budgets)``; return the number of fall-backs."""
+    copies = resampling.trajectory_copies(cell.table, samples)
+    extra, _ = core.grid_rewards(cell.exit_core, copies, budgets, cell.exit_work)
+    fallbacks = 0
+    for row in np.flatnonzero((extra == core.UNSETTLED).any(axis=1)).tolist():
+        units = repeated_units(cell.exit_core, copies[row])
+        fallbacks += grid.settle(*units, budgets[row], extra[row])
+    reward[:] = (copies @ cell.exit_base)[:, None] + extra
+    return fallbacks
+
+
+def _fixed_budget(
+    cell: _Cell,
+    samples: resampling.Samples,
+    budgets: IntArray,
+    reward: npt.NDArray[np.int32],
+) -> int:
+    """Fill ``reward`` ``(replicates, budgets)``; return the number of fall-backs."""
+    fallbacks = 0
+    for row in range(budgets.shape[0]):
+        gain, cost, offsets, base = resampling.budget_units(cell.table, samples, row)
+        extra, unsettled = grid.extra_rewards(gain, cost, offsets, budgets[row])
+        reward[row] = base + extra
+        fallbacks += unsettled
+    return fallbacks
 
 
 def repeated_units(prepared: core.Core, copies: IntArray) -> tuple[IntArray, IntArray, IntArray]:

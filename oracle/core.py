@@ -48,6 +48,8 @@ class Core:
         Unit boundaries in the two, int64 ``(units + 1,)``.
     edge_unit, edge_from, edge_to
         Hull edges of all units by rising slope: the unit, and the rows of both ends; int32.
+    edge_gain, edge_pay
+        Reward and cost that each edge adds, int64.
     slope
         Cost per reward of every edge, float64.
     top_cost
@@ -64,6 +66,8 @@ class Core:
     edge_unit: npt.NDArray[np.int32]
     edge_from: npt.NDArray[np.int32]
     edge_to: npt.NDArray[np.int32]
+    edge_gain: IntArray
+    edge_pay: IntArray
     slope: FloatArray
     top_cost: IntArray
     exact: bool
@@ -86,13 +90,16 @@ def core_of_arrays(reward: IntArray, cost: IntArray, offsets: IntArray) -> Core:
         reward, cost, offsets, largest < EXACT_SLOPES
     )
     order = np.argsort(slope)
+    start, end = start[order], end[order]
     return Core(
         reward=reward,
         cost=cost,
         offsets=offsets,
         edge_unit=unit[order],
-        edge_from=start[order],
-        edge_to=end[order],
+        edge_from=start,
+        edge_to=end,
+        edge_gain=reward[end] - reward[start],
+        edge_pay=cost[end] - cost[start],
         slope=slope[order],
         top_cost=cost[offsets[1:] - 1],
         exact=largest < EXACT_SLOPES,
@@ -146,6 +153,8 @@ def grid_rewards(
         core.edge_unit,
         core.edge_from,
         core.edge_to,
+        core.edge_gain,
+        core.edge_pay,
         core.slope,
         copies,
         budgets,
@@ -219,6 +228,8 @@ def _grids(
     edge_unit: Ints,
     edge_from: Ints,
     edge_to: Ints,
+    edge_gain: IntArray,
+    edge_pay: IntArray,
     slope: FloatArray,
     copies: Ints,
     budgets: IntArray,
@@ -246,8 +257,8 @@ def _grids(
             while e < edge_unit.size:
                 m = copies[rep, edge_unit[e]]
                 if m > 0:
-                    dr = reward[edge_to[e]] - reward[edge_from[e]]
-                    dc = cost[edge_to[e]] - cost[edge_from[e]]
+                    dr = edge_gain[e]
+                    dc = edge_pay[e]
                     if taken_cost + m * dc > budget:
                         break
                     taken_reward += m * dr

@@ -188,7 +188,9 @@ def budget_tokens(budget_fractions: npt.ArrayLike, full_cost: int) -> IntArray:
 
 def grid_budgets(full_cost: int, steps: int = 100) -> IntArray:
     """Return floor(j x full_cost / steps) for j = 0..steps; int64 ``(steps + 1,)``."""
-    # Python integers: j x full_cost may pass 2^63.
+    if full_cost * steps < 1 << 62:
+        return np.arange(steps + 1, dtype=np.int64) * full_cost // steps
+    # Python integers where j x full_cost may pass 2^63.
     return np.array([j * full_cost // steps for j in range(steps + 1)], np.int64)
 
 

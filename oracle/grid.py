@@ -91,18 +91,41 @@ def extra_rewards(
 
 
 def single_step_rewards(gain: IntArray, cost: IntArray, budgets: IntArray) -> tuple[IntArray, int]:
-    """Return :func:`extra_rewards` of units with one step each, of positive gain."""
-    if int(gain.sum()) * gain.size <= SMALL_WORK_SINGLE:
-        count = np.arange(gain.size + 1, dtype=np.int64)
-        least = tree.value_function(tree.UnitArrays(gain, cost, count, count[:-1]))
-        return np.searchsorted(least, budgets, side="right") - 1, 0
-    zero = np.zeros_like(gain)
-    return extra_rewards(
-        np.stack([zero, gain], axis=1).reshape(-1),
-        np.stack([zero, cost], axis=1).reshape(-1),
-        2 * np.arange(gain.size + 1, dtype=np.int64),
-        budgets,
-    )
+    """Return the best extra rewards of several problems whose units have one step each.
+
+    Parameters
+    ----------
+    gain, cost
+        Of every unit's step, int64 ``(problems, units)``; steps without a gain are left out.
+    budgets
+        int64 ``(problems, budgets)``, rising in a row, not negative.
+
+    Returns
+    -------
+    rewards
+        int64 ``(problems, budgets)``.
+    fallbacks
+        Number of budgets that only the full program could settle.
+    """
+    useful = gain > 0
+    rewards = np.empty(budgets.shape, np.int64)
+    work = np.where(useful, gain, 0).sum(axis=1) * useful.sum(axis=1)
+    fits = int(cost.max(initial=0)) >> tree.STEP_BITS == 0
+    fits = fits and int(gain.max(initial=0)) >> tree.STEP_GAIN_BITS == 0
+    if fits and int(work.max(initial=0)) <= SMALL_WORK_SINGLE:
+        values, starts = tree.single_step_functions(gain, cost)
+        for row in range(budgets.shape[0]):
+            least = values[starts[row] : starts[row + 1]]
+            rewards[row] = np.searchsorted(least, budgets[row], side="right") - 1
+        return rewards, 0
+    fallbacks = 0
+    for row in range(budgets.shape[0]):
+        steps = np.stack([gain[row, useful[row]], cost[row, useful[row]]])
+        units = np.stack([np.zeros_like(steps), steps], axis=2).reshape(2, -1)
+        offsets = 2 * np.arange(steps.shape[1] + 1, dtype=np.int64)
+        rewards[row], unsettled = extra_rewards(units[0], units[1], offsets, budgets[row])
+        fallbacks += unsettled
+    return rewards, fallbacks
 
 
 def settle(

@@ -121,8 +121,7 @@ def price_hull(actions: Actions) -> Hull:
     )
     if not prepared.exact:
         raise ValueError("reward x cost of a unit must stay below 2^52 for exact slopes")
-    gain = prepared.reward[prepared.edge_to] - prepared.reward[prepared.edge_from]
-    spend = prepared.cost[prepared.edge_to] - prepared.cost[prepared.edge_from]
+    gain, spend = prepared.edge_gain, prepared.edge_pay
     # Edges of one slope are one edge of the hull.
     last = np.ones(gain.size, np.bool_)
     last[:-1] = prepared.slope[1:] != prepared.slope[:-1]

@@ -133,57 +133,67 @@ def cell_table(curves: Curves, *, model: int, group: int) -> CellTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Sample:
-    """One replicate of one cell.
+class Samples:
+    """A few replicates of one cell.
 
     Attributes
     ----------
     question
-        Question of every occurrence, int64 ``(questions,)``.
+        Question of every occurrence, int64 ``(replicates, questions)``.
     weight
-        How often each of its trajectories was drawn, int64 ``(questions, most trajectories)``.
-    trajectories
-        How many were drawn.
+        How often each of its trajectories was drawn, int64
+        ``(replicates, questions, most trajectories)``.
     """
 
     question: IntArray
     weight: IntArray
-    trajectories: int
 
 
-def draw_sample(table: CellTable, seed: int, replicate: int, question: IntArray) -> Sample:
-    """Return a replicate's trajectories for drawn questions."""
+def draw_samples(table: CellTable, seed: int, first: int, question: IntArray) -> Samples:
+    """Return the trajectories of replicates from ``first`` on, for their drawn questions."""
     sizes = np.diff(table.question_offsets)[question]
-    raw = raw_numbers(seed, replicate, table.group, table.model + 1, int(sizes.sum()))
-    weight = np.zeros((question.size, table.most_trajectories), np.int64)
-    _count_draws(raw, sizes, weight)
-    return Sample(question=question, weight=weight, trajectories=raw.size)
+    raw = [
+        raw_numbers(seed, first + row, table.group, table.model + 1, int(count))
+        for row, count in enumerate(sizes.sum(axis=1))
+    ]
+    weight = np.zeros((*question.shape, table.most_trajectories), np.int64)
+    flat = weight.reshape(question.size, table.most_trajectories)
+    _count_draws(np.concatenate(raw), sizes.reshape(-1), flat)
+    return Samples(question=question, weight=weight)
 
 
-def trajectory_copies(table: CellTable, sample: Sample) -> IntArray:
-    """Return how often each trajectory of the cell was drawn, in the order of its curves."""
-    copies = np.zeros(table.trajectory.size, np.int64)
-    _add_copies(sample.question, sample.weight, table.question_offsets, table.trajectory, copies)
+def trajectory_copies(table: CellTable, samples: Samples) -> IntArray:
+    """Return how often each trajectory of the cell was drawn, in the order of its curves.
+
+    int64 ``(replicates, trajectories)``.
+    """
+    copies = np.zeros((samples.question.shape[0], table.trajectory.size), np.int64)
+    _add_copies(samples.question, samples.weight, table.question_offsets, table.trajectory, copies)
     return copies
 
 
-def routing_units(table: CellTable, sample: Sample) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the reward at k = 0, the reward at k = n and the tokens of every occurrence."""
-    sums = np.empty((3, sample.question.size), np.int64)
+def occurrence_sums(table: CellTable, samples: Samples) -> IntArray:
+    """Return the reward at k = 0, that at k = n and the tokens of every occurrence.
+
+    int64 ``(3, replicates, questions)``.
+    """
+    sums = np.empty((3, samples.question.size), np.int64)
     _weighted_sums(
-        sample.question,
-        sample.weight,
+        samples.question.reshape(-1),
+        samples.weight.reshape(samples.question.size, -1),
         table.question_offsets,
         table.zero,
         table.full,
         table.tokens,
         sums,
     )
-    return sums[0], sums[1], sums[2]
+    return sums.reshape(3, *samples.question.shape)
 
 
-def budget_units(table: CellTable, sample: Sample) -> tuple[IntArray, IntArray, IntArray, int]:
-    """Return the non-dominated caps of every occurrence, counted from its cheapest.
+def budget_units(
+    table: CellTable, samples: Samples, row: int
+) -> tuple[IntArray, IntArray, IntArray, int]:
+    """Return the non-dominated caps of every occurrence of one replicate.
 
     Returns
     -------
@@ -193,8 +203,8 @@ def budget_units(table: CellTable, sample: Sample) -> tuple[IntArray, IntArray, 
         Reward of the cheapest actions together; their cost is 0.
     """
     reward, cost, offsets, base = _replicate_caps(
-        sample.question,
-        sample.weight,
+        samples.question[row],
+        samples.weight[row],
         table.event_step,
         table.event_member,
         table.event_offsets,
@@ -216,10 +226,11 @@ def _count_draws(raw: RawArray, sizes: IntArray, weight: IntArray) -> None:
 def _add_copies(
     question: IntArray, weight: IntArray, offsets: IntArray, trajectory: IntArray, copies: IntArray
 ) -> None:
-    for o in range(question.size):
-        first = offsets[question[o]]
-        for x in range(offsets[question[o] + 1] - first):
-            copies[trajectory[first + x]] += weight[o, x]
+    for row in range(question.shape[0]):
+        for o in range(question.shape[1]):
+            first = offsets[question[row, o]]
+            for x in range(offsets[question[row, o] + 1] - first):
+                copies[row, trajectory[first + x]] += weight[row, o, x]
 
 
 @nb.njit(cache=True, nogil=True)
@@ -258,27 +269,32 @@ def _replicate_caps(
     size = 0
     for o in range(question.size):
         size += event_offsets[question[o] + 1] - event_offsets[question[o]]
-    out_reward = np.empty(size, np.int64)
-    out_cost = np.empty(size, np.int64)
+    # One spare row: every event is written, and kept by moving on.
+    kept = np.empty(size + 1, np.int64)
     offsets = np.zeros(question.size + 1, np.int64)
-    count = 0
-    bases = np.int64(0)
+    count = np.int64(0)
     for o in range(question.size):
         mine = weight[o]
         best = np.int64(-1)
-        base = np.int64(0)
         both = np.int64(0)
         for event in range(event_offsets[question[o]], event_offsets[question[o] + 1]):
-            who = member[np.uint64(event)]
+            who = np.int64(member[np.uint64(event)])
             both += mine[np.uint64(who >> 1)] * step[np.uint64(event)]
             reward = both >> COST_BITS
-            if reward > best and who & 1:
-                if best < 0:
-                    base = reward
-                best = reward
-                out_reward[count] = reward - base
-                out_cost[count] = both - (reward << COST_BITS)
-                count += 1
-        bases += base
+            kept[np.uint64(count)] = both
+            # No branch, for whether a cap is better is anybody's guess: -1 until the cap closes.
+            candidate = reward | ((who & 1) - 1)
+            count += np.int64(candidate > best)
+            best = max(best, candidate)
         offsets[o + 1] = count
-    return out_reward[:count], out_cost[:count], offsets, int(bases)
+    reward_out = np.empty(count, np.int64)
+    cost_out = np.empty(count, np.int64)
+    bases = np.int64(0)
+    for o in range(question.size):
+        base = kept[offsets[o]] >> COST_BITS
+        bases += base
+        for row in range(offsets[o], offsets[o + 1]):
+            reward = kept[row] >> COST_BITS
+            reward_out[row] = reward - base
+            cost_out[row] = kept[row] - (reward << COST_BITS)
+    return reward_out, cost_out, offsets, int(bases)

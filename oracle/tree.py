@@ -31,6 +31,10 @@ LEAF_REWARD_MOST = 65536
 BLOCK = 128
 # Hull vertices tried beyond both ends of a block's greedy path before the bound is taken.
 PROBE = 1
+# A step's gain and cost in one number that sorts by gain, then cost.
+STEP_BITS = 44
+STEP_GAIN_BITS = 18
+NO_STEP = np.iinfo(np.int64).max
 # Sums below this are computed in 32 bits.
 NARROW_COST = 1 << 30
 
@@ -94,6 +98,50 @@ def value_function(arrays: UnitArrays) -> CostArray:
     """Return the least extra cost for every extra reward (at least that much), ``(T + 1,)``."""
     values: CostArray = _solve(arrays, keep=False)[0].levels[-1].values
     return values
+
+
+def single_step_functions(gain: IntArray, cost: IntArray) -> tuple[CostArray, IntArray]:
+    """Return the value functions of several small problems whose units have one step each.
+
+    Steps of equal gain are taken cheapest first by some optimum, so they become one unit whose
+    actions are their running sums; small gains go first, for the array stays short for longer.
+
+    Parameters
+    ----------
+    gain, cost
+        Of every unit's step, int64 ``(problems, units)``; below 2^18 and 2^44. Steps without a
+        gain are left out.
+
+    Returns
+    -------
+    values, starts
+        The functions side by side, and where each starts.
+    """
+    problems = gain.shape[0]
+    useful = gain > 0
+    key = np.where(useful, (gain << STEP_BITS) + cost, NO_STEP)
+    key.sort(axis=1)
+    kept = key != NO_STEP
+    problem = np.broadcast_to(np.arange(problems)[:, None], key.shape)[kept]
+    gains = key[kept] >> STEP_BITS
+    costs = key[kept] - (gains << STEP_BITS)
+    fresh = np.ones(gains.size, np.bool_)
+    fresh[1:] = (gains[1:] != gains[:-1]) | (problem[1:] != problem[:-1])
+    begin = np.flatnonzero(fresh)
+    lengths = np.diff(np.append(begin, gains.size))
+    rank = np.arange(1, gains.size + 1) - np.repeat(begin, lengths)
+    sums = np.cumsum(costs)
+    sums -= np.repeat(sums[begin] - costs[begin], lengths)
+    first = np.searchsorted(problem[begin], np.arange(problems + 1))
+    starts = np.zeros(problems + 1, np.int64)
+    np.cumsum(np.where(useful, gain, 0).sum(axis=1) + 1, out=starts[1:])
+    total_cost = np.where(useful, cost, 0).sum(axis=1).max(initial=0)
+    kind = np.int32 if total_cost < NARROW_COST else np.int64
+    values = np.zeros(starts[-1], kind)
+    if gains.size:
+        offsets = np.append(begin, gains.size)
+        _fill_leaves(gains * rank, sums.astype(kind), offsets, first, starts, values)
+    return values, starts
 
 
 def solve_tree(arrays: UnitArrays) -> Tree:
