@@ -5,36 +5,49 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.stamp
+# What a first result needs, and what the tests need besides.
+READY := $(VENV)/.ready
+TESTABLE := $(VENV)/.testable
 VLLM_VENV ?= .venv-vllm
 DEMO_OUT ?= demo-campaign
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+# Of pip's many lines, those that show that it goes on; a failure of pip stays a failure.
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
+SHOW_PACKAGES := grep --line-buffered -E '^(Collecting|  Downloading|Installing|Successfully|ERROR)' | sed -u -E 's/^(Installing collected packages).*/\1/; s/^(Successfully installed).*/\1/'
 
 .PHONY: demo test check format clean vllm tokenizers
 
-demo: $(STAMP)
+demo: $(READY)
 	$(BIN)/stp demo --out $(DEMO_OUT)
 
-test: $(STAMP)
+test: $(TESTABLE)
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
-check: $(STAMP)
+check: $(TESTABLE)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-format: $(STAMP)
+format: $(TESTABLE)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 # The constraints hold the versions that were tested. `torch==` takes a CPU build wherever pip can
 # see one (a local version such as 2.13.0+cpu sorts above the plain one).
-$(STAMP): pyproject.toml constraints.txt
-	@echo "setting up $(VENV) (a few minutes, once)"
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python $(PIP_INSTALL) --upgrade pip
-	$(BIN)/python $(PIP_INSTALL) --constraint constraints.txt --editable ".[torch,hub,gguf,dev]"
+$(READY): pyproject.toml constraints.txt
+	@echo "setting up $(VENV): about 1 GB, one to ten minutes, once"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python $(PIP_INSTALL) --upgrade pip
+	@$(BIN)/python -m pip install --disable-pip-version-check --progress-bar on \
+	    --constraint constraints.txt --editable ".[torch]" | $(SHOW_PACKAGES)
+	@touch $@
+
+$(TESTABLE): $(READY)
+	@echo "adding to $(VENV) what the tests need: about 1 GB, one to ten minutes, once"
+	@$(BIN)/python -m pip install --disable-pip-version-check --progress-bar on \
+	    --constraint constraints.txt --editable ".[torch,hub,gguf,ray,api,gym,dev]" | $(SHOW_PACKAGES)
 	@touch $@
 
 # A real vLLM for CPUs, in an environment of its own: the tests of the vLLM engine run in it.
