@@ -1,0 +1,213 @@
+"""What it is to ask: requests in, responses out, whoever answers.
+
+A request is plain text with a seed, a response plain text with token counts. What is unknown is
+None, never 0: an API that does not say how long its model thought leaves ``thinking_tokens`` None.
+Nothing here knows benchmarks, answers or verdicts.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+from data.errors import ConfigError
+
+Finish = Literal["stop", "length", "filtered", "error"]
+"""``"stop"``: the model ended its turn; ``"length"``: a token limit did; ``"filtered"``: a provider
+held the rest back; ``"error"``: nobody answered, see :attr:`Response.error`."""
+
+Thinking = Literal["default", "on", "off"]
+"""Whether to ask for thinking; ``"default"`` is what the model does by itself."""
+
+ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+
+TOOL_NAMES: Final = ("calculator", "python")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One question to a model.
+
+    Attributes
+    ----------
+    id
+        Names the response; unique within a store.
+    prompt
+        The user's message, whole.
+    seed
+        Of the sample, non-negative and below 2**63. An API may not keep it.
+    system
+        The system message; none by default.
+    """
+
+    id: str
+    prompt: str
+    seed: int
+    system: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How all requests of a run are answered. None leaves a choice to the model or its provider.
+
+    Attributes
+    ----------
+    max_tokens
+        Most tokens of one response, thinking included.
+    thinking_tokens
+        Most thinking tokens. A local model that reaches them has its thinking closed for it and
+        then answers; an API model is given them as its budget.
+    temperature, top_p, top_k, presence_penalty
+        How tokens are drawn; by default as the model's family or the provider does.
+    thinking
+        Whether to ask for thinking.
+    reasoning_effort
+        How hard an API model is to think. Local models have no such dial; their family's chat
+        template may, and is then given it.
+    prompt_prefix, prompt_suffix
+        Put before and after every prompt, parted by an empty line.
+    tools
+        Names of :data:`TOOL_NAMES` that the model may call.
+    tool_rounds
+        Most rounds of tool calls in one response.
+    timeout_seconds
+        Longest wait for one response of an API.
+    retries
+        How often a request that failed is sent again.
+    """
+
+    max_tokens: int | None = None
+    thinking_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    presence_penalty: float | None = None
+    thinking: Thinking = "default"
+    reasoning_effort: ReasoningEffort | None = None
+    prompt_prefix: str = ""
+    prompt_suffix: str = ""
+    tools: tuple[str, ...] = ()
+    tool_rounds: int = 8
+    timeout_seconds: float | None = None
+    retries: int = 3
+
+    def __post_init__(self) -> None:
+        for name in ("max_tokens", "tool_rounds"):
+            _check(name, getattr(self, name), least=1)
+        for name in ("thinking_tokens", "top_k", "retries"):
+            _check(name, getattr(self, name), least=0)
+        _check("temperature", self.temperature, least=0, most=100)
+        _check("top_p", self.top_p, least=0, most=1)
+        _check("presence_penalty", self.presence_penalty, least=-2, most=2)
+        _check("timeout_seconds", self.timeout_seconds, least=0.001)
+        if self.thinking not in get_args(Thinking):
+            raise ConfigError(f"thinking is {self.thinking!r}; it must be default, on or off")
+        if self.reasoning_effort not in (None, *get_args(ReasoningEffort)):
+            known = ", ".join(get_args(ReasoningEffort))
+            raise ConfigError(f"reasoning_effort is {self.reasoning_effort!r}; choose from {known}")
+        for tool in self.tools:
+            if tool not in TOOL_NAMES:
+                raise ConfigError(f"no tool {tool!r}; there are {', '.join(TOOL_NAMES)}")
+
+    def dress(self, prompt: str) -> str:
+        """Return a prompt between prefix and suffix."""
+        return "\n\n".join(
+            part for part in (self.prompt_prefix, prompt, self.prompt_suffix) if part
+        )
+
+
+def _check(
+    name: str, value: float | None, *, least: float = -math.inf, most: float = math.inf
+) -> None:
+    if value is None:
+        return
+    if not (math.isfinite(value) and least <= value <= most):
+        limits = f"{least:g} or more" if most == math.inf else f"from {least:g} to {most:g}"
+        raise ConfigError(f"{name} is {value!r}; it must be {limits}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Response:
+    """What came back for one request.
+
+    Attributes
+    ----------
+    id
+        The request's.
+    text
+        The answer's text, without thinking. Empty if thinking did not end: such a response has no
+        answer.
+    thinking
+        The thinking's text; None if the model does not think or its provider keeps it.
+    answer_tokens, thinking_tokens
+        Token counts of the two parts, each None if unknown. Local engines count ids; a model that
+        does not think has 0 thinking tokens; a thinking model whose end of thinking is missing has
+        thought for its whole output. APIs are believed.
+    output_tokens
+        All tokens generated, markers and end of turn included; None if unknown.
+    finish
+        Why it ended.
+    seconds
+        From the request's start to its end; requests of one batch overlap.
+    tool_calls
+        Calls of tools, failed ones included.
+    error
+        Why there is no response, in one line; None if there is one. A failure of ours or of a
+        provider is never an answer.
+    """
+
+    id: str
+    text: str
+    thinking: str | None = None
+    answer_tokens: int | None = None
+    thinking_tokens: int | None = None
+    output_tokens: int | None = None
+    finish: Finish = "stop"
+    seconds: float = 0.0
+    tool_calls: int = 0
+    error: str | None = None
+
+
+def failed(request: Request, reason: str, seconds: float = 0.0) -> Response:
+    """Return the response to a request that nobody answered."""
+    line = " ".join(reason.split())[:500] or "unknown failure"
+    return Response(id=request.id, text="", finish="error", seconds=seconds, error=line)
+
+
+OnResponse = Callable[[Response], None]
+"""Called once for each request as soon as its response is there, from one thread at a time."""
+
+
+class Responder(ABC):
+    """Answers requests: a model of ours, an API's, or a function."""
+
+    @abstractmethod
+    def respond(
+        self, requests: Sequence[Request], settings: Settings, on_response: OnResponse
+    ) -> None:
+        """Answer every request, in any order.
+
+        A request that cannot be answered gets a response with an ``error``; it never costs
+        another request its response.
+
+        Raises
+        ------
+        data.errors.EngineError
+            If the model or its provider fails for every request.
+        data.errors.ConfigError
+            If the settings ask for what this model has not.
+        """
+
+    @abstractmethod
+    def describe(self) -> dict[str, str | int | float | None]:
+        """Return what a run's record should know: model, revision, engine, versions."""
+
+    def close(self) -> None:
+        """Free the model. The default has nothing to free."""
+
+    def __enter__(self) -> "Responder":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
