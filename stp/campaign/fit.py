@@ -1,8 +1,7 @@
 """What fits into a model's context, decided before anything is run and written down where it bites.
 
-Nothing is shortened silently: a question that gets less thinking or a shorter answer than was
-asked for is marked, and one whose prompt leaves no room at all is recorded as too long and not
-run.
+Nothing is shortened silently: a question that gets less thinking than was asked for is marked, and
+one whose prompt leaves no room for thinking is recorded as too long and not run.
 """
 
 from collections.abc import Sequence
@@ -49,15 +48,15 @@ def fit_prompt(
     Examples
     --------
     >>> [fit_prompt(n, closing_tokens=0, thinking_limit=30, answer_tokens=20, context_limit=100)
-    ...  .kind for n in (40, 90, 120)]
+    ...  .kind for n in (40, 70, 80)]
     ['whole', 'shortened', 'too_long']
     """
-    if prompt_tokens + closing_tokens >= context_limit:
-        return Fit(kind="too_long", thinking_limit=0)
     room = context_limit - prompt_tokens - closing_tokens - answer_tokens
+    if room < 1:
+        return Fit(kind="too_long", thinking_limit=0)
     if room >= thinking_limit:
         return Fit(kind="whole", thinking_limit=thinking_limit)
-    return Fit(kind="shortened", thinking_limit=max(0, room))
+    return Fit(kind="shortened", thinking_limit=room)
 
 
 def answer_limit(prompt_tokens: int, *, answer_tokens: int, context_limit: int) -> int:

@@ -6,6 +6,7 @@ so whatever is wrong with a request is said before anything was spent on it.
 
 import contextlib
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pyarrow as pa
 from data import Benchmark, Question, get_benchmark
 from data.errors import MisuseError, StoreMismatchError, StpError
 from stp.campaign.config import BenchmarkConfig, CampaignConfig
-from stp.campaign.fit import fit_prompt
+from stp.campaign.fit import Fit, fit_prompt
 from stp.campaign.manifest import CellRecord, Manifest, ModelRecord, new_manifest
 from stp.campaign.models import (
     LocatedModel,
@@ -172,6 +173,7 @@ def question_rows(
         )
         for prompt in prompts
     ]
+    _check_room(config, subject, benchmark.name, prompts, fits, closing_tokens)
     count = len(questions)
     return make_table(
         "questions",
@@ -191,6 +193,36 @@ def question_rows(
     )
 
 
+def _check_room(
+    config: CampaignConfig,
+    subject: Subject,
+    benchmark: str,
+    prompts: Sequence[tuple[int, ...]],
+    fits: Sequence[Fit],
+    closing_tokens: int,
+) -> None:
+    """Refuse a cell in which no question has room to think: its curves would mean nothing."""
+    if not fits or any(fit.kind != "too_long" for fit in fits):
+        return
+    shortest = min(len(prompt) for prompt in prompts)
+    longest = max(len(prompt) for prompt in prompts)
+    answer = max(config.generation.answer_tokens, config.probing.answer_tokens)
+    room = subject.context_limit - longest - closing_tokens
+    advice = "take a model with a longer context"
+    if subject.context_limit == config.generation.context_limit:
+        advice = "raise generation.context_limit"
+    if room > 1:
+        advice = (
+            "lower answer_tokens under [generation] and [probing] (together with the thinking they "
+            f"must stay below {room:,}), or {advice}"
+        )
+    raise MisuseError(
+        f"{subject.name} on {benchmark}: no room to think: of a context of "
+        f"{subject.context_limit:,} tokens, the prompts take {shortest:,} or more, the end of the "
+        f"thinking {closing_tokens:,} and answer_tokens {answer:,}; {advice}"
+    )
+
+
 def _write_questions(store: Store, model: str, benchmark: Benchmark, rows: pa.Table) -> CellRecord:
     cell = Cell(model=model, benchmark=benchmark.name, questions=rows.num_rows)
     digest = store.write_shard("questions", questions_shard(cell), rows, source="")
@@ -205,13 +237,15 @@ def _write_questions(store: Store, model: str, benchmark: Benchmark, rows: pa.Ta
         group=benchmark.group,
     )
     if record.shortened or record.too_long:
+        limits = [limit for limit in rows["thinking_limit"].to_pylist() if limit]
         _LOG.warning(
-            "%s on %s: of %d prompts, %d leave less room in the context than was asked for and are "
-            "marked as shortened, %d are too long and are not run",
+            "%s on %s: of %d prompts, %d leave thinking less room in the context than was asked "
+            "for (%d tokens or more) and are marked as shortened, %d are too long and are not run",
             model,
             benchmark.name,
             record.questions,
             record.shortened,
+            min(limits),
             record.too_long,
         )
     return record

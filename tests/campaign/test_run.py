@@ -415,8 +415,9 @@ def test_questions_that_do_not_fit_are_recorded_and_not_run(configure, opener, t
     assert (cell.shortened, cell.too_long) == (1, 1)
 
 
-def test_a_prompt_with_little_room_is_probed_with_what_is_left(configure, opener, tmp_path):
-    prompt_tokens = 600 - 2 - 2 - 10
+def test_a_prompt_with_room_for_one_thinking_token_gets_whole_answers(configure, opener, tmp_path):
+    # The close takes two ids, a mended boundary two, an answer twenty.
+    prompt_tokens = 600 - 2 - 2 - 20 - 1
     questions = write_questions(tmp_path / "q", prompts=["?"])
     config = configure(benchmark=questions)
     run_campaign(config, tmp_path / "probe", open_model=opener)
@@ -424,11 +425,19 @@ def test_a_prompt_with_little_room_is_probed_with_what_is_left(configure, opener
     questions = write_questions(tmp_path / "q2", prompts=["?" * (prompt_tokens - frame)])
     run_campaign(configure(benchmark=questions), tmp_path / "c", open_model=opener)
     (question,) = table_rows(tmp_path / "c", "questions")
-    assert (question["fit"], question["thinking_limit"]) == ("shortened", 0)
-    probes = table_rows(tmp_path / "c", "probes")
-    # The close takes two ids; the two kept for a mended boundary are not needed at k = 0.
-    assert {row["answer_limit"] for row in probes} == {12}
-    assert {row["position"] for row in probes} == {0}
+    assert (question["fit"], question["thinking_limit"]) == ("shortened", 1)
+    assert {row["answer_limit"] for row in table_rows(tmp_path / "c", "probes")} == {20}
+
+
+def test_limits_that_leave_no_room_to_think_are_refused(configure, opener, tmp_path):
+    config = configure(context_limit=100)
+    with pytest.raises(MisuseError) as caught:
+        run_campaign(config, tmp_path / "c", open_model=opener)
+    text = str(caught.value)
+    assert "scripted on sevens: no room to think: of a context of 100 tokens" in text
+    assert "answer_tokens 20; " in text and "raise generation.context_limit" in text
+    assert not Store(tmp_path / "c").is_campaign()
+    assert run_campaign(configure(), tmp_path / "c", open_model=opener).finished
 
 
 def test_an_unknown_benchmark_and_a_missing_model_leave_nothing(configure, opener, tmp_path):
