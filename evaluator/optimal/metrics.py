@@ -1,0 +1,175 @@
+"""The metrics of OptimalThinkingBench (paper 004, sections 2.1 and 2.3): OAA, AUC_OAA, F1.
+
+Pure functions of arrays. Correctness and token counts are integers; a score appears only at the
+end, by one division. Products are averaged, not means multiplied: a right answer counts with its
+own thinking tokens.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from data.errors import MisuseError
+
+T_MAX = 1000
+"""Most thinking tokens of the area under the curve (paper 004, section 3.1)."""
+
+_Integers = npt.NDArray[np.int64]
+
+
+def oaa(correct: npt.ArrayLike, thinking_tokens: npt.ArrayLike, t: int) -> float:
+    """Return the overthinking-adjusted accuracy at a threshold, OAA_t (section 2.1).
+
+    Parameters
+    ----------
+    correct
+        1 for each right response and 0 for each wrong one; integers or booleans ``(responses,)``.
+    thinking_tokens
+        Thinking tokens of each response, at least 0; integers ``(responses,)``. A model that does
+        not think has 0 of them.
+    t
+        The threshold. A right response counts if it has fewer than ``t`` thinking tokens.
+
+    Returns
+    -------
+    float
+        The fraction of responses that are right with fewer than ``t`` thinking tokens.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If there are no responses, the arrays differ in length, or a value is no such integer. An
+        unknown number of tokens is no number: leave the metric out, do not write 0.
+
+    Examples
+    --------
+    >>> oaa([1, 1, 0], [0, 10, 0], t=10)
+    0.3333333333333333
+    """
+    right, tokens = _checked(correct, thinking_tokens)
+    return int(np.count_nonzero(right & (tokens < _threshold("t", t)))) / right.size
+
+
+def oaa_curve(
+    correct: npt.ArrayLike, thinking_tokens: npt.ArrayLike, t_max: int = T_MAX
+) -> npt.NDArray[np.float64]:
+    """Return OAA_t for every t from 0 to ``t_max``; float64 ``(t_max + 1,)``.
+
+    Parameters and errors are those of :func:`oaa`. The first value is 0: no response has fewer
+    than 0 tokens.
+
+    Examples
+    --------
+    >>> oaa_curve([1, 1], [0, 2], t_max=3).tolist()
+    [0.0, 0.5, 0.5, 1.0]
+    """
+    right, tokens = _checked(correct, thinking_tokens)
+    last = _threshold("t_max", t_max, least=1)
+    counts = np.bincount(tokens[right & (tokens < last)], minlength=last)
+    return np.concatenate([np.zeros(1), np.cumsum(counts) / right.size])
+
+
+def auc_oaa(correct: npt.ArrayLike, thinking_tokens: npt.ArrayLike, t_max: int = T_MAX) -> float:
+    r"""Return the area under the OAA curve, AUC_OAA (equation 1).
+
+    With integer token counts the paper's sum of OAA_t over t = 0..t_max, divided by t_max, is
+    :math:`\sum_i c_i \max(0, t_{max} - T_i) / (n\, t_{max})`, which is what is computed.
+
+    Parameters
+    ----------
+    correct, thinking_tokens
+        As in :func:`oaa`.
+    t_max
+        Thinking tokens from which on a right response counts nothing; at least 1.
+
+    Returns
+    -------
+    float
+        Between 0 and the accuracy; the accuracy itself where nothing was thought.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        As :func:`oaa`, and if ``t_max`` is below 1.
+
+    Examples
+    --------
+    >>> auc_oaa([1, 1, 0, 1], [0, 400, 0, 2500])
+    0.4
+    """
+    right, tokens = _checked(correct, thinking_tokens)
+    last = _threshold("t_max", t_max, least=1)
+    return int(response_areas(right, tokens, last).sum()) / (right.size * last)
+
+
+def response_areas(right: npt.NDArray[np.bool_], tokens: _Integers, t_max: int) -> _Integers:
+    """Return ``t_max`` times each response's own AUC_OAA, as integers; int64, shape of ``tokens``.
+
+    Thresholds t of 1..t_max that the response is right below. Arrays are taken as they are.
+    """
+    return np.where(right, np.maximum(0, t_max - tokens), 0)
+
+
+def f1_otb(auc: float, accuracy: float) -> float:
+    """Return the F1 score of OptimalThinkingBench (section 2.3).
+
+    Parameters
+    ----------
+    auc
+        AUC_OAA on the overthinking questions, at least 0.
+    accuracy
+        Accuracy on the underthinking questions, in the same unit: fractions or percent.
+
+    Returns
+    -------
+    float
+        The harmonic mean of the two, in their unit; 0 if both are 0.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If one is negative or no number.
+
+    Examples
+    --------
+    >>> round(f1_otb(83.3, 57.9), 1)
+    68.3
+    """
+    for name, value in (("auc", auc), ("accuracy", accuracy)):
+        if not value >= 0:
+            raise MisuseError(f"{name} must be a number of at least 0, not {value!r}")
+    if auc + accuracy == 0:
+        return 0.0
+    return 2.0 * auc * accuracy / (auc + accuracy)
+
+
+def _threshold(name: str, value: int, least: int = 0) -> int:
+    if isinstance(value, bool) or value != int(value) or value < least:
+        raise MisuseError(f"{name} must be an integer of at least {least}, not {value!r}")
+    return int(value)
+
+
+def _checked(
+    correct: npt.ArrayLike, thinking_tokens: npt.ArrayLike
+) -> tuple[npt.NDArray[np.bool_], _Integers]:
+    """Return correctness as booleans and tokens as integers, or say what is wrong with them."""
+    right: npt.NDArray[Any] = np.asarray(correct)
+    tokens: npt.NDArray[Any] = np.asarray(thinking_tokens)
+    if right.ndim != 1 or right.shape != tokens.shape:
+        raise MisuseError(
+            f"correct has the shape {right.shape} and thinking_tokens {tokens.shape}; both need "
+            "one value for each response"
+        )
+    if right.size == 0:
+        raise MisuseError("no responses: a score of nothing is no number")
+    if right.dtype != np.bool_:
+        if not (np.issubdtype(right.dtype, np.integer) and np.isin(right, (0, 1)).all()):
+            raise MisuseError("correct must hold 0 and 1 (integers or booleans) and nothing else")
+        right = right.astype(np.bool_)
+    if not np.issubdtype(tokens.dtype, np.integer) or tokens.min() < 0:
+        raise MisuseError(
+            "thinking_tokens must hold integers of at least 0; where they are unknown there is no "
+            "overthinking-adjusted accuracy"
+        )
+    return right, tokens.astype(np.int64)
