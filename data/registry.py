@@ -54,8 +54,12 @@ def get_benchmark(name: str) -> Benchmark:
     point = _entry_points().get(name)
     if point is not None:
         return _load_entry_point(point, name)
-    near = difflib.get_close_matches(name, benchmark_names(), n=3) or benchmark_names()
-    raise MisuseError(f"no benchmark {name!r}; there are {', '.join(near)} (see `stp benchmarks`)")
+    near = difflib.get_close_matches(name, benchmark_names(), n=3)
+    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+    raise MisuseError(
+        f"no benchmark {name!r}; {hint}`stp benchmarks` lists them all, and a path that ends in "
+        ".toml is a benchmark of your own"
+    )
 
 
 @cache

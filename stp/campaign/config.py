@@ -423,8 +423,16 @@ def _explain(error: ValidationError) -> str:
     key = key.lstrip(".")
     message = _complaint(first["type"], key, location, first["msg"], first.get("input"))
     places = {tuple(_place(problem)) for problem in problems}
-    more = sum(list(place[: len(location)]) != location for place in places)
+    # A misspelt key is also a missing one: that is one slip.
+    meant = (*location[:-1], _meant(location)) if first["type"] == "extra_forbidden" else ()
+    more = sum(list(place[: len(location)]) != location and place != meant for place in places)
     return message + (f" (and {more} more to mend after it)" if more else "")
+
+
+def _meant(location: list[Any]) -> str | None:
+    """Return the key that is allowed in a place and is nearest to the unknown one given."""
+    close = difflib.get_close_matches(str(location[-1]), _fields_at(location[:-1]), n=1)
+    return close[0] if close else None
 
 
 def _place(problem: Mapping[str, Any]) -> list[Any]:
@@ -436,8 +444,8 @@ def _place(problem: Mapping[str, Any]) -> list[Any]:
 def _complaint(kind: str, key: str, location: list[Any], text: str, value: object) -> str:
     if kind == "extra_forbidden":
         known = _fields_at(location[:-1])
-        close = difflib.get_close_matches(str(location[-1]), known, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        meant = _meant(location)
+        hint = f"; did you mean {meant!r}?" if meant else ""
         return f"unknown key {key!r}{hint} (allowed here: {', '.join(known)})"
     if kind == "missing":
         table = f"add a [[{key}]] table" if key in ("models", "benchmarks") else f"set {key!r}"

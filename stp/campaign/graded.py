@@ -54,6 +54,15 @@ class GradedAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GradedSample:
+    """Distinct answers, drawn from ``distinct`` ones, which ``responses`` responses gave."""
+
+    answers: tuple[GradedAnswer, ...]
+    distinct: int
+    responses: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedVerdict:
     """An answer that is judged differently today; `answer.verdict` is the stored verdict."""
 
@@ -88,8 +97,8 @@ def graded_answers(
     benchmark: str | None = None,
     limit: int | None = None,
     seed: int = SAMPLE_SEED,
-) -> list[GradedAnswer]:
-    """Return distinct answers of a campaign with their verdicts.
+) -> GradedSample:
+    """Return distinct answers of a campaign with their verdicts, and how many there are.
 
     Parameters
     ----------
@@ -121,12 +130,16 @@ def graded_answers(
             else:
                 distinct[key] = _answer(unit, questions[row["question"]], row)
                 places[key] = (unit, row)
-    keys = list(distinct)
+    keys, responses = list(distinct), sum(answer.count for answer in distinct.values())
     if limit is not None and limit < len(keys):
         chosen = set(random.Random(seed).sample(range(len(keys)), limit))
         keys = [key for index, key in enumerate(keys) if index in chosen]
-    responses = _Responses(store)
-    return [replace(distinct[key], response=responses.text(*places[key])) for key in keys]
+    texts = _Responses(store)
+    return GradedSample(
+        answers=tuple(replace(distinct[key], response=texts.text(*places[key])) for key in keys),
+        distinct=len(distinct),
+        responses=responses,
+    )
 
 
 def changed_verdicts(

@@ -3,6 +3,7 @@
 Knows Hugging Face folders; runs no model.
 """
 
+import difflib
 import hashlib
 import importlib.util
 import json
@@ -144,10 +145,21 @@ def _check_path(config: ModelConfig) -> None:
     """Refuse what is neither a folder nor can be a hub id."""
     if config.path == DEMO or _local(config) is not None or _HUB_ID.fullmatch(config.path):
         return
+    near = difflib.get_close_matches(config.path, [DEMO, *_neighbours(config)], n=1)
+    hint = f"did you mean {near[0]!r}? Else " if near else ""
     raise MisuseError(
-        f"model {config.path!r}: no such folder; give the folder of a Hugging Face model, "
-        "a hub id such as Qwen/Qwen3-8B, or 'demo'"
+        f"model {config.path!r}: no such folder; {hint}give the folder of a Hugging Face model, "
+        f"a hub id such as Qwen/Qwen3-8B, or {DEMO!r}"
     )
+
+
+def _neighbours(config: ModelConfig) -> list[str]:
+    """Return the folders that lie where the path says that one lies."""
+    parent = Path(config.path).parent
+    try:
+        return [str(path) for path in parent.iterdir() if path.is_dir()]
+    except (OSError, ValueError):
+        return []
 
 
 def _fetch(config: ModelConfig) -> Path:

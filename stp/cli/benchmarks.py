@@ -5,6 +5,9 @@ from typing import Annotated
 
 import typer
 
+_KINDS = ("math", "choice", "code")
+"""The others are generated tasks, each with a judge of its own."""
+
 DataDir = Annotated[
     Path | None,
     typer.Option(
@@ -25,24 +28,47 @@ def list_benchmarks(data_dir: DataDir = None) -> None:
 
     from data import benchmark_names, get_benchmark
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("name", "group", "questions", "answers", "source", "licence", "available"):
-        table.add_column(
-            heading, justify="right" if heading == "questions" else "left", overflow="fold"
-        )
+    rows = []
     for name in benchmark_names():
         benchmark = get_benchmark(name)
         place = benchmark.source.available(data_dir)
-        table.add_row(
-            name,
-            benchmark.group,
-            "?" if benchmark.expected_count is None else f"{benchmark.expected_count:,}",
-            benchmark.answer_kind,
-            benchmark.source.describe(),
-            benchmark.source.licence,
-            Path(place).name if place else "[dim]to be downloaded[/dim]",
+        rows.append(
+            {
+                "name": name,
+                "group": benchmark.group,
+                "questions": (
+                    "?" if benchmark.expected_count is None else f"{benchmark.expected_count:,}"
+                ),
+                "answers": benchmark.answer_kind if benchmark.answer_kind in _KINDS else "task",
+                "where": Path(place).name if place else "on the hub",
+                "source": benchmark.source.describe(),
+                "licence": benchmark.source.licence,
+            }
         )
-    Console().print(table)
+    console = Console(highlight=False, markup=False)
+    headings, left_off = _fitting(rows, console.width)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in headings:
+        table.add_column(
+            heading, justify="right" if heading == "questions" else "left", no_wrap=True
+        )
+    for row in rows:
+        table.add_row(*(row[heading] for heading in headings))
+    console.print(table, soft_wrap=True)
+    if left_off:
+        console.print(f"{' and '.join(left_off)}: stp benchmarks show NAME, or a wider terminal")
+
+
+def _fitting(rows: list[dict[str, str]], width: int) -> tuple[list[str], list[str]]:
+    """Return the columns that fit into a width whole, and those left off; the first one always."""
+    headings = list(rows[0]) if rows else ["name"]
+    used, shown = 0, 0
+    for heading in headings:
+        used += max(len(heading), *(len(row[heading]) for row in rows)) + 2 * (shown > 0)
+        if shown and used > width:
+            break
+        shown += 1
+    return headings[:shown], headings[shown:]
 
 
 def show(
@@ -91,7 +117,7 @@ def register(app: typer.Typer) -> None:
 
     @group.callback(invoke_without_command=True)
     def listing(context: typer.Context, data_dir: DataDir = None) -> None:
-        """List the benchmarks, or look at the questions of one with ``show``."""
+        """List the benchmarks, or look at the questions of one with `show`."""
         if context.invoked_subcommand is None:
             list_benchmarks(data_dir)
 

@@ -23,13 +23,18 @@ class StageName(StrEnum):
     GRADE = "grade"
 
 
-Folder = Annotated[str, typer.Argument(help="A campaign's folder: a path or an fsspec URL.")]
+Folder = Annotated[
+    str, typer.Argument(metavar="FOLDER", help="A campaign's folder: a path or an fsspec URL.")
+]
 
 
 def run(
     config: Annotated[
         str,
-        typer.Argument(help="A campaign file (TOML), or a campaign's folder to go on with it."),
+        typer.Argument(
+            metavar="CONFIG",
+            help="A campaign file (TOML), or a campaign's folder to go on with it.",
+        ),
     ],
     out: Annotated[
         str | None,
@@ -37,14 +42,17 @@ def run(
     ] = None,
     stage: Annotated[
         list[StageName] | None,
-        typer.Option("--stage", help="Only this stage; may be repeated. Without it: all three."),
+        typer.Option(
+            "--stage",
+            metavar="STAGE",
+            help="Only this stage (generate, probe or grade); may be repeated.",
+        ),
     ] = None,
 ) -> None:
     """Run a campaign, or go on with one that was stopped.
 
     Killed, stopped or failed, a run loses at most the unit in work: the same command goes on.
     """
-    typer.echo("preparing: models, questions, prompts", err=True)
     from stp.campaign.config import load_config
     from stp.campaign.run import run_campaign
     from stp.campaign.store import CONFIG, Store
@@ -61,6 +69,7 @@ def run(
         settings, folder = load_config(config), out or ""
     if not folder:
         raise MisuseError("say where the campaign goes: stp run CONFIG.toml --out FOLDER")
+    typer.echo("preparing: models, questions, prompts", err=True)
     go_on = f"stp run {folder}" + "".join(f" --stage {name}" for name in asked)
     result = watched(
         go_on,
@@ -109,7 +118,7 @@ def grade(
 
 
 def status(folder: Folder) -> None:
-    """Show how far a campaign is: done, rate, time left, prefill amplification."""
+    """Show how far a campaign is: done, rate, time left."""
     from rich.console import Console
     from rich.table import Table
 

@@ -14,9 +14,9 @@ def demo(
         Path, typer.Option("--out", help="The campaign's folder, made if it is not there.")
     ] = Path("demo-campaign"),
 ) -> None:
-    """Probe the demo model on 40 small questions, in minutes on a CPU, and report what it finds.
+    """Probe the demo model on 40 questions and report what it finds.
 
-    Stopped or killed, the same command goes on where it was.
+    It takes a few minutes on two cores. Stopped or killed, the same command goes on where it was.
     """
     typer.echo("preparing: model, questions, prompts", err=True)
     out = out.expanduser()

@@ -20,6 +20,7 @@ app = typer.Typer(
         "ideal stopping rule could save."
     ),
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

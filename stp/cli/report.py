@@ -7,7 +7,9 @@ import typer
 
 
 def report(
-    campaign: Annotated[str, typer.Argument(help="The campaign's folder, or its URL.")],
+    campaign: Annotated[
+        str, typer.Argument(metavar="FOLDER", help="The campaign's folder, or its URL.")
+    ],
     out: Annotated[
         Path | None,
         typer.Option(
@@ -21,7 +23,10 @@ def report(
         typer.Option("--allow-incomplete", help="Report what is graded, and say what is missing."),
     ] = False,
 ) -> None:
-    """Write a campaign's report: one HTML page that works from disk, and figures beside it."""
+    """Write a campaign's report: an HTML page and figures.
+
+    The page is one file and works from disk, without a network.
+    """
     from rich.console import Console
 
     from evaluator.report import build_report

@@ -9,6 +9,10 @@ from stp.cli.campaigns import Folder
 from stp.cli.seen import seen
 from stp.cli.verdicts import show_verdicts
 
+_LIST_FIGURES = ("trajectories", "P(0)", "P(n)", "own")
+_LEAST_PROMPT = 12
+"""Fewer characters of a prompt say nothing."""
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -69,22 +73,29 @@ def _show_list(console: "Console", reader: "CampaignReader") -> None:
         console.print(f"{model} on {benchmark}", style="bold")
         table = Table(box=None, pad_edge=False, header_style="bold")
         rows = list(items)
-        longest = max(len(item.question_id) for item in rows)
-        table.add_column("question", no_wrap=True, min_width=min(longest, 40))
-        for heading in ("trajectories", "P(0)", "P(n)", "own"):
+        # Names and figures are whole at any width; the prompt has what is left.
+        ids = [seen(item.question_id) for item in rows]
+        fixed = max(len("question"), *map(len, ids)) + sum(
+            max(4, len(heading)) + 2 for heading in _LIST_FIGURES
+        )
+        room = console.width - fixed - 2
+        table.add_column("question", no_wrap=True, min_width=max(map(len, ids)))
+        for heading in _LIST_FIGURES:
             table.add_column(heading, justify="right", no_wrap=True, min_width=max(4, len(heading)))
-        table.add_column("prompt", no_wrap=True, overflow="ellipsis", ratio=1)
-        for item in rows:
+        if room >= _LEAST_PROMPT:
+            table.add_column("prompt", no_wrap=True, overflow="ellipsis", max_width=room)
+        for shown, item in zip(ids, rows, strict=True):
             answers = item.trajectories * item.probes
-            table.add_row(
-                seen(item.question_id),
+            cells = [
+                shown,
                 f"{item.trajectories}" if item.fit != "too_long" else "too long",
                 _share(item.zero_correct, answers),
                 _share(item.full_correct, answers),
                 _share(item.original_correct, item.trajectories),
-                seen(" ".join(item.prompt.split())[:400]),
-            )
-        console.print(table)
+            ]
+            prompt = seen(" ".join(item.prompt.split())[:400])
+            table.add_row(*cells, *([prompt] if room >= _LEAST_PROMPT else []))
+        console.print(table, soft_wrap=room < _LEAST_PROMPT)
     console.print("P(0), P(n): right probes without and with all thinking; own: original answers")
 
 
@@ -97,11 +108,11 @@ def _show_steps(console: "Console", view: "TrajectoryView") -> None:
 
     _show_head(console, view)
     for position in range(max(1, len(view.tokens))):
-        if position:
-            console.print(Text(seen(view.steps[position - 1].strip("\n")), style="dim"))
         if view.tokens:
             heading = f"k = {position}   L = {view.tokens[position]:,} tokens"
             console.rule(Text(heading + _accuracy(view, position)), align="left")
+        if position:
+            console.print(Text(seen(view.steps[position - 1].strip("\n")), style="dim"))
     if not view.tokens:
         console.print("not probed yet")
     own = view.original

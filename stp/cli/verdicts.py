@@ -39,12 +39,19 @@ def show_verdicts(
     if wrong and right:
         raise MisuseError("say --wrong or --right, not both; without either, all are shown")
     wanted = False if wrong else True if right else None
-    answers = graded_answers(folder, right=wanted, model=model, benchmark=benchmark, limit=n)
+    found = graded_answers(folder, right=wanted, model=model, benchmark=benchmark, limit=n)
     console = Console(highlight=False)
-    for answer in answers:
+    for answer in found.answers:
         _show_answer(console, answer)
-    if not answers:
+    if not found.answers:
         console.print("no such answers; `stp status` says whether the campaign is graded")
+        return
+    drawn = "all" if len(found.answers) == found.distinct else f"{len(found.answers):,}"
+    console.print(
+        f"{drawn} of {found.distinct:,} distinct answers to a question, which "
+        f"{found.responses:,} responses gave"
+        + ("" if drawn == "all" else "; drawn evenly from the distinct ones, --n shows more")
+    )
 
 
 def grade_diff(

@@ -68,6 +68,16 @@ def test_an_error_counts_the_ones_after_it(text, end):
     assert str(caught.value).endswith(end)
 
 
+def test_a_misspelt_key_is_one_slip():
+    for text in (
+        '[[modles]]\npath = "demo"\n[[benchmarks]]\nname = "demo"',
+        '[[models]]\npaht = "demo"\n[[benchmarks]]\nname = "demo"',
+    ):
+        with pytest.raises(ConfigError, match="did you mean '(models|path)'") as caught:
+            parse_config(text, source="c.toml")
+        assert "more to mend" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("text", "part"),
     [

@@ -86,6 +86,23 @@ def test_grade_again_gives_the_same_verdicts(stp, campaign):
     assert rows_of(campaign) == before
 
 
+@pytest.mark.parametrize("columns", [30, 50, 80, 120])
+def test_a_narrow_terminal_keeps_the_figures(stp, campaign, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    heading = stp("show", campaign).out.splitlines()[1].split()
+    assert heading[:5] == ["question", "trajectories", "P(0)", "P(n)", "own"]
+    assert ("prompt" in heading) == (columns > 50)
+
+
+def test_a_step_stands_under_the_position_that_keeps_it(stp, campaign):
+    shown = stp("show", campaign, "-q", "sevens-4", "-t", 1).out
+    first = shown.index("k = 1 ")
+    assert shown[shown.index("k = 0 ") : first].count("\n") == 1
+    prefix = stp("show", campaign, "-q", "sevens-4", "-t", 1, "-k", 1).out
+    step = shown[first:].splitlines()[1].strip()
+    assert step and step[:20] in prefix
+
+
 def test_verdicts_are_shown_and_compared_with_a_new_grading(stp, campaign):
     before = rows_of(campaign)
     shown = stp("show", "verdicts", campaign, "--wrong", "--n", 2)

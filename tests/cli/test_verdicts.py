@@ -21,30 +21,30 @@ def call(function, *arguments):
 
 
 def test_answers_are_counted_once_each(campaign):
-    answers = graded_answers(campaign)
+    answers = graded_answers(campaign).answers
     stored = table_rows(campaign, "verdicts")
     assert sum(answer.count for answer in answers) == len(stored)
     keys = [(a.question.id, a.verdict.answer, a.verdict.reason, a.verdict.right) for a in answers]
     assert len(set(keys)) == len(keys)
-    right = graded_answers(campaign, right=True)
-    wrong = graded_answers(campaign, right=False)
+    right = graded_answers(campaign, right=True).answers
+    wrong = graded_answers(campaign, right=False).answers
     assert len(right) + len(wrong) == len(answers)
     assert all(answer.verdict.right for answer in right)
     assert not any(answer.verdict.right for answer in wrong)
 
 
 def test_a_sample_is_repeatable_and_in_order(campaign):
-    answers = graded_answers(campaign)
-    assert graded_answers(campaign, limit=3) == graded_answers(campaign, limit=3)
-    sample = graded_answers(campaign, limit=3)
+    answers = graded_answers(campaign).answers
+    assert graded_answers(campaign, limit=3).answers == graded_answers(campaign, limit=3).answers
+    sample = graded_answers(campaign, limit=3).answers
     places = [answers.index(answer) for answer in sample]
     assert places == sorted(places)
     assert len(sample) == min(3, len(answers))
-    assert graded_answers(campaign, benchmark="another") == []
+    assert graded_answers(campaign, benchmark="another").answers == ()
 
 
 def test_the_page_shows_all_that_an_auditor_needs(campaign):
-    answer = next(a for a in graded_answers(campaign) if a.verdict.answer is not None)
+    answer = next(a for a in graded_answers(campaign).answers if a.verdict.answer is not None)
     outcome = call(verdicts.show_verdicts, campaign, "--n", 1000)
     assert outcome.exit_code == 0, outcome.output
     for part in (answer.question.id, answer.response.strip()[-20:], answer.verdict.answer,

@@ -18,8 +18,8 @@ def app() -> typer.Typer:
     return application
 
 
-def invoke(*arguments: str):
-    return runner.invoke(app(), ["benchmarks", *arguments], env={"COLUMNS": "250"})
+def invoke(*arguments: str, columns: int = 250):
+    return runner.invoke(app(), ["benchmarks", *arguments], env={"COLUMNS": str(columns)})
 
 
 def test_the_list_names_every_benchmark_and_where_it_is(tmp_path, monkeypatch):
@@ -31,9 +31,17 @@ def test_the_list_names_every_benchmark_and_where_it_is(tmp_path, monkeypatch):
     assert set(benchmark_names()) <= set(lines)
     assert "hmmt_feb_2025.jsonl" in lines["hmmt_feb_2025"]
     assert "CC-BY-NC-SA-4.0" in lines["hmmt_feb_2025"]
-    assert "to be downloaded" in lines["gsm8k"]
+    assert "on the hub" in lines["gsm8k"]
     assert "1,319" in lines["gsm8k"] and "openai/gsm8k@740312a" in lines["gsm8k"]
     assert "generated" in lines["think-sum"]
+
+
+def test_names_are_whole_at_any_width():
+    for columns in (30, 80):
+        lines = invoke(columns=columns).output.splitlines()
+        assert set(benchmark_names()) <= {line.split()[0] for line in lines}
+    assert all(len(line) <= 80 for line in lines)
+    assert "source and licence: stp benchmarks show NAME" in lines[-1]
 
 
 def test_show_gives_instruction_questions_and_references():
