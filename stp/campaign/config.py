@@ -423,9 +423,14 @@ def _explain(error: ValidationError) -> str:
     key = key.lstrip(".")
     message = _complaint(first["type"], key, location, first["msg"], first.get("input"))
     places = {tuple(_place(problem)) for problem in problems}
-    # A misspelt key is also a missing one: that is one slip.
+    # A misspelt key is also a missing one, and leaves its table one entry short: that is one slip.
     meant = (*location[:-1], _meant(location)) if first["type"] == "extra_forbidden" else ()
-    more = sum(list(place[: len(location)]) != location and place != meant for place in places)
+    more = sum(
+        list(place[: len(location)]) != location
+        and place != meant
+        and not any(len(place) < len(other) and other[: len(place)] == place for other in places)
+        for place in places
+    )
     return message + (f" (and {more} more to mend after it)" if more else "")
 
 

@@ -73,7 +73,7 @@ def test_a_misspelt_key_is_one_slip():
         '[[modles]]\npath = "demo"\n[[benchmarks]]\nname = "demo"',
         '[[models]]\npaht = "demo"\n[[benchmarks]]\nname = "demo"',
     ):
-        with pytest.raises(ConfigError, match="did you mean '(models|path)'") as caught:
+        with pytest.raises(ConfigError, match=r"did you mean '(models|path)'") as caught:
             parse_config(text, source="c.toml")
         assert "more to mend" not in str(caught.value)
 

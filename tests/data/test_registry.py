@@ -45,7 +45,7 @@ def test_every_benchmark_says_what_it_is(name):
 
 
 def test_an_unknown_name_offers_the_nearest():
-    with pytest.raises(MisuseError, match="no benchmark 'math50'; there are math500"):
+    with pytest.raises(MisuseError, match="no benchmark 'math50'; did you mean 'math500'"):
         get_benchmark("math50")
 
 
