@@ -8,8 +8,11 @@ stop texts, for models whose end marker is written in ordinary tokens.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Literal
+
+from data.errors import EngineError, MisuseError
+from stp.engines.signals import SignalTree, TreeSignals
 
 FinishReason = Literal["stop", "length"]
 """``"stop"``: a stop id or stop text was met; ``"length"``: the token limit was."""
@@ -85,6 +88,17 @@ class PromptTree:
     stop_texts: tuple[str, ...] = ()
     sampling: SamplingParameters = field(default_factory=SamplingParameters)
 
+    @property
+    def longest_cut(self) -> int:
+        """Trunk ids that some branch with samples keeps."""
+        return max((branch.cut for branch in self.branches if branch.seeds), default=0)
+
+    @property
+    def prefill_least_tokens(self) -> int:
+        """The least prefill: each trunk id that is kept once, plus every suffix with samples."""
+        suffixes = sum(len(branch.suffix_ids) for branch in self.branches if branch.seeds)
+        return self.longest_cut + suffixes
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
@@ -109,23 +123,66 @@ class Usage:
     Attributes
     ----------
     prefill_tokens
-        Prompt tokens that went through the model.
+        Prompt tokens that went through the model. An engine that cannot know them (a server that
+        does not report its cache) counts neither these nor the least.
     prefill_least_tokens
         The least possible: each trunk token that some branch keeps once, plus every suffix.
+    prefill_block_least_tokens
+        The least possible where a cache finds whole blocks again only, and every request computes
+        its last block itself. Without blocks the same as the least.
     generated_tokens
         Tokens sampled.
     """
 
     prefill_tokens: int = 0
     prefill_least_tokens: int = 0
+    prefill_block_least_tokens: int = 0
     generated_tokens: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in _COUNTS})
+
+    def __sub__(self, other: "Usage") -> "Usage":
+        return Usage(**{name: getattr(self, name) - getattr(other, name) for name in _COUNTS})
+
+    def copy(self) -> "Usage":
+        """Return the counts as they are now."""
+        return self + Usage()
 
     @property
     def prefill_amplification(self) -> float:
         """Prefilled tokens over the least possible; 1.0 before any work."""
-        if self.prefill_least_tokens == 0:
-            return 1.0
-        return self.prefill_tokens / self.prefill_least_tokens
+        return _ratio(self.prefill_tokens, self.prefill_least_tokens)
+
+    @property
+    def block_amplification(self) -> float:
+        """Prefilled tokens over the least possible with blocks; 1.0 before any work."""
+        return _ratio(self.prefill_tokens, self.prefill_block_least_tokens)
+
+
+_COUNTS = tuple(entry.name for entry in fields(Usage))
+
+
+def _ratio(tokens: int, least: int) -> float:
+    return tokens / least if least else 1.0
+
+
+class RequestError(EngineError):
+    """One request of a call failed, and the engine knows which.
+
+    Parameters
+    ----------
+    message
+        What is wrong, without its place.
+    tree, branch
+        Where: indices into the trees of the call and the branches of the tree; ``branch`` is None
+        where only the tree is known.
+    """
+
+    def __init__(self, message: str, *, tree: int, branch: int | None = None) -> None:
+        super().__init__(message)
+        self.tree = tree
+        self.branch = branch
 
 
 TreeCompletions = tuple[tuple[Completion, ...], ...]
@@ -136,6 +193,9 @@ class Engine(ABC):
     """Runs a model. One instance holds one model and is used from one thread."""
 
     usage: Usage
+
+    pulse: int = 0
+    """Grows whenever the model has given something: what a watchdog looks at."""
 
     @property
     @abstractmethod
@@ -165,6 +225,8 @@ class Engine(ABC):
 
         Raises
         ------
+        RequestError
+            If one request failed and the engine knows which.
         data.errors.EngineError
             If the model or its server failed. Nothing of the call is to be graded.
         data.errors.MisuseError
@@ -174,6 +236,43 @@ class Engine(ABC):
     @abstractmethod
     def describe(self) -> dict[str, str | int | float | None]:
         """Return what a manifest should know: engine, versions, device, dtype."""
+
+    @property
+    def layers(self) -> int:
+        """Number of the last layer whose hidden states :meth:`signals` can give; -1 for none."""
+        return -1
+
+    def signals(
+        self,
+        trees: Sequence[SignalTree],
+        *,
+        on_progress: Callable[[int], None] | None = None,
+    ) -> list[TreeSignals]:
+        """Read trees without sampling: next-token distributions and hidden states.
+
+        Parameters
+        ----------
+        trees
+            Work for one call.
+        on_progress
+            Called with the number of trees that were read since the last call.
+
+        Returns
+        -------
+        list
+            Per tree, in the order given.
+
+        Raises
+        ------
+        data.errors.MisuseError
+            If the engine cannot show what is asked; the default can show nothing.
+        data.errors.EngineError
+            If the model failed.
+        """
+        raise MisuseError(
+            f"the engine {type(self).__name__} shows no signals; use the transformers engine for "
+            "them"
+        )
 
     def close(self) -> None:
         """Free the model. The default has nothing to free."""

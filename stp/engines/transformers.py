@@ -44,6 +44,8 @@ from stp.engines.fork_attention import (
     plan_blocks,
     running,
 )
+from stp.engines.scoring import TreeReader
+from stp.engines.signals import SignalTree, TreeSignals, check_signal_trees
 from stp.engines.stop_texts import StopTextWatcher
 
 _LOG = logging.getLogger(__name__)
@@ -175,6 +177,38 @@ class TransformersEngine(Engine):
                 f"max_rows ({self._limits.max_rows}) or memory_bytes ({self._limits.memory_bytes})"
             ) from error
 
+    @property
+    def layers(self) -> int:
+        """Number of the last layer whose hidden states :meth:`signals` can give."""
+        return self._model.layers
+
+    def signals(
+        self,
+        trees: Sequence[SignalTree],
+        *,
+        on_progress: Callable[[int], None] | None = None,
+    ) -> list[TreeSignals]:
+        """Read every tree in one pass; see :meth:`stp.engines.base.Engine.signals`."""
+        check_signal_trees(
+            trees,
+            context_limit=self._context_limit,
+            vocabulary=self._model.vocabulary,
+            layers=self.layers,
+        )
+        reader = TreeReader(self._model, limits=self._limits, usage=self.usage)
+        found = []
+        try:
+            for tree in trees:
+                found.append(reader.read(tree))
+                if on_progress is not None:
+                    on_progress(1)
+        except torch.OutOfMemoryError as error:
+            raise EngineError(
+                f"{self._folder}: out of memory on {self._model.device}; lower the engine options "
+                "trunk_chunk_tokens or suffix_chunk_tokens"
+            ) from error
+        return found
+
     def describe(self) -> dict[str, str | int | float | None]:
         """Return what a manifest should know about engine, model and machine."""
         if self._weights_hash is None:
@@ -244,6 +278,7 @@ class _ForkedModel:
         self.vocabulary: int = self._model.get_input_embeddings().weight.shape[0]
         self.context_limit: int | None = getattr(text, "max_position_embeddings", None)
         self.query_heads: int = text.num_attention_heads
+        self.layers: int = text.num_hidden_layers
         self.class_name = type(self._model).__name__
         self.dtype_name = str(self._model.dtype).removeprefix("torch.")
         self.bytes_per_token = 0
@@ -342,16 +377,29 @@ class _ForkedModel:
         logits_at: Tensor,
     ) -> Tensor:
         """Run one pass; return logits [R, len(logits_at), V] at these places of the S tokens."""
+        return self.forward_seen(step, input_ids, position_ids, logits_at, ())[0]
+
+    def forward_seen(
+        self,
+        step: TrunkStep | RowsStep,
+        input_ids: Tensor,
+        position_ids: Tensor,
+        logits_at: Tensor,
+        layers: Sequence[int],
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Run one pass; return logits as :meth:`forward`, and each layer's states [R, S, W]."""
         with running(step):
             # 0 and an empty choice would mean all logits.
             keep = logits_at if logits_at.numel() else 1
-            logits: Tensor = self._model(
+            output = self._model(
                 input_ids=input_ids,
                 position_ids=position_ids,
                 use_cache=False,
+                output_hidden_states=bool(layers),
                 logits_to_keep=keep,
-            ).logits
-        return logits[:, : logits_at.numel()]
+            )
+        states = [output.hidden_states[layer] for layer in layers]
+        return output.logits[:, : logits_at.numel()], states
 
     @torch.inference_mode()
     def _check_fork(self) -> None:
