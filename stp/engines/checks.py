@@ -120,3 +120,18 @@ def _check_sampling(sampling: SamplingParameters) -> None:
         raise MisuseError(f"top_p is {sampling.top_p}, but must be in (0, 1]")
     if sampling.top_k < 0:
         raise MisuseError(f"top_k is {sampling.top_k}, but must be at least 0")
+
+
+def check_vllm_sampling(trees: Sequence[PromptTree]) -> None:
+    """Refuse sampling parameters that vLLM does not take, in process or as a server.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        Naming the parameter and its range.
+    """
+    for tree in trees:
+        if not -2.0 <= tree.sampling.presence_penalty <= 2.0:
+            raise MisuseError("vLLM takes presence penalties between -2 and 2 only")
+        if tree.sampling.temperature > 2.0:
+            raise MisuseError("vLLM takes temperatures up to 2 only")

@@ -178,10 +178,9 @@ class Decoder:
                     index, branch.cut, branch.suffix_ids, rows[start : start + width]
                 )
                 self._queue.append(waiting)
-            if rows:
-                self._usage.prefill_least_tokens += len(branch.suffix_ids)
         self._unfinished[index] = sum(len(branch.seeds) for branch in tree.branches)
-        self._usage.prefill_least_tokens += _longest_cut(tree)
+        self._usage.prefill_least_tokens += tree.prefill_least_tokens
+        self._usage.prefill_block_least_tokens += tree.prefill_least_tokens
 
     def run(self) -> list[TreeCompletions]:
         """Decode until every sample has ended."""
@@ -226,7 +225,7 @@ class Decoder:
             widest = max(widest, len(first.suffix_ids))
             if first.tree not in begun:
                 begun.add(first.tree)
-                memory += _longest_cut(self._trees[first.tree])
+                memory += self._trees[first.tree].longest_cut
             # Room to grow is part of it: a row that is soon sent back is prefilled twice.
             needed = (memory + rows * _grown(tail)) * self._model.bytes_per_token
             crowded = rows > self._limits.max_rows or needed > self._limits.memory_bytes
@@ -261,7 +260,7 @@ class Decoder:
 
     def _begin(self, tree: PromptTree) -> _Grove:
         """Prefill a tree's trunk as far as some branch keeps it."""
-        length = _longest_cut(tree)
+        length = tree.longest_cut
         ends = sorted({b.cut for b in tree.branches if b.seeds and not b.suffix_ids})
         trunk = Trunk(length)
         grove = _Grove(trunk, {})
@@ -503,10 +502,6 @@ def _widened(logits: Tensor) -> Tensor:
 def _grown(tail: int) -> int:
     """Return the length that a tail may soon have."""
     return tail + max(32, tail // 2)
-
-
-def _longest_cut(tree: PromptTree) -> int:
-    return max((branch.cut for branch in tree.branches if branch.seeds), default=0)
 
 
 def _penalised(logits: Tensor, rows: Sequence[_Row], penalty: float) -> Tensor:

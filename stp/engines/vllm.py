@@ -1,29 +1,41 @@
 """The vLLM engine: prompt trees as token-id requests over vLLM's prefix cache.
 
-Branches are submitted in the order of their cuts, so each finds the blocks of the one before it.
-A sample is a request of its own with its own seed: vLLM itself splits a request for n samples into
-n requests, but with neighbouring seeds, which would give different probes the same random streams.
+Branches are submitted in the order of their cuts, so each finds the blocks of the one before it,
+and only while the cache is expected to hold what is in flight (:mod:`stp.engines.admission`). A
+sample is a request of its own with its own seed (:mod:`stp.engines.requests` says why).
 """
 
-import logging
+import dataclasses
+import difflib
+import inspect
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
-from data.errors import ConfigError, EngineError, MissingDependencyError, MisuseError
-from stp.engines.base import Completion, Engine, FinishReason, PromptTree, TreeCompletions, Usage
-from stp.engines.checks import check_model_folder, check_trees, weights_hash
-
-_LOG = logging.getLogger(__name__)
+from data.errors import ConfigError, EngineError, MissingDependencyError
+from stp.engines.admission import Admission
+from stp.engines.base import (
+    Completion,
+    Engine,
+    FinishReason,
+    PromptTree,
+    RequestError,
+    TreeCompletions,
+    Usage,
+)
+from stp.engines.checks import check_model_folder, check_trees, check_vllm_sampling, weights_hash
+from stp.engines.requests import SampleRequest, in_order, sample_requests
 
 PAPER_CONTEXT_LIMIT: Final = 65_536
 """Context of the paper's campaign; a model with less uses what it has."""
 
 PAPER_MEMORY_SHARE: Final = 0.9
 """Share of a GPU's memory in the paper's campaign."""
+
+PAPER_DTYPE: Final = "bfloat16"
+"""Type of weights and activations in the paper's campaign."""
 
 # Requests that vLLM holds, per row that it can run: enough that it never waits for us, and few
 # enough that the driver's memory does not grow with the campaign.
@@ -36,45 +48,18 @@ _CPU_ENVIRONMENT: Final = {
     "TORCH_COMPILE_DISABLE": "1",
 }
 _CPU_BATCHED_TOKENS: Final = 8192
+_SET_ELSEWHERE: Final = {
+    "model": "the campaign's [[models]]",
+    "max_model_len": "context_limit",
+    "generation_config": "[sampling]",
+    "disable_log_stats": "nothing: there is no log",
+}
 _CPU_OPTIONS: Final = {
     "dtype": "float32",
     "enforce_eager": True,
     "block_size": 32,
     "kv_cache_memory_bytes": 1 << 30,
 }
-
-
-@dataclass(slots=True, kw_only=True)
-class BlockUsage(Usage):
-    """Usage of an engine whose cache holds whole blocks only.
-
-    Attributes
-    ----------
-    prefill_block_least_tokens
-        The least possible where only whole blocks are found again and every request computes its
-        last block itself.
-    """
-
-    prefill_block_least_tokens: int = 0
-
-    @property
-    def block_amplification(self) -> float:
-        """Prefilled tokens over the least possible with blocks; 1.0 before any work."""
-        if self.prefill_block_least_tokens == 0:
-            return 1.0
-        return self.prefill_tokens / self.prefill_block_least_tokens
-
-
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """One sample to make: its place, its prompt and its parameters."""
-
-    tree: int
-    branch: int
-    sample: int
-    prompt_ids: list[int]
-    block_least_tokens: int
-    seed: int
 
 
 class VllmEngine(Engine):
@@ -87,8 +72,8 @@ class VllmEngine(Engine):
     context_limit
         Most ids of a sample; None for the paper's 65,536 or what the model has, if that is less.
     **options
-        Arguments of ``vllm.LLM``, as they are: ``dtype``, ``tensor_parallel_size``,
-        ``gpu_memory_utilization`` (0.9), ``block_size``, ``max_num_seqs``, ...
+        Arguments of ``vllm.LLM``, as they are: ``dtype`` (on a GPU bfloat16, on a CPU float32),
+        ``gpu_memory_utilization`` (0.9), ``tensor_parallel_size``, ``max_num_seqs``, ...
 
     Raises
     ------
@@ -104,18 +89,35 @@ class VllmEngine(Engine):
         self, model_path: str | Path, *, context_limit: int | None = None, **options: Any
     ) -> None:
         self._folder = check_model_folder(model_path)
+        for name in options.keys() & _SET_ELSEWHERE.keys():
+            raise ConfigError(
+                f"engine option {name} cannot be set for vLLM; what sets it is "
+                f"{_SET_ELSEWHERE[name]}"
+            )
         self._on_cpu = _is_cpu_build()
         if self._on_cpu:
             for name, value in _CPU_ENVIRONMENT.items():
                 os.environ.setdefault(name, value)
             defaults = dict(_CPU_OPTIONS)
         else:
-            defaults = {"gpu_memory_utilization": PAPER_MEMORY_SHARE}
+            defaults = {"gpu_memory_utilization": PAPER_MEMORY_SHARE, "dtype": PAPER_DTYPE}
         self._options = {"enable_prefix_caching": True, "seed": 0, **defaults, **options}
         self._vllm = _import_vllm()
+        self._check_options(options)
         self._engine = self._start(context_limit)
         self._weights_hash: str | None = None
-        self.usage: BlockUsage = BlockUsage()
+        self.usage = Usage()
+
+    def _check_options(self, options: Iterable[str]) -> None:
+        own = inspect.signature(self._vllm.LLM.__init__).parameters
+        known = [*own, *(field.name for field in dataclasses.fields(self._vllm.EngineArgs))]
+        for name in options:
+            if name not in known:
+                close = difflib.get_close_matches(name, known, n=1)
+                hint = f"; did you mean {close[0]!r}?" if close else ""
+                raise ConfigError(
+                    f"engine option {name!r} is unknown to vLLM {self._vllm.__version__}{hint}"
+                )
 
     def _start(self, context_limit: int | None) -> Any:
         """Return vLLM's own engine."""
@@ -151,6 +153,11 @@ class VllmEngine(Engine):
         """Tokens in a block of the prefix cache."""
         return int(self._engine.vllm_config.cache_config.block_size)
 
+    @property
+    def cache_tokens(self) -> int:
+        """Tokens whose keys and values the cache holds."""
+        return int(self._engine.vllm_config.cache_config.num_gpu_blocks or 0) * self.block_tokens
+
     def generate(
         self,
         trees: Sequence[PromptTree],
@@ -160,48 +167,43 @@ class VllmEngine(Engine):
         """Sample every branch of every tree; see :meth:`stp.engines.base.Engine.generate`."""
         vocabulary = int(self._engine.model_config.get_vocab_size())
         check_trees(trees, context_limit=self.context_limit, vocabulary=vocabulary)
-        for tree in trees:
-            if not -2.0 <= tree.sampling.presence_penalty <= 2.0:
-                raise MisuseError("vLLM takes presence penalties between -2 and 2 only")
-        waiting = _requests(trees, self.block_tokens)
+        check_vllm_sampling(trees)
         done: dict[tuple[int, int, int], Completion] = {}
         try:
-            self._run(trees, waiting, done, on_progress)
+            self._run(trees, done, on_progress)
         except (ValueError, RuntimeError, OSError, AssertionError, self._vllm_error()) as error:
             raise EngineError(f"vLLM failed: {type(error).__name__}: {error}") from error
-        self.usage.prefill_least_tokens += sum(map(_least_tokens, trees))
-        return [
-            tuple(
-                tuple(done[i, k, s] for s in range(len(branch.seeds)))
-                for k, branch in enumerate(tree.branches)
-            )
-            for i, tree in enumerate(trees)
-        ]
+        self.usage.prefill_least_tokens += sum(tree.prefill_least_tokens for tree in trees)
+        return in_order(trees, done)
 
     def _run(
         self,
         trees: Sequence[PromptTree],
-        waiting: Iterator[_Request],
         done: dict[tuple[int, int, int], Completion],
         on_progress: Callable[[int], None] | None,
     ) -> None:
         """Keep vLLM supplied with requests until all have ended."""
-        most = _SUBMITTED_PER_ROW * self._engine.vllm_config.scheduler_config.max_num_seqs
-        running: dict[str, _Request] = {}
+        waiting = sample_requests(trees)
+        upcoming = next(waiting, None)
+        admission = self._admission()
+        running: dict[str, SampleRequest] = {}
         try:
-            while True:
-                while len(running) < most and (request := next(waiting, None)) is not None:
-                    name = f"{request.tree}-{request.branch}-{request.sample}"
-                    running[name] = request
-                    self._submit(name, request, trees[request.tree])
-                if not running:
-                    return
-                ended = [output for output in self._engine.step() if output.finished]
+            while upcoming is not None or running:
+                while upcoming is not None and admission.admits(upcoming, trees[upcoming.tree]):
+                    name = "-".join(map(str, upcoming.place))
+                    running[name] = upcoming
+                    self._submit(name, upcoming, trees[upcoming.tree])
+                    admission.start(upcoming, trees[upcoming.tree])
+                    upcoming = next(waiting, None)
+                outputs = self._engine.step()
+                self.pulse += 1
+                admission.step()
+                ended = [output for output in outputs if output.finished]
                 for output in ended:
                     request = running.pop(output.request_id)
-                    done[request.tree, request.branch, request.sample] = self._completion(
-                        request, output
-                    )
+                    completion = self._completion(request, output)
+                    admission.end(request, len(completion.token_ids))
+                    done[request.place] = completion
                 if ended and on_progress is not None:
                     on_progress(len(ended))
         finally:
@@ -209,7 +211,15 @@ class VllmEngine(Engine):
             if running:
                 self._engine.abort_request(list(running))
 
-    def _submit(self, name: str, request: _Request, tree: PromptTree) -> None:
+    def _admission(self) -> Admission:
+        rows = self._engine.vllm_config.scheduler_config.max_num_seqs
+        return Admission(
+            capacity_tokens=self.cache_tokens or rows * self.context_limit,
+            block_tokens=self.block_tokens,
+            most=_SUBMITTED_PER_ROW * rows,
+        )
+
+    def _submit(self, name: str, request: SampleRequest, tree: PromptTree) -> None:
         sampling = tree.sampling
         parameters = self._vllm.SamplingParams(
             temperature=sampling.temperature,
@@ -227,13 +237,19 @@ class VllmEngine(Engine):
             ignore_eos=True,
             output_kind=self._vllm.sampling_params.RequestOutputKind.FINAL_ONLY,
         )
-        self._engine.add_request(name, {"prompt_token_ids": request.prompt_ids}, parameters)
+        prompt = {"prompt_token_ids": request.prompt_ids}
+        try:
+            self._engine.add_request(name, prompt, parameters)
+        except (ValueError, TypeError, RuntimeError) as error:
+            raise RequestError(
+                f"vLLM refused it: {error}", tree=request.tree, branch=request.branch
+            ) from error
 
-    def _completion(self, request: _Request, output: Any) -> Completion:
+    def _completion(self, request: SampleRequest, output: Any) -> Completion:
         """Read one finished request, and count it."""
         (sample,) = output.outputs
         self.usage.prefill_tokens += len(request.prompt_ids) - (output.num_cached_tokens or 0)
-        self.usage.prefill_block_least_tokens += request.block_least_tokens
+        self.usage.prefill_block_least_tokens += request.block_least_tokens(self.block_tokens)
         self.usage.generated_tokens += len(sample.token_ids)
         finish: FinishReason
         if sample.finish_reason == "stop":
@@ -241,7 +257,11 @@ class VllmEngine(Engine):
         elif sample.finish_reason == "length":
             finish = "length"
         else:
-            raise RuntimeError(f"a request ended for the reason {sample.finish_reason!r}")
+            raise RequestError(
+                f"vLLM ended it for the reason {sample.finish_reason!r}",
+                tree=request.tree,
+                branch=request.branch,
+            )
         return Completion(token_ids=tuple(sample.token_ids), finish=finish)
 
     def _vllm_error(self) -> type[Exception]:
@@ -313,25 +333,3 @@ def _model_context(folder: Path, asked: int | None) -> int:
     if not 1 <= asked <= limit:
         raise ConfigError(f"engine option context_limit is {asked}, but must be 1..{limit}")
     return asked
-
-
-def _least_tokens(tree: PromptTree) -> int:
-    """Return the least prefill of a tree: kept trunk tokens once, plus every suffix."""
-    sampled = [branch for branch in tree.branches if branch.seeds]
-    longest = max((branch.cut for branch in sampled), default=0)
-    return longest + sum(len(branch.suffix_ids) for branch in sampled)
-
-
-def _requests(trees: Sequence[PromptTree], block_tokens: int) -> Iterator[_Request]:
-    """Yield the samples of all trees in the order in which each finds the most blocks."""
-    for i, tree in enumerate(trees):
-        trunk_done = 0
-        for k, branch in enumerate(tree.branches):
-            prompt = [*tree.trunk_ids[: branch.cut], *branch.suffix_ids]
-            for s, seed in enumerate(branch.seeds):
-                # The last block is computed again even if it is full and cached.
-                shared = len(prompt) - 1 if s else min(trunk_done, len(prompt) - 1)
-                least = len(prompt) - shared // block_tokens * block_tokens
-                yield _Request(i, k, s, prompt, least, seed)
-            if branch.seeds:
-                trunk_done = branch.cut
