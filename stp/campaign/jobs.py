@@ -1,0 +1,81 @@
+"""Jobs: what an engine has to do for a unit, with the rows that it needs.
+
+A job is a plain value that can be sent to another process or machine; it reads and writes no
+store. Whoever has an engine and knows how the model is spoken to can run it.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from stp.campaign.config import CampaignConfig
+from stp.campaign.generate import OnProgress, generate_unit
+from stp.campaign.prepare import Subject
+from stp.campaign.probe import probe_unit
+from stp.campaign.units import Unit
+from stp.engines.base import Engine
+
+
+class Job(Protocol):
+    """The work of one stage on one unit."""
+
+    @property
+    def unit(self) -> Unit:
+        """The unit."""
+
+    def run(
+        self, engine: Engine, subject: Subject, config: CampaignConfig, on_progress: OnProgress
+    ) -> tuple[pa.Table, ...]:
+        """Return the unit's rows, in the order of ``STAGE_TABLES``.
+
+        Raises
+        ------
+        data.errors.EngineError
+            If the engine fails; there are no rows then.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerateJob:
+    """Questions to trajectories. ``questions`` are the rows of the unit's cell."""
+
+    unit: Unit
+    questions: pa.Table
+
+    def run(
+        self, engine: Engine, subject: Subject, config: CampaignConfig, on_progress: OnProgress
+    ) -> tuple[pa.Table, ...]:
+        """Return the unit's trajectories."""
+        rows = generate_unit(
+            self.unit,
+            self.questions,
+            subject=subject,
+            config=config,
+            engine=engine,
+            on_progress=on_progress,
+        )
+        return (rows,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeJob:
+    """Trajectories to positions and probes."""
+
+    unit: Unit
+    questions: pa.Table
+    trajectories: pa.Table
+
+    def run(
+        self, engine: Engine, subject: Subject, config: CampaignConfig, on_progress: OnProgress
+    ) -> tuple[pa.Table, ...]:
+        """Return the unit's positions and probes."""
+        return probe_unit(
+            self.unit,
+            self.questions,
+            self.trajectories,
+            subject=subject,
+            config=config,
+            engine=engine,
+            on_progress=on_progress,
+        )
