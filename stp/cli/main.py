@@ -74,8 +74,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if debug:
             raise
         _fail(str(error), error.exit_code)
-    except KeyboardInterrupt:
-        if debug:
+    except SystemExit as ended:
+        # Typer ends without a word where it is interrupted.
+        if debug or not _was_interrupted(ended):
             raise
         _fail("stopped at once; what was finished is kept", 130)
     except Exception as error:
@@ -84,6 +85,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         kind = type(error).__name__
         first = (str(error).strip().splitlines() or [""])[0]
         _fail(f"unexpected {kind}: {first}; this is a defect: --debug shows where", 1)
+
+
+def _was_interrupted(ended: BaseException | None) -> bool:
+    while ended is not None and not isinstance(ended, KeyboardInterrupt):
+        ended = ended.__cause__ or ended.__context__
+    return ended is not None
 
 
 def _fail(message: str, code: int) -> None:

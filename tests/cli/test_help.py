@@ -78,3 +78,21 @@ def test_an_error_of_several_lines_is_shown_as_one(monkeypatch, capsys):
         main.main([])
     assert stopped.value.code == 2
     assert capsys.readouterr().err == "stp: error: first second\n"
+
+
+def test_an_interrupted_command_says_so(monkeypatch, capsys):
+    import typer
+
+    from stp.cli import main
+
+    app = typer.Typer()
+
+    @app.command()
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(main, "app", app)
+    with pytest.raises(SystemExit) as stopped:
+        main.main([])
+    assert stopped.value.code == 130
+    assert capsys.readouterr().err == "stp: error: stopped at once; what was finished is kept\n"
