@@ -1,0 +1,143 @@
+"""What a method is shown of a question that it decides on, handed out step by step.
+
+A prefix's arrays hold rows 0..k and nothing else: they lie in buffers that grow as the thinking
+does, so that not even the memory behind them holds a later row, the number of rows to come, or a
+verdict. This guards against looking ahead by mistake or by numpy's back doors; a method is still
+Python code in the evaluator's process, and one that digs through the interpreter's frames must be
+caught by reading it.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from baselines.measurements import Array, Measurements
+from data.errors import MisuseError
+from stp.curves import IntArray
+
+_FIRST_ROOM = 8
+
+
+class QuestionView:
+    """What is known of a question before any thinking.
+
+    Attributes
+    ----------
+    benchmark
+        Its benchmark's name.
+    lot
+        A number in [0, 1) drawn from the question's name: it says nothing of the question, but is
+        the same whenever it is asked. What a method that flips coins must use.
+    """
+
+    __slots__ = ("_signals", "benchmark", "lot")
+
+    def __init__(self, *, benchmark: str, lot: float, signals: Mapping[str, Array]) -> None:
+        self.benchmark = benchmark
+        self.lot = lot
+        self._signals = dict(signals)
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a question signal that the method has declared."""
+        return _get(self._signals, name)
+
+
+class Prefix:
+    """A trajectory's first k steps, as a method may see them.
+
+    Attributes
+    ----------
+    k
+        The position: how many steps are kept.
+    tokens
+        L(0..k); int64 ``(k + 1,)``.
+    question
+        What was known before.
+    """
+
+    __slots__ = ("_signals", "k", "question", "tokens")
+
+    def __init__(
+        self, *, k: int, tokens: IntArray, question: QuestionView, signals: Mapping[str, Array]
+    ) -> None:
+        self.k = k
+        self.tokens = tokens
+        self.question = question
+        self._signals = signals
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a declared position signal at positions 0..k, k last; ``(k + 1, ...)``."""
+        return _get(self._signals, name)
+
+
+def _get(signals: Mapping[str, Array], name: str) -> Array:
+    try:
+        return signals[name]
+    except KeyError:
+        raise MisuseError(
+            f"signal {name!r} is not among the method's needs; add it there (it sees "
+            f"{', '.join(sorted(signals)) or 'none'} here)"
+        ) from None
+
+
+class _Tape:
+    """Rows revealed one by one; the room behind them never holds a row that was not."""
+
+    __slots__ = ("_rows", "_used")
+
+    def __init__(self, row: Array) -> None:
+        self._rows: Array = np.zeros((_FIRST_ROOM, *row.shape), row.dtype)
+        self._used = 0
+
+    def reveal(self, row: Array) -> Array:
+        if self._used == self._rows.shape[0]:
+            wider = np.zeros((2 * self._used, *self._rows.shape[1:]), self._rows.dtype)
+            wider[: self._used] = self._rows
+            self._rows = wider
+        self._rows[self._used] = row
+        self._used += 1
+        shown = self._rows[: self._used]
+        shown.flags.writeable = False
+        return shown
+
+
+def question_view(measurements: Measurements, place: int, *, benchmark: str, lot: float) -> Any:
+    """Return the view of the question at a place of ``measurements.questions``."""
+    return QuestionView(
+        benchmark=benchmark,
+        lot=lot,
+        signals={
+            name: _alone(values[place]) for name, values in measurements.question_signals.items()
+        },
+    )
+
+
+def prefixes(
+    measurements: Measurements, trajectory: int, question: QuestionView
+) -> Iterator[Prefix]:
+    """Yield the prefixes at k = 0, 1, ..., n - 1 of a trajectory, each revealed when asked for.
+
+    At k = n the thinking has ended by itself: there is nothing to decide.
+    """
+    curves = measurements.curves
+    start, stop = curves.trajectory_offsets[trajectory : trajectory + 2].tolist()
+    columns = {"": curves.tokens, **measurements.position_signals}
+    tapes: dict[str, _Tape] = {}
+    for row in range(start, stop - 1):
+        shown = {}
+        for name, values in columns.items():
+            value = np.asarray(values[row])
+            if row == start:
+                tapes[name] = _Tape(value)
+            shown[name] = tapes[name].reveal(value)
+        tokens = shown.pop("")
+        yield Prefix(k=row - start, tokens=tokens, question=question, signals=shown)
+
+
+def _alone(value: npt.ArrayLike) -> Array:
+    """Return a copy that shares no memory with anything else, and cannot be written to."""
+    copy = np.array(value)
+    copy.flags.writeable = False
+    return copy
