@@ -19,7 +19,7 @@ An example::
     step_tokens = 16
 
 Every setting that is left out has the value of the paper (002, section 4.1 and appendix A). This
-module knows nothing of engines, stores or benchmarks; names are looked up where they are used.
+module knows nothing of stores and benchmarks, and of engines their names.
 """
 
 import difflib
@@ -31,39 +31,49 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from data.errors import ConfigError
+from stp.engines.names import engine_names
 
 SCHEDULING_OPTIONS = frozenset(
     {
-        "batch_size",
-        "concurrency",
+        # transformers
         "device",
-        "device_map",
-        "disable_log_stats",
-        "enforce_eager",
-        "gpu_memory_utilization",
-        "kv_cache_bytes",
-        "kv_cache_memory_bytes",
-        "max_batch_tokens",
-        "max_num_batched_tokens",
-        "max_num_seqs",
         "max_rows",
         "memory_bytes",
-        "num_threads",
-        "pipeline_parallel",
-        "pipeline_parallel_size",
-        "request_timeout_seconds",
-        "retries",
         "suffix_chunk_tokens",
-        "swap_space",
-        "tensor_parallel",
-        "tensor_parallel_size",
         "threads",
-        "timeout_seconds",
         "trunk_chunk_tokens",
+        # server
+        "api_key_env",
+        "attempts",
+        "concurrency",
+        "timeout_seconds",
         "url",
+        # vLLM
+        "async_scheduling",
+        "cpu_offload_gb",
+        "data_parallel_size",
+        "distributed_executor_backend",
+        "enforce_eager",
+        "gpu_memory_utilization",
+        "kv_cache_memory_bytes",
+        "max_num_batched_tokens",
+        "max_num_seqs",
+        "max_parallel_loading_workers",
+        "num_gpu_blocks_override",
+        "pipeline_parallel_size",
+        "swap_space",
+        "tensor_parallel_size",
     }
 )
 """Engine options that say how the work is done, not what is asked; a folder accepts new values."""
@@ -133,10 +143,34 @@ class BenchmarkConfig(_Section):
 
 
 class EngineConfig(_Section):
-    """What runs the models: an engine's name, and options that it gets as they are."""
+    """What runs the models.
+
+    Attributes
+    ----------
+    name
+        An engine: ``"transformers"``, ``"vllm"`` or ``"server"``.
+    stall_seconds
+        How long it may give nothing before it counts as hanging, and the run ends.
+    options
+        What the engine gets as it is; a table for an argument that takes several values.
+    """
 
     name: str = "transformers"
-    options: dict[str, str | bool | int | float | list[str]] = Field(default_factory=dict)
+    stall_seconds: float = Field(default=3600.0, gt=0)
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+
+    @field_validator("name")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        names = engine_names()
+        if name not in names:
+            close = difflib.get_close_matches(name, names, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise ValueError(
+                f"engine.name = {json.dumps(name)}: no such engine{hint} (there are "
+                f"{', '.join(names)})"
+            )
+        return name
 
 
 class GenerationConfig(_Section):
@@ -259,6 +293,8 @@ class CampaignConfig(_Section):
             benchmark["name"] = Path(benchmark["name"]).name
         values["shards"]["trajectories"] = self.trajectories_per_unit
         options = values["engine"]["options"]
+        # How long a hang may last says nothing of the rows.
+        del values["engine"]["stall_seconds"]
         values["engine"]["options"] = {
             key: value for key, value in options.items() if key not in SCHEDULING_OPTIONS
         }
@@ -401,7 +437,11 @@ def _flatten(value: object, key: str = "") -> Iterable[tuple[str, Any]]:
 
 
 def _toml_value(value: object) -> str:
-    # JSON's strings, numbers, booleans and lists of them are TOML's, but for the DEL character.
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(_toml_lines(value)) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml_value, value)) + "]"
+    # JSON's strings, numbers and booleans are TOML's, but for the DEL character.
     return json.dumps(value, ensure_ascii=False, allow_nan=False).replace("\x7f", "\\u007f")
 
 
@@ -442,7 +482,7 @@ def _meant(location: list[Any]) -> str | None:
 
 def _place(problem: Mapping[str, Any]) -> list[Any]:
     """Return where a complaint belongs, without the type that was tried of several allowed."""
-    types = ("str", "bool", "int", "float", "list[str]")
+    types = ("str", "bool", "int", "float", "list", "dict")
     return [part for part in problem["loc"] if part not in types]
 
 

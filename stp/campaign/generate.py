@@ -11,12 +11,20 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from data.errors import EngineError
 from stp.campaign.config import CampaignConfig
 from stp.campaign.fit import answer_limit
 from stp.campaign.prepare import Subject
 from stp.campaign.tables import make_table
 from stp.campaign.units import Unit
-from stp.engines.base import Branch, Completion, Engine, PromptTree
+from stp.engines.base import (
+    Branch,
+    Completion,
+    Engine,
+    PromptTree,
+    RequestError,
+    TreeCompletions,
+)
 from stp.formats import SplitOutput
 from stp.seeds import sample_seed
 
@@ -220,7 +228,7 @@ def _sampled(
     progress: _Progress,
 ) -> Iterator[tuple[_Trajectory, Completion]]:
     """Yield every trajectory with what its question's tree gave it."""
-    outcomes = engine.generate(trees, on_progress=progress) if trees else []
+    outcomes = _outcomes(groups, trees, engine, progress)
     for group, (completions,) in zip(groups, outcomes, strict=True):
         yield from zip(group, completions, strict=True)
 
@@ -258,11 +266,30 @@ def _answer(
                 sampling=subject.sampling,
             )
         )
-    outcomes = engine.generate(trees, on_progress=progress) if trees else []
+    outcomes = _outcomes([[item] for item in owners], trees, engine, progress)
     for item, ((completion,),) in zip(owners, outcomes, strict=True):
         parts = subject.format.split(item.output_ids + completion.token_ids)
         _take_thinking(item, parts)
         item.answer_ids, item.answer_finish = parts.answer_ids, completion.finish
+
+
+def _outcomes(
+    groups: list[list[_Trajectory]],
+    trees: list[PromptTree],
+    engine: Engine,
+    progress: _Progress,
+) -> list[TreeCompletions]:
+    """Return what the engine makes of trees; a tree that fails is named by its trajectories."""
+    if not trees:
+        return []
+    try:
+        return engine.generate(trees, on_progress=progress)
+    except RequestError as error:
+        group = groups[error.tree]
+        numbers = ", ".join(str(item.trajectory) for item in group)
+        raise EngineError(
+            f"question {group[0].question_id}, trajectory {numbers}: {error}"
+        ) from error
 
 
 def _by_question(trajectories: list[_Trajectory]) -> list[list[_Trajectory]]:

@@ -79,12 +79,18 @@ class CellRecord(_Record):
 
 
 class StageRecord(_Record):
-    """The work of a stage over all of its shards."""
+    """The work of a stage over all of its shards.
+
+    ``prefill_amplification`` is the prefilled tokens over the least that the engine's blocks allow;
+    None before any.
+    """
 
     units: int = 0
     samples: int = 0
     prefill_tokens: int = 0
     prefill_least_tokens: int = 0
+    prefill_block_least_tokens: int = 0
+    prefill_amplification: float | None = None
     generated_tokens: int = 0
     seconds: float = 0.0
 
@@ -94,8 +100,11 @@ class StageRecord(_Record):
         self.samples += work.samples
         self.prefill_tokens += work.usage.prefill_tokens
         self.prefill_least_tokens += work.usage.prefill_least_tokens
+        self.prefill_block_least_tokens += work.usage.prefill_block_least_tokens
         self.generated_tokens += work.usage.generated_tokens
         self.seconds += work.seconds
+        if self.prefill_block_least_tokens:
+            self.prefill_amplification = round(self.usage.block_amplification, 4)
 
     @property
     def usage(self) -> Usage:
@@ -103,6 +112,7 @@ class StageRecord(_Record):
         return Usage(
             prefill_tokens=self.prefill_tokens,
             prefill_least_tokens=self.prefill_least_tokens,
+            prefill_block_least_tokens=self.prefill_block_least_tokens,
             generated_tokens=self.generated_tokens,
         )
 

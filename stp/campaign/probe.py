@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from data.errors import EngineError
 from stp.campaign.config import CampaignConfig
 from stp.campaign.fit import fit_tree
 from stp.campaign.generate import OnProgress
 from stp.campaign.prepare import Subject
 from stp.campaign.tables import make_table
 from stp.campaign.units import Unit
-from stp.engines.base import Completion, Engine, PromptTree
+from stp.engines.base import Completion, Engine, PromptTree, RequestError
 from stp.prefixes import probe_tree
 from stp.seeds import sample_seed
 from stp.segmentation import segment
@@ -28,6 +29,7 @@ class _Probed:
     """A trajectory with its positions and the tree that asks at all of them."""
 
     question: int
+    question_id: str
     trajectory: int
     tokens: tuple[int, ...]
     tree: PromptTree
@@ -113,7 +115,13 @@ def _plant(
         max_tokens=config.probing.answer_tokens,
         sampling=subject.sampling,
     )
-    return _Probed(question=row["question"], trajectory=row["trajectory"], tokens=tokens, tree=tree)
+    return _Probed(
+        question=row["question"],
+        question_id=asked["question_id"],
+        trajectory=row["trajectory"],
+        tokens=tokens,
+        tree=tree,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +151,14 @@ def _ask(
             on_progress(min(1.0, done / max(1, total)), ended)
 
     trees = [part.tree for _, part in fitted]
-    outcomes = engine.generate(trees, on_progress=on_samples) if trees else []
+    try:
+        outcomes = engine.generate(trees, on_progress=on_samples) if trees else []
+    except RequestError as error:
+        index, part = fitted[error.tree]
+        where = f"question {items[index].question_id}, trajectory {items[index].trajectory}"
+        if error.branch is not None:
+            where += f", position {part.branches[error.branch]}"
+        raise EngineError(f"{where}: {error}") from error
     answers = [[_Answers(limit=0, completions=())] * len(item.tree.branches) for item in items]
     for (index, part), outcome in zip(fitted, outcomes, strict=True):
         for position, completions in zip(part.branches, outcome, strict=True):

@@ -7,7 +7,7 @@ torn or out of date; what is done with a unit is a worker's business (:mod:`stp.
 import contextlib
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -18,6 +18,7 @@ from stp.campaign.prepare import Prepared, prepare_campaign
 from stp.campaign.store import Store
 from stp.campaign.tables import ShardInfo, Work
 from stp.campaign.units import STAGE_TABLES, STAGES, Stage, Unit
+from stp.campaign.watchdog import Watchdog, end_process
 from stp.campaign.workers import (
     EngineOpener,
     EngineRoom,
@@ -96,6 +97,7 @@ def run_campaign(
     open_model: EngineOpener | None = None,
     attempts: int = 3,
     retry_seconds: float = 1.0,
+    on_stall: Callable[[str], None] = end_process,
 ) -> RunResult:
     """Run a campaign, or go on with it.
 
@@ -115,7 +117,10 @@ def run_campaign(
         Opens an engine for a model; by default the one that the configuration names.
     attempts, retry_seconds
         How often a unit is tried while its engine fails, and the wait before the second time,
-        which doubles from then on. The engine is opened anew each time.
+        which doubles from then on. The engine is opened anew, unless one request alone failed.
+    on_stall
+        Called from another thread, with one line, when the engine has given nothing for
+        ``engine.stall_seconds``. It should end the process, as the default does.
 
     Raises
     ------
@@ -127,13 +132,14 @@ def run_campaign(
         prepared = prepare_campaign(store, config)
         models = EngineRoom(
             prepared,
-            open_model=open_model or _configured_engine(config),
+            open_model=open_model or configured_engine(config),
             attempts=attempts,
             retry_seconds=retry_seconds,
+            watchdog=Watchdog(config.engine.stall_seconds, on_stall=on_stall),
             # At once: a run that is killed later has made rows with this engine.
             on_described=lambda: store.write_manifest(prepared.manifest),
         )
-        run = _Run(
+        run = StagedRun(
             store=store,
             prepared=prepared,
             observer=observer or SilentObserver(),
@@ -145,7 +151,7 @@ def run_campaign(
             },
         )
         with contextlib.closing(models):
-            return _run_stages(run, stages)
+            return run_stages(run, stages)
 
 
 def grade_campaign(
@@ -179,17 +185,19 @@ def grade_campaign(
     with store.lock():
         config, manifest = store.read_campaign()
         worker = GradeWorker(store, manifest, again=again, unsandboxed=unsandboxed)
-        run = _Run(
+        run = StagedRun(
             store=store,
             prepared=Prepared(config=config, manifest=manifest, models=()),
             observer=observer or SilentObserver(),
             stop=stop or threading.Event(),
             workers={"grade": worker},
         )
-        return _run_stages(run, ("grade",))
+        return run_stages(run, ("grade",))
 
 
-def _configured_engine(config: CampaignConfig) -> EngineOpener:
+def configured_engine(config: CampaignConfig) -> EngineOpener:
+    """Return what opens the engine that a campaign names."""
+
     def open_model(name: str, folder: Path) -> Engine:
         return open_engine(config.engine.name, folder, **config.engine.options)
 
@@ -197,7 +205,9 @@ def _configured_engine(config: CampaignConfig) -> EngineOpener:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Run:
+class StagedRun:
+    """A run under way: who does its stages' units, and what it has done so far."""
+
     store: Store
     prepared: Prepared
     observer: Observer
@@ -207,10 +217,11 @@ class _Run:
     waiting: int = 0
 
 
-def _run_stages(run: _Run, stages: Sequence[Stage]) -> RunResult:
+def run_stages(run: StagedRun, stages: Sequence[Stage]) -> RunResult:
+    """Do what is left of the stages, unit by unit; the caller holds the folder's lock."""
     manifest = run.prepared.manifest
     try:
-        for stage in STAGES:
+        for stage in STAGE_TABLES:
             if stage in stages:
                 manifest.stages[stage] = StageRecord()
                 with contextlib.closing(run.workers[stage]) as worker:
@@ -222,7 +233,7 @@ def _run_stages(run: _Run, stages: Sequence[Stage]) -> RunResult:
     return RunResult(finished=run.waiting == 0, units=run.units, waiting=run.waiting)
 
 
-def _run_stage(run: _Run, stage: Stage, worker: Worker, record: StageRecord) -> None:
+def _run_stage(run: StagedRun, stage: Stage, worker: Worker, record: StageRecord) -> None:
     pending: list[tuple[Unit, str]] = []
     done = total = 0
     for unit in _all_units(run):
@@ -246,7 +257,7 @@ def _run_stage(run: _Run, stage: Stage, worker: Worker, record: StageRecord) -> 
 
 
 def _do_unit(
-    run: _Run, stage: Stage, worker: Worker, unit: Unit, source: str, record: StageRecord
+    run: StagedRun, stage: Stage, worker: Worker, unit: Unit, source: str, record: StageRecord
 ) -> None:
     samples = 0
 
@@ -268,7 +279,7 @@ def _do_unit(
     run.observer.unit_finished(stage, unit, work)
 
 
-def _all_units(run: _Run) -> Iterator[Unit]:
+def _all_units(run: StagedRun) -> Iterator[Unit]:
     for cell in run.prepared.manifest.cells:
         yield from run.store.plan(run.prepared.config, cell)
 

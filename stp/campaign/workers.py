@@ -18,16 +18,18 @@ import pyarrow as pa
 
 from data.errors import EngineError, MisuseError
 from evaluator.answers import CHECKER_VERSION, Checker
-from stp.campaign.generate import OnProgress, generate_unit
+from stp.campaign.generate import OnProgress
 from stp.campaign.grade import grade_unit
+from stp.campaign.jobs import GenerateJob, Job, ProbeJob
 from stp.campaign.manifest import Manifest
 from stp.campaign.prepare import Prepared, Subject, make_subject
-from stp.campaign.probe import probe_unit
 from stp.campaign.store import Store, read_questions
 from stp.campaign.tables import probe_source, trajectory_source, verdict_source
 from stp.campaign.text import StoredTokenizer
 from stp.campaign.units import Cell, Unit
-from stp.engines.base import Engine, Usage
+from stp.campaign.watchdog import Watchdog
+from stp.engines.base import Engine, RequestError, Usage
+from stp.engines.one_by_one import OneByOne
 
 _LOG = logging.getLogger(__name__)
 
@@ -51,6 +53,8 @@ class EngineRoom:
         Opens an engine.
     attempts, retry_seconds
         As :func:`stp.campaign.run.run_campaign`.
+    watchdog
+        Watches the engine while it works.
     on_described
         Called when the manifest has learnt what engine runs a model.
     """
@@ -62,6 +66,7 @@ class EngineRoom:
         open_model: EngineOpener,
         attempts: int,
         retry_seconds: float,
+        watchdog: Watchdog,
         on_described: Callable[[], None],
     ) -> None:
         self._prepared = prepared
@@ -69,6 +74,7 @@ class EngineRoom:
         self._open_model = open_model
         self._attempts = attempts
         self._retry_seconds = retry_seconds
+        self._watchdog = watchdog
         self._engine: Engine | None = None
         self._subject: Subject | None = None
         self._model = ""
@@ -90,33 +96,43 @@ class EngineRoom:
     def run(self, unit: Unit, work: Callable[[Engine], _Result]) -> tuple[_Result, Usage]:
         """Return what ``work`` makes with the unit's engine, and the tokens that it took.
 
+        The last attempt asks for one tree after the other: it needs the least memory, and if it
+        fails too, the trajectory at which it does is known.
+
         Raises
         ------
         data.errors.EngineError
-            If it fails every time; the message names the unit.
+            If it fails every time; the message names the unit, and the request if it is known.
         data.errors.MisuseError
             If the engine says that the request is wrong; it is not tried again then.
         """
         usage = Usage()
         for attempt in range(1, self._attempts + 1):
             engine = self._open(unit.cell.model)
-            before = _copy(engine.usage)
+            before = engine.usage.copy()
+            last = attempt == self._attempts
             try:
-                return work(engine), _sum(usage, before, engine.usage)
+                with self._watchdog.watching(engine, str(unit)):
+                    made = work(OneByOne(engine) if last and attempt > 1 else engine)
+                return made, usage + (engine.usage - before)
             except (EngineError, RuntimeError, OSError) as error:
-                usage = _sum(usage, before, engine.usage)
-                if attempt == self._attempts:
+                usage += engine.usage - before
+                if last:
                     raise EngineError(
                         f"the engine failed {attempt} times on {unit}: {_first_line(error)}; "
                         "nothing of it was graded: run the same command again to go on there"
                     ) from error
                 _LOG.warning("attempt %d on %s failed: %s", attempt, unit, _first_line(error))
-                # An engine that failed may be dead; closing it must not hide why.
-                with contextlib.suppress(EngineError, RuntimeError, OSError):
-                    self.close()
-                self._engine = None
+                if not isinstance(error.__cause__, RequestError):
+                    self._drop()
                 time.sleep(self._retry_seconds * 2 ** (attempt - 1))
         raise AssertionError("the last attempt returns or raises")
+
+    def _drop(self) -> None:
+        """Close an engine that failed: it may be dead, and closing it must not hide why."""
+        with contextlib.suppress(EngineError, RuntimeError, OSError):
+            self.close()
+        self._engine = None
 
     def _open(self, name: str) -> Engine:
         if self._engine is not None and self._model == name:
@@ -176,44 +192,42 @@ class _Questions:
         return self._rows
 
 
-class GenerateWorker(Worker):
-    """Questions to trajectories."""
-
-    def __init__(self, store: Store, prepared: Prepared, room: EngineRoom) -> None:
-        self._config = prepared.config
-        self._room = room
-        self._questions = _Questions(store)
-
-    def source(self, unit: Unit) -> str:
-        """Return which unit of which campaign it is."""
-        return trajectory_source(unit)
-
-    def work(self, unit: Unit, on_progress: OnProgress) -> tuple[tuple[pa.Table, ...], Usage]:
-        """Return the unit's trajectories."""
-        questions = self._questions.of(unit.cell)
-        subject = self._room.subject(unit.cell.model)
-        rows, usage = self._room.run(
-            unit,
-            lambda engine: generate_unit(
-                unit,
-                questions,
-                subject=subject,
-                config=self._config,
-                engine=engine,
-                on_progress=on_progress,
-            ),
-        )
-        return (rows,), usage
-
-
-class ProbeWorker(Worker):
-    """Trajectories to positions and probes."""
+class EngineWorker(Worker):
+    """A stage that needs an engine: it makes a job of each unit."""
 
     def __init__(self, store: Store, prepared: Prepared, room: EngineRoom) -> None:
         self._store = store
         self._config = prepared.config
         self._room = room
         self._questions = _Questions(store)
+
+    @abstractmethod
+    def job(self, unit: Unit) -> Job:
+        """Return what an engine has to do for a unit."""
+
+    def work(self, unit: Unit, on_progress: OnProgress) -> tuple[tuple[pa.Table, ...], Usage]:
+        """Return the unit's rows, made with the engine that is open here."""
+        job = self.job(unit)
+        subject = self._room.subject(unit.cell.model)
+        return self._room.run(
+            unit, lambda engine: job.run(engine, subject, self._config, on_progress)
+        )
+
+
+class GenerateWorker(EngineWorker):
+    """Questions to trajectories."""
+
+    def source(self, unit: Unit) -> str:
+        """Return which unit of which campaign it is."""
+        return trajectory_source(unit)
+
+    def job(self, unit: Unit) -> Job:
+        """Return the job of sampling the unit's trajectories."""
+        return GenerateJob(unit=unit, questions=self._questions.of(unit.cell))
+
+
+class ProbeWorker(EngineWorker):
+    """Trajectories to positions and probes."""
 
     def source(self, unit: Unit) -> str | None:
         """Return the campaign and the digest of the unit's trajectories."""
@@ -222,22 +236,12 @@ class ProbeWorker(Worker):
             return None
         return probe_source(unit, trajectories=info.digest)
 
-    def work(self, unit: Unit, on_progress: OnProgress) -> tuple[tuple[pa.Table, ...], Usage]:
-        """Return the unit's positions and probes."""
-        questions = self._questions.of(unit.cell)
-        trajectories = self._store.read_shard("trajectories", unit.shard("trajectories"))
-        subject = self._room.subject(unit.cell.model)
-        return self._room.run(
-            unit,
-            lambda engine: probe_unit(
-                unit,
-                questions,
-                trajectories,
-                subject=subject,
-                config=self._config,
-                engine=engine,
-                on_progress=on_progress,
-            ),
+    def job(self, unit: Unit) -> Job:
+        """Return the job of probing the unit's trajectories."""
+        return ProbeJob(
+            unit=unit,
+            questions=self._questions.of(unit.cell),
+            trajectories=self._store.read_shard("trajectories", unit.shard("trajectories")),
         )
 
 
@@ -324,25 +328,6 @@ def _verdict_file() -> Path | None:
         _LOG.warning("verdicts are not kept for later runs: %s cannot be written", folder)
         return None
     return folder / "verdicts.sqlite"
-
-
-def _copy(usage: Usage) -> Usage:
-    return Usage(
-        prefill_tokens=usage.prefill_tokens,
-        prefill_least_tokens=usage.prefill_least_tokens,
-        generated_tokens=usage.generated_tokens,
-    )
-
-
-def _sum(total: Usage, before: Usage, after: Usage) -> Usage:
-    """Return ``total`` plus what was added between ``before`` and ``after``."""
-    return Usage(
-        prefill_tokens=total.prefill_tokens + after.prefill_tokens - before.prefill_tokens,
-        prefill_least_tokens=(
-            total.prefill_least_tokens + after.prefill_least_tokens - before.prefill_least_tokens
-        ),
-        generated_tokens=total.generated_tokens + after.generated_tokens - before.generated_tokens,
-    )
 
 
 def _first_line(error: BaseException) -> str:

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, get_type_hints
+from typing import Any, get_type_hints
 
 from data.errors import ConfigError
 from stp.engines.base import (
@@ -17,10 +17,12 @@ from stp.engines.base import (
     Engine,
     FinishReason,
     PromptTree,
+    RequestError,
     SamplingParameters,
     TreeCompletions,
     Usage,
 )
+from stp.engines.names import ENGINES, engine_names
 
 __all__ = [
     "Branch",
@@ -28,22 +30,13 @@ __all__ = [
     "Engine",
     "FinishReason",
     "PromptTree",
+    "RequestError",
     "SamplingParameters",
     "TreeCompletions",
     "Usage",
     "engine_names",
     "open_engine",
 ]
-
-_ENGINES: Final = {
-    "transformers": ("stp.engines.transformers", "TransformersEngine"),
-    "vllm": ("stp.engines.vllm", "VllmEngine"),
-}
-
-
-def engine_names() -> tuple[str, ...]:
-    """Return the names that :func:`open_engine` knows."""
-    return tuple(_ENGINES)
 
 
 def open_engine(name: str, model_path: str | Path, **options: Any) -> Engine:
@@ -69,9 +62,9 @@ def open_engine(name: str, model_path: str | Path, **options: Any) -> Engine:
     data.errors.EngineError
         If the model cannot be run by this engine.
     """
-    if name not in _ENGINES:
-        raise ConfigError(f"engine {name!r} is unknown; choose one of {', '.join(_ENGINES)}")
-    module_name, class_name = _ENGINES[name]
+    if name not in ENGINES:
+        raise ConfigError(f"engine {name!r} is unknown; choose one of {', '.join(ENGINES)}")
+    module_name, class_name = ENGINES[name]
     engine_class: type[Engine] = getattr(import_module(module_name), class_name)
     _check_options(name, engine_class, options)
     return engine_class(model_path, **options)  # type: ignore[call-arg]

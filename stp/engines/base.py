@@ -9,10 +9,12 @@ stop texts, for models whose end marker is written in ordinary tokens.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from data.errors import EngineError, MisuseError
-from stp.engines.signals import SignalTree, TreeSignals
+
+if TYPE_CHECKING:  # Arrays: the package itself loads without numpy.
+    from stp.engines.signals import SignalTree, TreeSignals
 
 FinishReason = Literal["stop", "length"]
 """``"stop"``: a stop id or stop text was met; ``"length"``: the token limit was."""
@@ -244,10 +246,10 @@ class Engine(ABC):
 
     def signals(
         self,
-        trees: Sequence[SignalTree],
+        trees: "Sequence[SignalTree]",
         *,
         on_progress: Callable[[int], None] | None = None,
-    ) -> list[TreeSignals]:
+    ) -> "list[TreeSignals]":
         """Read trees without sampling: next-token distributions and hidden states.
 
         Parameters

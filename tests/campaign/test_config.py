@@ -37,7 +37,11 @@ def test_left_out_settings_are_the_papers():
         ("[sampling]\ntemperature = nan", ["sampling.temperature", "finite"]),
         ("limitt = 4", ["'benchmarks[0].limitt'", "did you mean 'limit'"]),
         ("limit = 0", ["benchmarks[0].limit = 0"]),
-        ("[engine]\noptions = {a = {b = 1}}", ["engine.options.a"]),
+        ("[engine]\noptions = {a = {b = nan}}", ["engine.options.a.b = NaN", "finite"]),
+        ("[engine]\noptions = {a = 1979-05-27}", ["engine.options.a"]),
+        ("[engine]\noptions = 3", ["[engine.options] table"]),
+        ("[engine]\nname = 'vlm'", ["engine.name", "did you mean 'vllm'?", "server"]),
+        ("[engine]\nstall_seconds = 0", ["engine.stall_seconds = 0", "greater than 0"]),
         ("[engine]\noptions = {a = inf}", ["engine.options.a"]),
         (BASE, ["models: the name 'demo' is used twice"]),
         ("[generation", ["not valid TOML"]),
@@ -57,7 +61,7 @@ def test_an_error_is_one_line_with_file_key_and_fix(text, parts):
     ("text", "end"),
     [
         ("[probing]\nprobes = 0", "or equal to 1"),
-        ("[engine]\noptions = {a = [1, 2]}", "valid string"),
+        ("[engine]\noptions = {a = 1979-05-27}", "valid JSON value"),
         ("[probing]\nprobes = 0\nstep_tokens = 0", " (and 1 more to mend after it)"),
         ("[probing]\nprobes = 0\n[generation]\nx = 1\ny = 2", " (and 2 more to mend after it)"),
     ],
@@ -124,6 +128,7 @@ OPTIONS = st.dictionaries(
         st.floats(allow_nan=False, allow_infinity=False),
         NAMES,
         st.lists(NAMES, max_size=3),
+        st.dictionaries(NAMES, st.one_of(st.integers(-9, 9), st.lists(NAMES)), max_size=3),
     ),
     max_size=4,
 )
@@ -153,7 +158,8 @@ def test_the_canonical_file_reads_back_as_the_same_value(name, options, seed, li
 @pytest.mark.parametrize(
     "text",
     [
-        "[engine]\noptions = {threads = 2, batch_size = 7}",
+        "[engine]\noptions = {threads = 2, max_num_seqs = 7}",
+        "[engine]\nstall_seconds = 60",
         "data_dir = 'elsewhere'",
         "[shards]\ntrajectories = 16",
     ],

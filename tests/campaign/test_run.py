@@ -131,7 +131,7 @@ def test_another_configuration_is_refused(copy, configure, opener, values, key):
 def test_another_temperature_is_refused_and_other_threads_are_not(copy, configure, opener):
     with pytest.raises(StoreMismatchError, match=r"sampling\.temperature is null in the folder"):
         run_campaign(configure("[sampling]\ntemperature = 0.5\n"), copy, open_model=opener)
-    threads = configure("[engine]\noptions = {threads = 2, batch_size = 3}\n")
+    threads = configure("[engine]\noptions = {threads = 2, max_rows = 3}\n")
     assert run_campaign(threads, copy, open_model=opener).finished
 
 
