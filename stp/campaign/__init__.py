@@ -2,8 +2,8 @@
 
 The way through this package: ``config`` (what is asked) → ``prepare`` (models found, prompts made,
 folder opened) → ``run`` (the driver: unit after unit, by ``workers``) → ``generate``, ``probe``,
-``grade`` (pure functions of a unit) → ``store`` and ``tables`` (shards) → ``curves``, ``reader``,
-``status`` (what is in a folder, without a model).
+``grade``, ``signal_rows`` (pure functions of a unit) → ``store`` and ``tables`` (shards) →
+``curves``, ``signal_reader``, ``reader``, ``status`` (what is in a folder, without a model).
 
 >>> from stp.campaign import load_curves, run_campaign
 """
@@ -16,28 +16,37 @@ if TYPE_CHECKING:
     from stp.campaign.curves import load_curves
     from stp.campaign.reader import CampaignReader
     from stp.campaign.run import grade_campaign, run_campaign
+    from stp.campaign.signal_reader import load_signals
+    from stp.campaign.signal_rows import SignalSettings
+    from stp.campaign.signals import signals_campaign
     from stp.campaign.status import campaign_status
 
 __all__ = [
     "CampaignConfig",
     "CampaignReader",
+    "SignalSettings",
     "campaign_status",
     "grade_campaign",
     "load_config",
     "load_curves",
+    "load_signals",
     "parse_config",
     "run_campaign",
+    "signals_campaign",
 ]
 
 _HOMES = {
     "CampaignConfig": "config",
     "CampaignReader": "reader",
+    "SignalSettings": "signal_rows",
     "campaign_status": "status",
     "grade_campaign": "run",
     "load_config": "config",
     "load_curves": "curves",
+    "load_signals": "signal_reader",
     "parse_config": "config",
     "run_campaign": "run",
+    "signals_campaign": "signals",
 }
 
 

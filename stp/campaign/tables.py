@@ -7,11 +7,14 @@ it took. So a shard can be trusted, or found torn or out of date, by itself.
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -89,7 +92,29 @@ SCHEMAS: dict[Table, pa.Schema] = {
             ("reason", _TEXT),
         ]
     ),
+    # A row per question; the hidden states are those at the last prompt token.
+    "prompt_signals": pa.schema(_CELL),
+    # A row per position, as in `positions`. What was not measured is NaN, or an empty list.
+    "signals": pa.schema(
+        [
+            *_CELL,
+            ("trajectory", pa.int32()),
+            ("position", pa.int32()),
+            ("end_logprob", pa.float32()),
+            ("other_logprob", pa.float32()),
+            ("other_id", pa.int32()),
+            ("entropy", pa.float32()),
+            ("end_entropy", pa.float32()),
+            ("answer_entropy", pa.float32()),
+            ("trial_ids", _IDS),
+            ("trial_logprobs", pa.list_(pa.float32())),
+        ]
+    ),
 }
+
+_HIDDEN = re.compile(r"hidden_\d+")
+_WITH_HIDDEN = ("prompt_signals", "signals")
+"""Tables that have a further column of hidden states for each layer asked for."""
 
 
 class TornShardError(StoreError):
@@ -133,6 +158,31 @@ def make_table(name: Table, columns: dict[str, list[Any]]) -> pa.Table:
     return pa.table({field.name: columns[field.name] for field in schema}, schema=schema)
 
 
+def hidden_column(layer: int) -> str:
+    """Return the name of the column with a layer's hidden states."""
+    return f"hidden_{layer}"
+
+
+def with_hidden(table: pa.Table, hidden: Mapping[int, npt.NDArray[np.float16]]) -> pa.Table:
+    """Return a table with a column of hidden states, float16 ``(rows, width)``, for each layer."""
+    for layer in sorted(hidden):
+        states = np.ascontiguousarray(hidden[layer], np.float16)
+        values = pa.FixedSizeListArray.from_arrays(pa.array(states.ravel()), states.shape[1])
+        table = table.append_column(hidden_column(layer), values)
+    return table
+
+
+def hidden_of(table: pa.Table) -> dict[int, npt.NDArray[np.float16]]:
+    """Return the hidden states of a table by layer; float16 ``(rows, width)``."""
+    found = {}
+    for name in table.column_names:
+        if _HIDDEN.fullmatch(name):
+            width = table.schema.field(name).type.list_size
+            flat = pc.list_flatten(table[name]).to_numpy()
+            found[int(name.rpartition("_")[2])] = flat.reshape(-1, width)
+    return found
+
+
 def question_of(row: Mapping[str, Any]) -> Question:
     """Return the question of a ``questions`` row."""
     return Question(
@@ -159,6 +209,7 @@ def encode_shard(name: Table, table: pa.Table, *, digest: str, source: str, work
             {
                 "prefill_tokens": work.usage.prefill_tokens,
                 "prefill_least_tokens": work.usage.prefill_least_tokens,
+                "prefill_block_least_tokens": work.usage.prefill_block_least_tokens,
                 "generated_tokens": work.usage.generated_tokens,
                 "samples": work.samples,
                 "seconds": work.seconds,
@@ -240,7 +291,10 @@ def _hash_values(digest: "hashlib._Hash", values: pa.ChunkedArray) -> None:
     if values.null_count:
         digest.update(pc.is_null(values).to_numpy().tobytes())
         values = values.drop_null()
-    if pa.types.is_list(values.type):
+    if pa.types.is_fixed_size_list(values.type):
+        digest.update(f"{values.type.list_size};".encode())
+        _hash_values(digest, pc.list_flatten(values))
+    elif pa.types.is_list(values.type):
         digest.update(pc.list_value_length(values).to_numpy().tobytes())
         _hash_values(digest, pc.list_flatten(values))
     elif pa.types.is_string(values.type):
@@ -272,11 +326,23 @@ def _open(name: Table, content: Any, path: str) -> tuple[ShardInfo, pq.ParquetFi
             "read it with the release that wrote it"
         )
     schema = file.schema_arrow.remove_metadata()
-    if raw.get("stp.table") != name or not schema.equals(SCHEMAS[name]):
+    if raw.get("stp.table") != name or not _fits(name, schema):
         raise TornShardError(_torn(path, f"it is no shard of {name}"))
     if file.metadata.num_rows != rows:
         raise TornShardError(_torn(path, "its rows are not the ones that were written"))
     return info, file
+
+
+def _fits(name: Table, schema: pa.Schema) -> bool:
+    """Return whether a schema is the table's, hidden states apart."""
+    known = SCHEMAS[name]
+    further = schema.names[len(known) :] if name in _WITH_HIDDEN else []
+    return pa.schema([schema.field(i) for i in range(len(schema) - len(further))]).equals(
+        known
+    ) and all(
+        _HIDDEN.fullmatch(column) and pa.types.is_fixed_size_list(schema.field(column).type)
+        for column in further
+    )
 
 
 def _work(text: str) -> Work:
@@ -284,6 +350,10 @@ def _work(text: str) -> Work:
     usage = Usage(
         prefill_tokens=values["prefill_tokens"],
         prefill_least_tokens=values["prefill_least_tokens"],
+        # Shards of the first release know nothing of blocks.
+        prefill_block_least_tokens=values.get(
+            "prefill_block_least_tokens", values["prefill_least_tokens"]
+        ),
         generated_tokens=values["generated_tokens"],
     )
     return Work(usage=usage, samples=values["samples"], seconds=values["seconds"])

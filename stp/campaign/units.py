@@ -8,18 +8,22 @@ do, never how or where, so units can be handed to other processes and machines.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 from urllib.parse import quote
 
-Stage = Literal["generate", "probe", "grade"]
-STAGES: tuple[Stage, ...] = get_args(Stage)
+Stage = Literal["generate", "probe", "grade", "signals"]
+STAGES: tuple[Stage, ...] = ("generate", "probe", "grade")
+"""The stages of a run. Signals are read when somebody asks for them."""
 
-Table = Literal["questions", "trajectories", "positions", "probes", "verdicts"]
+Table = Literal[
+    "questions", "trajectories", "positions", "probes", "verdicts", "prompt_signals", "signals"
+]
 
 STAGE_TABLES: dict[Stage, tuple[Table, ...]] = {
     "generate": ("trajectories",),
     "probe": ("positions", "probes"),
     "grade": ("verdicts",),
+    "signals": ("prompt_signals", "signals"),
 }
 """The tables that a stage writes for a unit, in the order of writing."""
 

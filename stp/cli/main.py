@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from data.errors import StpError
-from stp.cli import analyze, benchmarks, campaigns, demo, report, showing
+from stp.cli import analyze, benchmarks, campaigns, demo, report, showing, signals
 
 app = typer.Typer(
     name="stp",
@@ -54,6 +54,7 @@ def _register() -> None:
     showing.register(app)
     app.command()(report.report)
     app.command()(analyze.analyze)
+    signals.register(app)
     benchmarks.register(app)
 
 

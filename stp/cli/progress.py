@@ -24,7 +24,12 @@ from stp.campaign.tables import Work
 from stp.campaign.units import Stage, Unit
 
 _SECONDS_BETWEEN_LINES = 10.0
-_DOING: dict[Stage, str] = {"generate": "generating", "probe": "probing", "grade": "grading"}
+_DOING: dict[Stage, str] = {
+    "generate": "generating",
+    "probe": "probing",
+    "grade": "grading",
+    "signals": "signals",
+}
 
 
 class _RateColumn(ProgressColumn):

@@ -65,6 +65,8 @@ class ThinkingFormat:
         Texts that do; empty unless the family's markers are written.
     answer_stop_ids
         Ids that end the sampling of an answer.
+    end_ids
+        The end of thinking alone: one id, unless the model writes it in ordinary tokens.
     close_ids
         The end of thinking and the opening of the answer: what follows a prefix in a probe.
 
@@ -79,16 +81,27 @@ class ThinkingFormat:
         self.tokenizer = tokenizer
         self._forms = token_bytes(tokenizer)
         self._start_ids = exact_ids(tokenizer, family.thinking_start, self._forms)
+        markers = (family.thinking_start.strip(), family.thinking_end)
+        self._control_tokens = tuple(
+            added.content
+            for added in backend(tokenizer).get_added_tokens_decoder().values()
+            if added.special or added.content in markers
+        )
         end_id = backend(tokenizer).token_to_id(family.thinking_end)
         if family.markers == "tokens":
             self._require_markers(end_id)
         self._end_id: int | None = end_id
+        self.end_ids = exact_ids(tokenizer, family.thinking_end, self._forms)
         self.close_ids = exact_ids(tokenizer, family.thinking_end + family.answer_open, self._forms)
         self.answer_stop_ids = frozenset(self._stop_ids())
         ends = () if end_id is None else (end_id,)
         self.thinking_stop_ids = self.answer_stop_ids.union(ends)
         written = family.markers == "written"
         self.thinking_stop_texts: tuple[str, ...] = (family.thinking_end,) if written else ()
+
+    def control_token_in(self, text: str) -> str | None:
+        """Return a special token or a marker that the tokenizer reads in a text, or None."""
+        return next((token for token in self._control_tokens if token in text), None)
 
     def _require_markers(self, end_id: int | None) -> None:
         """Refuse a tokenizer in which the markers are no tokens."""

@@ -1,0 +1,306 @@
+"""One unit's signals: trajectory rows to signal rows, through an engine.
+
+A trajectory is read once: the distribution of the next token and the hidden states at all of its
+positions come from that pass, and its closed prefixes and trial answers fork from it
+(:mod:`stp.engines.signals`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import numpy as np
+import pyarrow as pa
+from pydantic import BaseModel, ConfigDict, Field
+
+from data.errors import MisuseError
+from stp.campaign.config import CampaignConfig
+from stp.campaign.generate import OnProgress
+from stp.campaign.prepare import Subject
+from stp.campaign.tables import make_table, with_hidden
+from stp.campaign.units import Unit
+from stp.engines.base import Branch, Engine, PromptTree, SamplingParameters
+from stp.engines.signals import Continuation, SignalTree, TreeSignals
+from stp.prefixes import prefix_branch
+from stp.segmentation import segment
+from stp.tokenizers import exact_ids
+
+Layer = int | Annotated[str, Field(pattern=r"^[0-9]{1,3}%$")]
+
+
+class SignalSettings(BaseModel):
+    """Which signals are read.
+
+    Attributes
+    ----------
+    layers
+        Hidden states: 0 is the embedding, i the output of the i-th block; -1 is the last one;
+        ``"50%"`` is the one half-way up. Empty: none.
+    trial_tokens
+        Most tokens of the greedy trial answer at every position; 0 for no trial answers.
+    trial_prompt
+        Text that stands between the closed prefix and the trial answer.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    layers: tuple[Layer, ...] = ("50%",)
+    trial_tokens: int = Field(default=20, ge=0, le=4096)
+    trial_prompt: str = ""
+
+    def layers_of(self, last: int) -> tuple[int, ...]:
+        """Return the layers asked for of a model whose last one has this number, rising.
+
+        Raises
+        ------
+        data.errors.MisuseError
+            If it has no such layer, or its engine shows none (-1).
+        """
+        if last < 0 and self.layers:
+            raise MisuseError(
+                "this engine shows no hidden states; leave the layers out, or read signals with "
+                "the transformers engine"
+            )
+        chosen = set()
+        for layer in self.layers:
+            if isinstance(layer, str):
+                number = round(last * int(layer[:-1]) / 100)
+            else:
+                number = layer if layer >= 0 else last + 1 + layer
+            if not 0 <= number <= last:
+                raise MisuseError(f"layer {layer} is not one of the model's 0..{last}")
+            chosen.add(number)
+        return tuple(sorted(chosen))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalsJob:
+    """Trajectories to signals."""
+
+    unit: Unit
+    questions: pa.Table
+    trajectories: pa.Table
+    settings: SignalSettings
+
+    def run(
+        self, engine: Engine, subject: Subject, config: CampaignConfig, on_progress: OnProgress
+    ) -> tuple[pa.Table, ...]:
+        """Return the unit's ``prompt_signals`` and ``signals`` rows."""
+        layers = self.settings.layers_of(engine.layers)
+        asked = {row["question"]: row for row in self.questions.to_pylist()}
+        items = [
+            _read_item(asked[row["question"]], row, subject, config)
+            for row in self.trajectories.to_pylist()
+        ]
+        if self.settings.trial_tokens:
+            _try_answers(items, engine, subject, self.settings)
+        done = 0
+
+        def on_trees(read: int) -> None:
+            nonlocal done
+            done += read
+            on_progress(done / max(1, len(items)), read)
+
+        found = [
+            engine.signals([_signal_tree(item, subject, layers)], on_progress=on_trees)[0]
+            for item in items
+        ]
+        return _prompt_rows(self.unit, items, found), _rows(self.unit, items, found, subject)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Item:
+    """A trajectory with its closed prefixes, and the trial answers after them.
+
+    ``trials`` has the ids at each position; None where no trial was made.
+    """
+
+    question: int
+    trajectory: int
+    prompt_tokens: int
+    trunk_ids: tuple[int, ...]
+    tokens: tuple[int, ...]
+    branches: tuple[Branch, ...]
+    trials: list[tuple[int, ...] | None]
+    trial_prompt_ids: tuple[int, ...] = ()
+    continuations: list[Continuation] = field(default_factory=list)
+
+
+def _read_item(
+    asked: Mapping[str, Any], row: Mapping[str, Any], subject: Subject, config: CampaignConfig
+) -> _Item:
+    prompt_ids, thinking_ids = tuple(asked["prompt_ids"]), tuple(row["thinking_ids"])
+    lengths = segment(
+        np.asarray(thinking_ids, np.int32), subject.boundary_ids, config.probing.step_tokens
+    )
+    tokens = tuple(int(length) for length in lengths)
+    branches = tuple(
+        prefix_branch(
+            prompt_ids,
+            thinking_ids,
+            tokens,
+            position,
+            format=subject.format,
+            content_ids=subject.content_ids,
+            seeds=(0,),
+        )
+        for position in range(len(tokens))
+    )
+    return _Item(
+        question=row["question"],
+        trajectory=row["trajectory"],
+        prompt_tokens=len(prompt_ids),
+        trunk_ids=prompt_ids + thinking_ids,
+        tokens=tokens,
+        branches=branches,
+        trials=[None] * len(tokens),
+    )
+
+
+def _try_answers(
+    items: list[_Item], engine: Engine, subject: Subject, settings: SignalSettings
+) -> None:
+    """Let the model answer greedily at every position that leaves room for it."""
+    lead = exact_ids(subject.format.tokenizer, settings.trial_prompt)
+    trees, owners = [], []
+    for item in items:
+        item.trial_prompt_ids = lead
+        branches = []
+        for position, branch in enumerate(item.branches):
+            suffix_ids = branch.suffix_ids + lead
+            if branch.cut + len(suffix_ids) + settings.trial_tokens <= subject.context_limit:
+                owners.append((item, position))
+                branches.append(Branch(cut=branch.cut, suffix_ids=suffix_ids, seeds=(0,)))
+        if branches:
+            tree = PromptTree(
+                trunk_ids=item.trunk_ids,
+                branches=tuple(branches),
+                max_tokens=settings.trial_tokens,
+                stop_ids=subject.format.answer_stop_ids,
+                sampling=SamplingParameters(temperature=0.0),
+            )
+            trees.append(tree)
+    answers = (samples for tree in engine.generate(trees) for samples in tree) if trees else ()
+    for (item, position), (sample,) in zip(owners, answers, strict=True):
+        item.trials[position] = sample.token_ids
+
+
+def _signal_tree(item: _Item, subject: Subject, layers: tuple[int, ...]) -> SignalTree:
+    """Return what is asked about a trajectory; continuations are noted in the order of asking."""
+    end_ids = subject.format.end_ids
+    for branch, trial in zip(item.branches, item.trials, strict=True):
+        suffix_ids = branch.suffix_ids
+        if trial is not None:
+            suffix_ids += item.trial_prompt_ids + trial
+        item.continuations.append(Continuation(cut=branch.cut, suffix_ids=suffix_ids))
+    if len(end_ids) > 1:
+        item.continuations += [
+            Continuation(cut=item.prompt_tokens + length, suffix_ids=end_ids)
+            for length in item.tokens
+        ]
+    room = subject.context_limit
+    return SignalTree(
+        trunk_ids=item.trunk_ids,
+        cuts=tuple(item.prompt_tokens + length for length in item.tokens),
+        end_id=end_ids[0],
+        layers=layers,
+        continuations=tuple(
+            entry for entry in item.continuations if entry.cut + len(entry.suffix_ids) <= room
+        ),
+    )
+
+
+def _prompt_rows(unit: Unit, items: list[_Item], found: list[TreeSignals]) -> pa.Table:
+    """Return a row per question; the unit with a question's first trajectory has it."""
+    first: dict[int, int] = {}
+    if unit.trajectory_start == 0:
+        for index, item in enumerate(items):
+            first.setdefault(item.question, index)
+    rows = make_table(
+        "prompt_signals",
+        {
+            "model": [unit.cell.model] * len(first),
+            "benchmark": [unit.cell.benchmark] * len(first),
+            "question": list(first),
+        },
+    )
+    layers = found[0].hidden if found else {}
+    # At k = 0 the prefix is the prompt.
+    states = {
+        layer: np.stack([found[index].hidden[layer][0] for index in first.values()])
+        if first
+        else np.empty((0, width.shape[1]), np.float16)
+        for layer, width in layers.items()
+    }
+    return with_hidden(rows, states)
+
+
+def _rows(unit: Unit, items: list[_Item], found: list[TreeSignals], subject: Subject) -> pa.Table:
+    columns: dict[str, list[Any]] = {
+        name: []
+        for name in (
+            "question",
+            "trajectory",
+            "position",
+            "end_logprob",
+            "other_logprob",
+            "other_id",
+            "entropy",
+            "end_entropy",
+            "answer_entropy",
+            "trial_ids",
+            "trial_logprobs",
+        )
+    }
+    for item, seen in zip(items, found, strict=True):
+        count = len(item.tokens)
+        columns["question"] += [item.question] * count
+        columns["trajectory"] += [item.trajectory] * count
+        columns["position"] += range(count)
+        columns["other_logprob"] += seen.other_logprob.tolist()
+        columns["other_id"] += seen.other_id.tolist()
+        columns["entropy"] += seen.entropy.tolist()
+        _add_closed(columns, item, seen, subject)
+    count = len(columns["question"])
+    cell = {"model": [unit.cell.model] * count, "benchmark": [unit.cell.benchmark] * count}
+    hidden = {
+        layer: np.concatenate([seen.hidden[layer] for seen in found])
+        for layer in (found[0].hidden if found else {})
+    }
+    return with_hidden(make_table("signals", {**cell, **columns}), hidden)
+
+
+def _add_closed(
+    columns: dict[str, list[Any]], item: _Item, seen: TreeSignals, subject: Subject
+) -> None:
+    """Add what the continuations show: the rest of the end, entropies after it, trial answers."""
+    end_ids, close_ids = subject.format.end_ids, subject.format.close_ids
+    shown = iter(zip(seen.suffix_logprobs, seen.suffix_entropies, strict=True))
+    read = [
+        next(shown) if entry.cut + len(entry.suffix_ids) <= subject.context_limit else None
+        for entry in item.continuations
+    ]
+    count = len(item.tokens)
+    # An end in several tokens may be spelled otherwise where the answer's opening follows it.
+    own_end = close_ids[: len(end_ids)] == end_ids
+    for position, (branch, trial, entry) in enumerate(
+        zip(item.branches, item.trials, read[:count], strict=True)
+    ):
+        end_logprob = float(seen.end_logprob[position])
+        if len(end_ids) > 1:
+            rest = read[count + position]
+            end_logprob = float(rest[0].sum()) if rest is not None else float("-inf")
+        columns["end_logprob"].append(end_logprob)
+        closed = len(branch.suffix_ids)
+        opened = closed - len(close_ids) + len(end_ids)
+        columns["end_entropy"].append(
+            float(entry[1][opened - 1]) if entry is not None and own_end else float("nan")
+        )
+        columns["answer_entropy"].append(
+            float(entry[1][closed - 1]) if entry is not None else float("nan")
+        )
+        trial_logprobs: list[float] = []
+        if trial is not None and entry is not None:
+            trial_logprobs = entry[0][closed + len(item.trial_prompt_ids) :].tolist()
+        columns["trial_ids"].append(list(trial or ()) if trial_logprobs else [])
+        columns["trial_logprobs"].append(trial_logprobs)

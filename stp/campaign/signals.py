@@ -1,0 +1,198 @@
+"""Signals of a campaign's trajectories: what the model shows at every position, read afterwards.
+
+A stage that is done when somebody asks for it (``stp signals``). ``signals.json`` in the folder
+says with which settings; a folder never mixes two.
+"""
+
+import contextlib
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from data.errors import MisuseError, StoreError
+from stp.campaign.config import CampaignConfig
+from stp.campaign.jobs import Job
+from stp.campaign.manifest import strict_json
+from stp.campaign.prepare import Prepared, prepare_campaign
+from stp.campaign.run import (
+    Observer,
+    RunResult,
+    SilentObserver,
+    StagedRun,
+    configured_engine,
+    run_stages,
+)
+from stp.campaign.signal_rows import SignalSettings, SignalsJob
+from stp.campaign.store import Store
+from stp.campaign.tables import trajectory_source
+from stp.campaign.units import STAGE_TABLES, Unit
+from stp.campaign.watchdog import Watchdog, end_process
+from stp.campaign.workers import EngineOpener, EngineRoom, EngineWorker
+from stp.engines import open_engine
+
+SIGNALS_FILE = "signals.json"
+
+
+class SignalsRecord(BaseModel):
+    """The content of ``signals.json``: settings, and what each model's engine says of itself."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    settings: SignalSettings
+    engines: dict[str, dict[str, Any]] = Field(default_factory=dict)
+
+
+def read_signals_record(store: Store) -> SignalsRecord | None:
+    """Return how a campaign's signals were read, or None if they were not.
+
+    Raises
+    ------
+    data.errors.StoreError
+        If the file is damaged.
+    """
+    if not store.exists(SIGNALS_FILE):
+        return None
+    try:
+        return SignalsRecord.model_validate_json(store.read_bytes(SIGNALS_FILE))
+    except ValidationError as error:
+        raise StoreError(
+            f"{store.url}/{SIGNALS_FILE}: damaged; read the signals anew with `stp signals "
+            f"{store.url} --again`"
+        ) from error
+
+
+def signal_source(unit: Unit, *, trajectories: str, settings: SignalSettings) -> str:
+    """Return what a unit's signals are made from: the campaign, a digest, the settings."""
+    return f"{unit.campaign} {trajectories} {settings.model_dump_json()}"
+
+
+def signals_campaign(
+    url: str | Path,
+    settings: SignalSettings | None = None,
+    *,
+    engine: str | None = None,
+    engine_options: Mapping[str, Any] | None = None,
+    again: bool = False,
+    observer: Observer | None = None,
+    stop: threading.Event | None = None,
+    open_model: EngineOpener | None = None,
+) -> RunResult:
+    """Read the signals of a campaign's trajectories, or go on with it.
+
+    Parameters
+    ----------
+    url
+        A campaign's folder.
+    settings
+        Which signals; those that the folder has already, or the defaults, when left out.
+    engine, engine_options
+        Another engine than the campaign's, and its options.
+    again
+        Read everything anew, with these settings.
+    observer, stop, open_model
+        As :func:`stp.campaign.run.run_campaign`.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If the folder holds signals with other settings, or the engine cannot show what is asked.
+    data.errors.StpError
+        One line that says what went wrong. What was written is kept.
+    """
+    store = Store(url)
+    store.read_manifest()
+    with store.lock():
+        config, _ = store.read_campaign()
+        prepared = prepare_campaign(store, config)
+        record = _begin(store, settings, again=again)
+        # What the engine is goes beside the signals: the campaign's own may be another.
+        copy = prepared.manifest.model_copy(deep=True)
+        for model in copy.models:
+            model.engine = dict(record.engines.get(model.name, {}))
+
+        def on_described() -> None:
+            record.engines = {model.name: model.engine for model in copy.models if model.engine}
+            _write(store, record)
+
+        room = EngineRoom(
+            Prepared(config=config, manifest=copy, models=prepared.models),
+            open_model=open_model or _engine_opener(config, engine, engine_options),
+            attempts=3,
+            retry_seconds=1.0,
+            watchdog=Watchdog(config.engine.stall_seconds, on_stall=end_process),
+            on_described=on_described,
+        )
+        worker = SignalsWorker(store, prepared, room, record.settings)
+        worker.again = again
+        run = StagedRun(
+            store=store,
+            prepared=prepared,
+            observer=observer or SilentObserver(),
+            stop=stop or threading.Event(),
+            workers={"signals": worker},
+        )
+        with contextlib.closing(room):
+            return run_stages(run, ("signals",))
+
+
+def _begin(store: Store, settings: SignalSettings | None, *, again: bool) -> SignalsRecord:
+    """Return the folder's record, made or made anew if that is asked for."""
+    if again:
+        record = SignalsRecord(settings=settings or SignalSettings())
+        _write(store, record)
+        return record
+    found = read_signals_record(store)
+    if found is None:
+        found = SignalsRecord(settings=settings or SignalSettings())
+        _write(store, found)
+    elif settings is not None and found.settings != settings:
+        if any(store.files(table) for table in STAGE_TABLES["signals"]):
+            raise MisuseError(
+                f"{store.url} holds signals with other settings "
+                f"({found.settings.model_dump_json()}); read all of them anew with --again"
+            )
+        found = SignalsRecord(settings=settings)
+        _write(store, found)
+    return found
+
+
+def _write(store: Store, record: SignalsRecord) -> None:
+    store.write_bytes(SIGNALS_FILE, strict_json(record.model_dump(mode="json")).encode())
+
+
+def _engine_opener(
+    config: CampaignConfig, engine: str | None, options: Mapping[str, Any] | None
+) -> EngineOpener:
+    if engine is None and options is None:
+        return configured_engine(config)
+    name = engine or config.engine.name
+    return lambda _, folder: open_engine(name, folder, **(options or {}))
+
+
+class SignalsWorker(EngineWorker):
+    """Trajectories to signals."""
+
+    def __init__(
+        self, store: Store, prepared: Prepared, room: EngineRoom, settings: SignalSettings
+    ) -> None:
+        super().__init__(store, prepared, room)
+        self._settings = settings
+
+    def source(self, unit: Unit) -> str | None:
+        """Return the campaign, the digest of the unit's trajectories, and the settings."""
+        info = self._store.shard_info("trajectories", unit.shard("trajectories"))
+        if info is None or info.source != trajectory_source(unit):
+            return None
+        return signal_source(unit, trajectories=info.digest, settings=self._settings)
+
+    def job(self, unit: Unit) -> Job:
+        """Return the job of reading the unit's trajectories."""
+        return SignalsJob(
+            unit=unit,
+            questions=self._questions.of(unit.cell),
+            trajectories=self._store.read_shard("trajectories", unit.shard("trajectories")),
+            settings=self._settings,
+        )

@@ -1,0 +1,97 @@
+"""``stp signals``: what the model shows at every position of a campaign's trajectories."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from data.errors import MisuseError
+
+if TYPE_CHECKING:
+    from stp.campaign.signal_rows import SignalSettings
+
+
+def signals(
+    folder: Annotated[str, typer.Argument(help="A campaign's folder: a path or an fsspec URL.")],
+    layers: Annotated[
+        str | None,
+        typer.Option(
+            "--layers",
+            help="Hidden states to keep, with commas: numbers (0 the embedding, -1 the last), "
+            "shares such as 50%, or 'none'. Without it: 50%.",
+        ),
+    ] = None,
+    trial_tokens: Annotated[
+        int | None,
+        typer.Option(
+            "--trial-tokens",
+            min=0,
+            help="Most tokens of a greedy trial answer at every position; 0: none. Without it: 20.",
+        ),
+    ] = None,
+    trial_prompt: Annotated[
+        str | None,
+        typer.Option("--trial-prompt", help="Text between the closed prefix and a trial answer."),
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option("--engine", help="Another engine than the campaign's: transformers or vllm."),
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Read everything anew, with these settings.")
+    ] = False,
+) -> None:
+    """Read signals for termination methods: log-probabilities, entropies, hidden states.
+
+    Needs the model, and trajectories that are generated. Killed or stopped, the same command goes
+    on.
+    """
+    from stp.campaign.signals import signals_campaign
+    from stp.cli.campaigns import watched
+
+    settings = _settings(layers, trial_tokens, trial_prompt)
+    result = watched(
+        f"stp signals {folder}",
+        lambda observer, stop: signals_campaign(
+            folder, settings, engine=engine, again=again, observer=observer, stop=stop
+        ),
+    )
+    waiting = f", {result.waiting} are not generated yet" if result.waiting else ""
+    typer.echo(f"signals of {result.units} units{waiting} are in {folder}", err=True)
+
+
+def _settings(
+    layers: str | None, trial_tokens: int | None, trial_prompt: str | None
+) -> "SignalSettings | None":
+    """Return the settings asked for, or None where nothing was said."""
+    from pydantic import ValidationError
+
+    from stp.campaign.signal_rows import SignalSettings
+
+    asked: dict[str, object] = {}
+    if layers is not None:
+        names = [] if layers == "none" else [name.strip() for name in layers.split(",")]
+        asked["layers"] = tuple(name if name.endswith("%") else _number(name) for name in names)
+    if trial_tokens is not None:
+        asked["trial_tokens"] = trial_tokens
+    if trial_prompt is not None:
+        asked["trial_prompt"] = trial_prompt
+    if not asked:
+        return None
+    try:
+        return SignalSettings.model_validate(asked)
+    except ValidationError as error:
+        raise MisuseError(f"signals: {error.errors()[0]['msg']}") from error
+
+
+def _number(name: str) -> int:
+    try:
+        return int(name)
+    except ValueError:
+        raise MisuseError(
+            f"--layers: {name!r} is no layer; give numbers, shares such as 50%, or 'none'"
+        ) from None
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to an application."""
+    app.command()(signals)

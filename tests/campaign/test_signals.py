@@ -1,0 +1,201 @@
+"""Signals of a campaign with the demo model, against a plain pass for every position."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForCausalLM
+
+import data
+from data.errors import MisuseError, StoreError
+from stp.campaign import SignalSettings, load_curves, load_signals, run_campaign, signals_campaign
+from stp.campaign.config import parse_config
+from stp.campaign.reader import CampaignReader
+from stp.campaign.run import SilentObserver
+from stp.campaign.signals import SIGNALS_FILE
+from stp.campaign.store import Store
+from tests.campaign.rows import table_rows
+
+DEMO = Path(data.__file__).parent / "demo_model"
+
+CONFIG = """
+[[models]]
+path = "demo"
+
+[[benchmarks]]
+name = "demo"
+limit = 3
+
+[engine.options]
+device = "cpu"
+threads = 1
+
+[generation]
+trajectories = 2
+thinking_limit = 96
+answer_tokens = 16
+
+[probing]
+step_tokens = 16
+probes = 2
+answer_tokens = 12
+
+[shards]
+questions = 2
+trajectories = 1
+"""
+
+SETTINGS = SignalSettings(layers=(0, "50%", -1), trial_tokens=6)
+
+
+@pytest.fixture(scope="module")
+def campaign(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("signals") / "campaign"
+    run_campaign(parse_config(CONFIG, source="test"), folder)
+    assert signals_campaign(folder, SETTINGS).finished
+    return folder
+
+
+@pytest.fixture(scope="module")
+def plain():
+    model = AutoModelForCausalLM.from_pretrained(DEMO, dtype=torch.float32).eval()
+
+    @torch.inference_mode()
+    def look(ids):
+        output = model(input_ids=torch.tensor([ids]), output_hidden_states=True)
+        log = torch.log_softmax(output.logits[0].double(), -1).numpy()
+        return log, [state[0, -1].numpy() for state in output.hidden_states]
+
+    return look
+
+
+def entropy(log):
+    return -(np.exp(log) * log).sum()
+
+
+def test_signals_are_those_of_a_pass_per_position(campaign, plain):
+    curves, signals = load_curves(campaign), load_signals(campaign)
+    signals.check_beside(curves)
+    reader = CampaignReader(campaign)
+    end_id = reader.tokenizer("demo").fast.token_to_id("</think>")
+    last = len(plain([1, 2])[1]) - 1
+    assert list(signals.hidden) == sorted({0, round(last / 2), last})
+    for s in range(curves.trajectories):
+        name = curves.question_names[curves.question[s]]
+        view = reader.trajectory(name, int(curves.sample[s]))
+        start = curves.trajectory_offsets[s]
+        for k, length in enumerate(view.tokens):
+            log, states = plain(view.prompt_ids + view.thinking_ids[:length])
+            here, after = start + k, log[-1]
+            assert signals.end_logprob[here] == pytest.approx(after[end_id], abs=1e-4)
+            others = np.delete(after, end_id)
+            assert signals.other_logprob[here] == pytest.approx(others.max(), abs=1e-4)
+            assert signals.other_id[here] != end_id
+            assert signals.entropy[here] == pytest.approx(entropy(after), abs=1e-3)
+            for layer, array in signals.hidden.items():
+                assert np.allclose(array[here], states[layer], rtol=2e-3, atol=2e-3)
+            closed = reader.prefix(view, k).ids
+            log, _ = plain(closed)
+            assert signals.answer_entropy[here] == pytest.approx(entropy(log[-1]), abs=1e-3)
+            at_end = len(closed) - 1 - closed[::-1].index(end_id)
+            assert signals.end_entropy[here] == pytest.approx(entropy(log[at_end]), abs=1e-3)
+    rows = signals.prompt_rows(curves)
+    for layer, array in signals.prompt_hidden.items():
+        first = signals.hidden[layer][curves.trajectory_offsets[:-1]]
+        assert np.array_equal(array[rows], first)
+
+
+def test_trial_answers_are_greedy_and_their_log_probabilities_the_models(campaign, plain):
+    reader = CampaignReader(campaign)
+    names = reader.store.read_shard("questions", "questions/demo/demo.parquet")["question_id"]
+    signals, curves = load_signals(campaign), load_curves(campaign)
+    seen = 0
+    for row in table_rows(campaign, "signals")[::5]:
+        view = reader.trajectory(names[row["question"]].as_py(), row["trajectory"])
+        closed = reader.prefix(view, row["position"]).ids
+        ids = tuple(row["trial_ids"])
+        assert 1 <= len(ids) <= 6
+        log, _ = plain(closed + ids)
+        steps = log[len(closed) - 1 : -1]
+        assert steps.argmax(-1).tolist() == list(ids)
+        expected = steps[np.arange(len(ids)), list(ids)]
+        assert np.allclose(row["trial_logprobs"], expected, atol=1e-4)
+        (s,) = np.flatnonzero(
+            (curves.sample == row["trajectory"])
+            & (np.array(curves.question_names)[curves.question] == view.question.id)
+        )
+        here = curves.trajectory_offsets[s] + row["position"]
+        assert signals.trial_tokens[here] == len(ids)
+        assert signals.trial_logprob[here] == pytest.approx(expected.mean(), abs=1e-4)
+        assert signals.trial_probability[here] == pytest.approx(np.exp(expected).mean(), abs=1e-4)
+        seen += 1
+    assert seen > 3
+
+
+class _StopAfter(SilentObserver):
+    def __init__(self, stop, units):
+        self.stop, self.units = stop, units
+
+    def unit_finished(self, stage, unit, work):
+        self.units -= 1
+        if self.units == 0:
+            self.stop.set()
+
+
+def test_reading_goes_on_where_it_was_stopped(campaign, tmp_path):
+    import shutil
+    import threading
+
+    folder = tmp_path / "again"
+    shutil.copytree(campaign, folder)
+    for table in ("signals", "prompt_signals"):
+        shutil.rmtree(folder / table)
+    stop = threading.Event()
+    first = signals_campaign(folder, observer=_StopAfter(stop, 1), stop=stop)
+    assert not first.finished and first.units == 1
+    with pytest.raises(StoreError, match="go on with `stp signals`"):
+        load_signals(folder)
+    # The settings are those of the folder.
+    assert signals_campaign(folder).units == first_units(campaign) - 1
+    for table in ("signals", "prompt_signals"):
+        assert table_rows(folder, table) == table_rows(campaign, table)
+
+
+def first_units(folder) -> int:
+    return len(Store(folder).files("signals"))
+
+
+def test_other_settings_are_refused_until_all_is_read_anew(campaign, tmp_path):
+    import shutil
+
+    folder = tmp_path / "other"
+    shutil.copytree(campaign, folder)
+    other = SignalSettings(layers=(), trial_tokens=0)
+    with pytest.raises(MisuseError, match="other settings"):
+        signals_campaign(folder, other)
+    assert signals_campaign(folder, other, again=True).finished
+    signals = load_signals(folder)
+    assert not signals.hidden and not signals.prompt_hidden
+    assert (signals.trial_tokens == 0).all() and np.isnan(signals.trial_logprob).all()
+    assert np.array_equal(signals.entropy, load_signals(campaign).entropy)
+
+
+def test_layers_are_numbers_or_shares_of_the_model():
+    assert SignalSettings(layers=(-1, 0, "50%", 3)).layers_of(28) == (0, 3, 14, 28)
+    with pytest.raises(MisuseError, match="layer 29"):
+        SignalSettings(layers=(29,)).layers_of(28)
+    with pytest.raises(MisuseError, match="transformers engine"):
+        SignalSettings().layers_of(-1)
+
+
+def test_a_campaign_without_signals_says_how_to_read_them(campaign, tmp_path):
+    import shutil
+
+    folder = tmp_path / "none"
+    shutil.copytree(campaign, folder)
+    (folder / SIGNALS_FILE).unlink()
+    with pytest.raises(MisuseError, match="stp signals"):
+        load_signals(folder)
+    with pytest.raises(MisuseError, match="no model 'other'"):
+        load_signals(campaign, model="other")
