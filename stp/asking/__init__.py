@@ -16,11 +16,13 @@ from stp.asking.base import (
     Thinking,
     failed,
 )
+from stp.asking.opening import ModelSpec, open_responder
 from stp.asking.store import ResponseStore, strict_json
 
 __all__ = [
     "TOOL_NAMES",
     "Finish",
+    "ModelSpec",
     "OnResponse",
     "ReasoningEffort",
     "Request",
@@ -30,5 +32,6 @@ __all__ = [
     "Settings",
     "Thinking",
     "failed",
+    "open_responder",
     "strict_json",
 ]

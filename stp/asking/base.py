@@ -152,6 +152,8 @@ class Response:
         From the request's start to its end; requests of one batch overlap.
     tool_calls
         Calls of tools, failed ones included.
+    tool_text
+        What the model wrote before the last result of a tool, results included; None without.
     error
         Why there is no response, in one line; None if there is one. A failure of ours or of a
         provider is never an answer.
@@ -166,6 +168,7 @@ class Response:
     finish: Finish = "stop"
     seconds: float = 0.0
     tool_calls: int = 0
+    tool_text: str | None = None
     error: str | None = None
 
 

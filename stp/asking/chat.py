@@ -1,0 +1,191 @@
+"""How a local model is spoken to, thinking or not: prompts as ids, outputs parted on ids."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from data.errors import ConfigError
+from stp.engines.base import SamplingParameters
+from stp.formats import ModelFamily, ThinkingFormat
+from stp.tokenizers import Tokenizer, backend, exact_ids, tokenizer_name
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """An output in two parts, as ids; an answer that was not begun has none.
+
+    Attributes
+    ----------
+    thinking_ids
+        The thinking, markers left out.
+    answer_ids
+        The answer, the id that ended it left out.
+    answered
+        Whether an answer was begun.
+    """
+
+    thinking_ids: tuple[int, ...]
+    answer_ids: tuple[int, ...]
+    answered: bool
+
+
+class Chat(Protocol):
+    """What :class:`stp.asking.engine.EngineResponder` needs to know of a model's format."""
+
+    thinks: bool
+    stop_ids: frozenset[int]
+    close_ids: tuple[int, ...]
+    sampling: SamplingParameters
+
+    def prompt_ids(self, prompt: str, system: str | None) -> tuple[int, ...]:
+        """Return the prompt, up to where the model begins."""
+
+    def split(self, output_ids: Sequence[int]) -> Parts:
+        """Part what the model wrote."""
+
+    def text(self, ids: Sequence[int]) -> str:
+        """Return the text of ids, without special tokens."""
+
+    def ids(self, text: str) -> tuple[int, ...]:
+        """Return ids that spell a text exactly."""
+
+
+class ThinkingChat:
+    """A model that thinks. With ``closed``, its thinking is ended before it begins."""
+
+    def __init__(self, thinking_format: ThinkingFormat, *, closed: bool = False) -> None:
+        self._format = thinking_format
+        self._closed = closed
+        self.thinks = not closed
+        self.stop_ids = thinking_format.answer_stop_ids
+        self.close_ids = thinking_format.close_ids
+        self.sampling = thinking_format.family.sampling
+
+    def prompt_ids(self, prompt: str, system: str | None) -> tuple[int, ...]:
+        """Return the prompt; a system text goes where the family wants instructions."""
+        ids = self._format.prompt_ids(prompt, system or "")
+        return ids + self.close_ids if self._closed else ids
+
+    def split(self, output_ids: Sequence[int]) -> Parts:
+        """Part an output; all of it is answer where thinking was closed before."""
+        if self._closed:
+            return Parts((), _unstopped(output_ids, self.stop_ids), True)
+        parts = self._format.split(output_ids)
+        answer_ids = _unstopped(parts.answer_ids, self.stop_ids)
+        return Parts(parts.thinking_ids, answer_ids, parts.closed)
+
+    def text(self, ids: Sequence[int]) -> str:
+        """Return the text of ids, without special tokens."""
+        return self._format.decode(ids, skip_special=True)
+
+    def ids(self, text: str) -> tuple[int, ...]:
+        """Return ids that spell a text exactly."""
+        return exact_ids(self._format.tokenizer, text)
+
+
+class PlainChat:
+    """A model that does not think: its chat template, or bare text where it has none."""
+
+    thinks = False
+    close_ids: tuple[int, ...] = ()
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        *,
+        stop_ids: frozenset[int] = frozenset(),
+        sampling: SamplingParameters | None = None,
+    ) -> None:
+        self._tokenizer = tokenizer
+        eos_id = getattr(tokenizer, "eos_token_id", None)
+        self.stop_ids = stop_ids.union(() if eos_id is None else (int(eos_id),))
+        self.sampling = sampling or SamplingParameters()
+
+    def prompt_ids(self, prompt: str, system: str | None) -> tuple[int, ...]:
+        """Return the prompt up to where the answer begins."""
+        from jinja2 import TemplateError
+
+        if not getattr(self._tokenizer, "chat_template", None):
+            text = "\n\n".join(part for part in (system, prompt) if part) + "\n"
+            return tuple(self._tokenizer.encode(text))
+        messages = [{"role": "user", "content": prompt}]
+        if system:
+            messages.insert(0, {"role": "system", "content": system})
+        try:
+            text = str(
+                self._tokenizer.apply_chat_template(
+                    messages, tokenize=False, add_generation_prompt=True
+                )
+            )
+        # A template is a program: it may divide by zero as well.
+        except (TemplateError, ArithmeticError, TypeError, ValueError, LookupError) as error:
+            name = tokenizer_name(self._tokenizer)
+            raise ConfigError(f"the chat template of {name} refuses a prompt: {error}") from error
+        return tuple(self._tokenizer.encode(text, add_special_tokens=False))
+
+    def split(self, output_ids: Sequence[int]) -> Parts:
+        """All of it is answer."""
+        return Parts((), _unstopped(output_ids, self.stop_ids), True)
+
+    def text(self, ids: Sequence[int]) -> str:
+        """Return the text of ids, without special tokens."""
+        return str(backend(self._tokenizer).decode(list(ids), skip_special_tokens=True))
+
+    def ids(self, text: str) -> tuple[int, ...]:
+        """Return ids that spell a text exactly."""
+        return exact_ids(self._tokenizer, text)
+
+
+def choose_chat(
+    tokenizer: Tokenizer,
+    family: ModelFamily | None,
+    *,
+    thinking: str,
+    reasoning_effort: str | None,
+    stop_ids: frozenset[int] = frozenset(),
+) -> Chat:
+    """Return how a model is spoken to under a run's settings.
+
+    Parameters
+    ----------
+    tokenizer
+        The model's.
+    family
+        Its thinking format; None if it does not think.
+    thinking
+        ``"on"``, ``"off"`` or ``"default"``. A family that only writes its markers was never
+        trained to think, and is asked to only with ``"on"``.
+    reasoning_effort
+        Given to the family's chat template.
+    stop_ids
+        Further ids that end a turn of a model that does not think.
+
+    Raises
+    ------
+    data.errors.ConfigError
+        If thinking or an effort is asked of a model that has none.
+    """
+    if family is None or (family.markers == "written" and thinking != "on"):
+        if thinking == "on":
+            raise ConfigError(
+                "this model has no thinking format, so it cannot be asked to think; choose the "
+                "family written-tags to have it think between tags that it writes"
+            )
+        if reasoning_effort is not None:
+            raise ConfigError("this model does not think, and has no reasoning effort to set")
+        sampling = None if family is None else family.sampling
+        return PlainChat(tokenizer, stop_ids=stop_ids, sampling=sampling)
+    if reasoning_effort is not None:
+        if "reasoning_effort" not in family.template_options:
+            raise ConfigError(
+                f"the chat template of the model family {family.name!r} has no reasoning effort; "
+                "limit its thinking tokens instead"
+            )
+        options = {**family.template_options, "reasoning_effort": reasoning_effort}
+        family = family.model_copy(update={"template_options": options})
+    return ThinkingChat(ThinkingFormat(family, tokenizer), closed=thinking == "off")
+
+
+def _unstopped(ids: Sequence[int], stop_ids: frozenset[int]) -> tuple[int, ...]:
+    whole = tuple(ids)
+    return whole[:-1] if whole and whole[-1] in stop_ids else whole

@@ -1,0 +1,285 @@
+"""Local models: requests through an engine of ours, thinking and answer parted on token ids.
+
+An output grows in passes: until the thinking's own limit, after its end was put in by force, and
+after each result of a tool. Between passes ids are appended, never decoded and encoded again.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from data.errors import ConfigError, EngineError, MisuseError
+from stp.asking.base import Finish, OnResponse, Request, Responder, Response, Settings, failed
+from stp.asking.chat import Chat, Parts
+from stp.asking.tools import OBSERVATION, get_tools, use, written_call, written_request
+from stp.engines.base import Branch, Completion, Engine, PromptTree, SamplingParameters
+from stp.seeds import sample_seed
+
+_LOG = logging.getLogger(__name__)
+
+DEFAULT_BATCH = 64
+MAX_FAILURES_IN_A_ROW = 5
+
+ChatChooser = Callable[[Settings], Chat]
+"""Returns how the model is spoken to under some settings."""
+
+Description = dict[str, str | int | float | None]
+
+
+@dataclass(slots=True)
+class _Sample:
+    """One request on its way.
+
+    ``output_ids`` is what stands after the prompt, ``spent`` how many of these the model wrote, and
+    ``given`` how many were put in after its thinking. ``answer_from`` is where in the output the
+    text after the last result of a tool begins.
+    """
+
+    request: Request
+    prompt_ids: tuple[int, ...]
+    limit: int
+    error: str | None = None
+    output_ids: tuple[int, ...] = ()
+    spent: int = 0
+    given: int = 0
+    passes: int = 0
+    asked: int = 0
+    tool_calls: int = 0
+    answer_from: int = 0
+    watches: bool = True
+    finish: Finish = "stop"
+    forced: bool = False
+
+
+class EngineResponder(Responder):
+    """Answers requests with a model that an engine runs.
+
+    Parameters
+    ----------
+    engine
+        Runs the model; closed with the responder.
+    choose
+        How the model is spoken to.
+    description
+        What is known of the model beside what the engine says.
+    batch
+        Requests given to the engine in one call; they are lost if the process dies in it.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        choose: ChatChooser,
+        *,
+        description: Description | None = None,
+        batch: int = DEFAULT_BATCH,
+    ) -> None:
+        if batch < 1:
+            raise MisuseError(f"batch is {batch}; it must be at least 1")
+        self._engine = engine
+        self._choose = choose
+        self._description = description or {}
+        self._batch = batch
+        self._failures = 0
+
+    def respond(
+        self, requests: Sequence[Request], settings: Settings, on_response: OnResponse
+    ) -> None:
+        """Answer requests in batches, in their order; see :meth:`Responder.respond`."""
+        work = _Work(self._choose(settings), settings, self._engine.context_limit)
+        for start in range(0, len(requests), self._batch):
+            started = time.monotonic()
+            samples = [work.start(request) for request in requests[start : start + self._batch]]
+            active = [sample for sample in samples if sample.error is None]
+            while active:
+                self._advance(active, work)
+                active = [sample for sample in active if work.goes_on(sample)]
+            seconds = time.monotonic() - started
+            for sample in samples:
+                on_response(work.response(sample, seconds))
+
+    def describe(self) -> Description:
+        """Return what is known of the model and its engine."""
+        return {**self._description, **self._engine.describe()}
+
+    def close(self) -> None:
+        """Close the engine."""
+        self._engine.close()
+
+    def _advance(self, samples: Sequence[_Sample], work: "_Work") -> None:
+        """Sample one pass of each; if the engine fails on all of them, one by one."""
+        trees = [work.tree(sample) for sample in samples]
+        try:
+            outcomes = self._engine.generate(trees)
+        # Engines raise their library's errors too, which are RuntimeErrors and OSErrors.
+        except (EngineError, RuntimeError, OSError) as error:
+            if len(samples) > 1:
+                _LOG.warning("the engine failed on %d requests; asking one by one", len(samples))
+                for sample in samples:
+                    self._advance([sample], work)
+                return
+            self._failures += 1
+            samples[0].error = str(error)
+            if self._failures >= MAX_FAILURES_IN_A_ROW:
+                line = " ".join(str(error).split())
+                raise EngineError(
+                    f"the engine failed on {self._failures} requests in a row: {line}; what was "
+                    "answered is kept"
+                ) from error
+            return
+        self._failures = 0
+        for sample, ((completion,),) in zip(samples, outcomes, strict=True):
+            work.take(sample, completion)
+
+
+class _Work:
+    """What is the same for all requests of one call, and how one of them goes on."""
+
+    def __init__(self, chat: Chat, settings: Settings, context_limit: int) -> None:
+        self._chat = chat
+        self._settings = settings
+        self._context_limit = context_limit
+        self._tools = get_tools(settings.tools)
+        self._sampling = _sampling(chat.sampling, settings)
+        self._cap = settings.thinking_tokens if chat.thinks else None
+
+    def start(self, request: Request) -> _Sample:
+        """Return a request with its prompt; with an error if that is too long."""
+        system = request.system
+        if self._tools:
+            asked = written_request(self._tools)
+            system = f"{system}\n\n{asked}" if system else asked
+        try:
+            prompt_ids = self._chat.prompt_ids(self._settings.dress(request.prompt), system)
+        except ConfigError as error:
+            return _Sample(request, (), 0, error=str(error))
+        room = self._context_limit - len(prompt_ids)
+        limit = min(room, self._settings.max_tokens or room)
+        problem = None
+        if limit < 1:
+            problem = (
+                f"the prompt has {len(prompt_ids)} tokens, and the model's context holds "
+                f"{self._context_limit}"
+            )
+        return _Sample(request, prompt_ids, limit, problem)
+
+    def tree(self, sample: _Sample) -> PromptTree:
+        """Return the work of a request's next pass."""
+        trunk_ids = sample.prompt_ids + sample.output_ids
+        sample.asked = self._left(sample)
+        if self._cap is not None and not sample.forced:
+            # At least one token, which is dropped again: a cap of 0 is no thinking at all.
+            sample.asked = min(sample.asked, max(1, self._cap - sample.spent))
+        return PromptTree(
+            trunk_ids=trunk_ids,
+            branches=(Branch(cut=len(trunk_ids), suffix_ids=(), seeds=(_seed(sample),)),),
+            max_tokens=sample.asked,
+            stop_ids=self._chat.stop_ids,
+            stop_texts=(OBSERVATION,) if self._tools and sample.watches else (),
+            sampling=self._sampling,
+        )
+
+    def take(self, sample: _Sample, completion: Completion) -> None:
+        """Add a pass to a request."""
+        sample.passes += 1
+        sample.output_ids += completion.token_ids
+        sample.spent += len(completion.token_ids)
+        sample.finish = completion.finish
+
+    def goes_on(self, sample: _Sample) -> bool:
+        """Return whether a request needs another pass, and prepare that pass."""
+        if sample.error is not None:
+            return False
+        ended = bool(sample.output_ids) and sample.output_ids[-1] in self._chat.stop_ids
+        if self._cap is not None and not sample.forced and not ended:
+            parts = self._chat.split(sample.output_ids)
+            sample.forced = True
+            if not parts.answered:
+                self._close_thinking(sample, parts)
+            return self._left(sample) > 0
+        if self._tools and sample.finish == "stop" and self._left(sample) > 0:
+            return self._use_tool(sample, ended)
+        return False
+
+    def response(self, sample: _Sample, seconds: float) -> Response:
+        """Return what a request came to."""
+        if sample.error is not None:
+            return failed(sample.request, sample.error, seconds)
+        parts = self._chat.split(sample.output_ids)
+        ended = bool(sample.output_ids) and sample.output_ids[-1] in self._chat.stop_ids
+        # Counted from the end, where output and answer agree.
+        after = len(sample.output_ids) - ended - sample.answer_from
+        last = parts.answer_ids[-after:] if 0 < after < len(parts.answer_ids) else parts.answer_ids
+        earlier = parts.answer_ids[: len(parts.answer_ids) - len(last)]
+        return Response(
+            id=sample.request.id,
+            text=self._chat.text(last).strip() if parts.answered else "",
+            thinking=self._chat.text(parts.thinking_ids).strip() if self._chat.thinks else None,
+            answer_tokens=max(0, len(parts.answer_ids) - sample.given),
+            thinking_tokens=len(parts.thinking_ids),
+            output_tokens=sample.spent,
+            finish=sample.finish,
+            seconds=seconds,
+            tool_calls=sample.tool_calls,
+            tool_text=self._chat.text(earlier).strip() if sample.tool_calls else None,
+        )
+
+    def _left(self, sample: _Sample) -> int:
+        room = self._context_limit - len(sample.prompt_ids) - len(sample.output_ids)
+        return min(room, sample.limit - sample.spent)
+
+    def _close_thinking(self, sample: _Sample, parts: Parts) -> None:
+        """Cut the thinking at its cap, and end it."""
+        assert self._cap is not None
+        excess = max(0, len(parts.thinking_ids) - self._cap)
+        if excess:
+            sample.output_ids = sample.output_ids[:-excess]
+            sample.spent -= excess
+        sample.output_ids += self._chat.close_ids
+
+    def _use_tool(self, sample: _Sample, ended: bool) -> bool:
+        parts = self._chat.split(sample.output_ids)
+        after = len(sample.output_ids) - ended - sample.answer_from
+        text = self._chat.text(parts.answer_ids[-after:]) if parts.answered and after else ""
+        call = written_call(text)
+        if call is None or sample.tool_calls >= self._settings.tool_rounds:
+            # Stopped at the word in its thinking, or in passing: from here on it is let be.
+            sample.watches = False
+            return not ended
+        sample.tool_calls += 1
+        if ended:
+            sample.output_ids = sample.output_ids[:-1]
+        word = "" if OBSERVATION in text else f"\n{OBSERVATION}"
+        ids = self._chat.ids(f"{word} {use(self._tools, *call)}\n")
+        sample.output_ids += ids
+        sample.given += len(ids)
+        sample.answer_from = len(sample.output_ids)
+        return self._left(sample) > 0
+
+
+def _seed(sample: _Sample) -> int:
+    if sample.passes == 0:
+        return sample.request.seed
+    return sample_seed(
+        sample.request.seed,
+        model="",
+        benchmark="",
+        question=sample.request.id,
+        trajectory=0,
+        phase="pass",
+        sample=sample.passes,
+    )
+
+
+def _sampling(own: SamplingParameters, settings: Settings) -> SamplingParameters:
+    """Return the model's sampling with what the settings say instead."""
+    return SamplingParameters(
+        temperature=own.temperature if settings.temperature is None else settings.temperature,
+        # An engine's nucleus holds at least the likeliest token, so that 0 means greedy.
+        top_p=own.top_p if settings.top_p is None else max(settings.top_p, 1e-6),
+        top_k=own.top_k if settings.top_k is None else settings.top_k,
+        presence_penalty=(
+            own.presence_penalty if settings.presence_penalty is None else settings.presence_penalty
+        ),
+    )

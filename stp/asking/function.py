@@ -1,0 +1,123 @@
+"""A user's own model: any function from a prompt to a text."""
+
+import inspect
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from data.errors import ConfigError, EngineError, MisuseError
+from stp.asking.base import OnResponse, Request, Responder, Response, Settings, failed
+
+MAX_FAILURES_IN_A_ROW = 10
+
+Answerer = Callable[[str], str | Mapping[str, Any]]
+"""Takes a prompt; returns the answer's text, or a mapping with ``text`` and any of ``thinking``,
+``thinking_tokens``, ``answer_tokens``, ``output_tokens`` and ``finish``."""
+
+_KEYS = ("text", "thinking", "thinking_tokens", "answer_tokens", "output_tokens", "finish")
+
+
+class CallableResponder(Responder):
+    """Answers requests with a function.
+
+    Parameters
+    ----------
+    function
+        Takes the whole prompt (a system text before it) and, where it has a second parameter, the
+        settings.
+    name
+        What the model is called in records; by default the function's name.
+    workers
+        Calls at a time. More than one needs a function that may be called from several threads.
+
+    Examples
+    --------
+    >>> answers = []
+    >>> responder = CallableResponder(lambda prompt: "It is 4.")
+    >>> responder.respond([Request(id="1", prompt="2 + 2?", seed=0)], Settings(), answers.append)
+    >>> answers[0].text, answers[0].thinking_tokens is None
+    ('It is 4.', True)
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], *, name: str | None = None, workers: int = 1
+    ) -> None:
+        if not callable(function):
+            raise MisuseError(f"{function!r} cannot be called; give a function of a prompt")
+        if workers < 1:
+            raise MisuseError(f"workers is {workers}; it must be at least 1")
+        self._function = function
+        self._name = name or getattr(function, "__name__", type(function).__name__)
+        self._workers = workers
+        self._takes_settings = _positional(function) >= 2
+
+    def respond(
+        self, requests: Sequence[Request], settings: Settings, on_response: OnResponse
+    ) -> None:
+        """Call the function for every request; see :meth:`Responder.respond`."""
+        if settings.tools:
+            raise ConfigError("a function of yours brings its own tools; leave tools out")
+        failures = 0
+        with ThreadPoolExecutor(self._workers) as threads:
+            pending = [threads.submit(self._answer, request, settings) for request in requests]
+            try:
+                for future in pending:
+                    response = future.result()
+                    on_response(response)
+                    failures = failures + 1 if response.error is not None else 0
+                    if failures >= MAX_FAILURES_IN_A_ROW:
+                        raise EngineError(
+                            f"{self._name} failed on {failures} requests in a row: "
+                            f"{response.error}; what was answered is kept"
+                        )
+            finally:
+                threads.shutdown(wait=False, cancel_futures=True)
+
+    def describe(self) -> dict[str, str | int | float | None]:
+        """Return the function's name and where it is from."""
+        return {
+            "engine": "function",
+            "model": self._name,
+            "function": f"{getattr(self._function, '__module__', '?')}:{self._name}",
+        }
+
+    def _answer(self, request: Request, settings: Settings) -> Response:
+        prompt = settings.dress(request.prompt)
+        if request.system:
+            prompt = f"{request.system}\n\n{prompt}"
+        started = time.monotonic()
+        try:
+            given = (
+                self._function(prompt, settings) if self._takes_settings else self._function(prompt)
+            )
+            return _response(request, given, time.monotonic() - started)
+        # Whatever a stranger's function raises costs this one request its response.
+        except Exception as error:  # noqa: BLE001 (it is kept in the response)
+            reason = f"{type(error).__name__}: {error}"
+            return failed(request, reason, time.monotonic() - started)
+
+
+def _response(request: Request, given: object, seconds: float) -> Response:
+    if isinstance(given, str):
+        return Response(id=request.id, text=given, seconds=seconds)
+    if not isinstance(given, Mapping) or not isinstance(given.get("text"), str):
+        raise TypeError(f"it returned {type(given).__name__}; a text or a mapping is needed")
+    unknown = sorted(set(given) - set(_KEYS))
+    if unknown:
+        raise TypeError(f"it returned the unknown key {unknown[0]!r}; known are {', '.join(_KEYS)}")
+    for key in ("thinking_tokens", "answer_tokens", "output_tokens"):
+        count = given.get(key)
+        if count is not None and (isinstance(count, bool) or not isinstance(count, int)):
+            raise TypeError(f"{key} is {count!r}; a whole number is needed")
+    return Response(id=request.id, seconds=seconds, **given)
+
+
+def _positional(function: Callable[..., Any]) -> int:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return 1
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    needed = [p for p in parameters if p.kind in kinds and p.default is p.empty]
+    return len(needed)

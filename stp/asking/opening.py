@@ -1,0 +1,243 @@
+"""From how a model is named to who answers for it."""
+
+import importlib
+import importlib.util
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from data.errors import ConfigError, MisuseError
+from stp.asking.base import Responder, Settings
+
+PROVIDERS: Final = frozenset(
+    {
+        "anthropic",
+        "azureai",
+        "bedrock",
+        "cf",
+        "cloudflare",
+        "deepseek",
+        "fireworks",
+        "google",
+        "grok",
+        "groq",
+        "hf-inference-providers",
+        "litellm-proxy",
+        "mistral",
+        "mockllm",
+        "moonshot",
+        "ollama",
+        "openai",
+        "openai-api",
+        "openrouter",
+        "perplexity",
+        "sagemaker",
+        "sambanova",
+        "sglang",
+        "together",
+        "vertex",
+    }
+)
+"""First parts of model names that mean an API; models of one's own machine run on our engines."""
+
+_FUNCTION = re.compile(r"(?P<where>[\w./\\~-]+(?:\.py)?):(?P<name>[A-Za-z_]\w*)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSpec:
+    """Which model answers, and how it is run.
+
+    Attributes
+    ----------
+    model
+        ``"demo"``, a model folder or a hub id (our engines); ``"provider/model"`` (an API);
+        ``"module:function"`` or ``"file.py:function"`` (a function of one's own).
+    engine
+        ``"transformers"``, ``"vllm"``, ``"api"`` or ``"function"``; by default what the model's
+        name looks like, transformers for local models.
+    base_url
+        Address of an OpenAI-compatible server; makes the model one of an API.
+    family
+        Thinking format of a local model: a family's name, a TOML file, or ``"none"`` for a model
+        that does not think. By default found by its name, and none for others.
+    revision
+        Hub revision of a local model.
+    options
+        Of the engine or the provider.
+    batch
+        Requests at a time; by default what suits the engine.
+    """
+
+    model: str
+    engine: str | None = None
+    base_url: str | None = None
+    family: str | None = None
+    revision: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    batch: int | None = None
+
+    def kind(self) -> str:
+        """Return which engine it is.
+
+        Examples
+        --------
+        >>> [ModelSpec(model=m).kind() for m in ("demo", "openai/gpt-5", "Qwen/Qwen3-8B", "m:ask")]
+        ['transformers', 'api', 'transformers', 'function']
+        """
+        if self.engine is not None:
+            return self.engine
+        if self.base_url is not None:
+            return "api"
+        if self.model == "demo" or Path(self.model).expanduser().is_dir():
+            return "transformers"
+        if is_provider(self.model.partition("/")[0]) and "/" in self.model:
+            return "api"
+        return "function" if _FUNCTION.fullmatch(self.model) else "transformers"
+
+
+def is_provider(name: str) -> bool:
+    """Whether a name is that of an API's provider."""
+    return name in PROVIDERS
+
+
+def open_responder(spec: str | ModelSpec) -> Responder:
+    """Open whoever answers for a model.
+
+    Parameters
+    ----------
+    spec
+        A model's name, or more about it.
+
+    Raises
+    ------
+    data.errors.ConfigError
+        If an option cannot be used, or a provider's key is missing.
+    data.errors.MisuseError
+        If there is no such model.
+    data.errors.MissingDependencyError
+        If the package that runs it is not installed.
+    """
+    if isinstance(spec, str):
+        spec = ModelSpec(model=spec)
+    kind = spec.kind()
+    if kind == "api":
+        return _open_api(spec)
+    if kind == "function":
+        return _open_function(spec)
+    return _open_local(spec, kind)
+
+
+def _open_api(spec: ModelSpec) -> Responder:
+    from stp.asking.api import DEFAULT_CONNECTIONS, ApiResponder
+
+    if spec.family is not None:
+        raise ConfigError("family is for local models; an API parts thinking from answers itself")
+    return ApiResponder(
+        spec.model,
+        base_url=spec.base_url,
+        connections=spec.batch or DEFAULT_CONNECTIONS,
+        options=dict(spec.options),
+    )
+
+
+def _open_function(spec: ModelSpec) -> Responder:
+    from stp.asking.function import CallableResponder
+
+    found = _FUNCTION.fullmatch(spec.model)
+    if found is None:
+        raise MisuseError(f"model {spec.model!r}: write module:function or file.py:function")
+    where, name = found["where"], found["name"]
+    try:
+        if where.endswith(".py"):
+            path = Path(where).expanduser()
+            file = importlib.util.spec_from_file_location(path.stem, path)
+            if file is None or file.loader is None:
+                raise ImportError(f"{where} is no Python file")
+            module = importlib.util.module_from_spec(file)
+            file.loader.exec_module(module)
+        else:
+            module = importlib.import_module(where)
+        function = getattr(module, name)
+    except (ImportError, OSError, AttributeError, SyntaxError) as error:
+        raise MisuseError(f"model {spec.model!r} cannot be loaded: {error}") from error
+    return CallableResponder(function, name=name, workers=spec.batch or 1, **spec.options)
+
+
+def _open_local(spec: ModelSpec, kind: str) -> Responder:
+    from stp.asking.chat import Chat, choose_chat
+    from stp.asking.engine import DEFAULT_BATCH, EngineResponder
+    from stp.campaign.config import ModelConfig
+    from stp.campaign.models import locate_model
+    from stp.engines import open_engine
+    from stp.engines.checks import weights_hash
+    from stp.formats import family_for_model, get_family
+    from stp.tokenizers import load_tokenizer
+
+    if spec.base_url is not None:
+        raise ConfigError(f"a base URL needs the engine api, not {kind}")
+    config = ModelConfig(
+        path=spec.model,
+        # Any family will do to find the folder; which one it is, if any, is decided below.
+        family="written-tags",
+        revision=spec.revision,
+    )
+    folder = locate_model(config).folder
+    tokenizer = load_tokenizer(folder)
+    if spec.family is None:
+        try:
+            family = family_for_model(config.name)
+        except MisuseError:
+            _refuse_unknown_thinker(tokenizer, spec.model)
+            family = None
+    else:
+        family = None if spec.family == "none" else get_family(spec.family)
+    engine = open_engine(kind, folder, **spec.options)
+    stop_ids = _generation_stops(folder)
+
+    def choose(settings: Settings) -> Chat:
+        return choose_chat(
+            tokenizer,
+            family,
+            thinking=settings.thinking,
+            reasoning_effort=settings.reasoning_effort,
+            stop_ids=stop_ids,
+        )
+
+    description: dict[str, str | int | float | None] = {
+        "engine": kind,
+        "model": config.name,
+        "path": str(folder),
+        "revision": spec.revision,
+        "weights_hash": weights_hash(folder),
+        "family": None if family is None else family.name,
+    }
+    batch = spec.batch or (4 * DEFAULT_BATCH if kind == "vllm" else DEFAULT_BATCH)
+    return EngineResponder(engine, choose, description=description, batch=batch)
+
+
+def _refuse_unknown_thinker(tokenizer: Any, model: str) -> None:
+    """Refuse a model that has thinking tokens and fits no family: it cannot be parted."""
+    from stp.formats import family_names
+    from stp.tokenizers import backend
+
+    vocabulary = backend(tokenizer).get_vocab(with_added_tokens=True)
+    if "</think>" in vocabulary or "<|channel|>" in vocabulary:
+        raise MisuseError(
+            f"model {model!r} seems to think, and no family fits its name; choose one "
+            f"({', '.join(family_names())}, a TOML file, or none if it does not think)"
+        )
+
+
+def _generation_stops(folder: Path) -> frozenset[int]:
+    """Return the ids that the model's own generation settings end a turn with."""
+    import json
+
+    try:
+        values = json.loads((folder / "generation_config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return frozenset()
+    found = values.get("eos_token_id") if isinstance(values, dict) else None
+    ids = found if isinstance(found, list) else [found]
+    return frozenset(value for value in ids if isinstance(value, int))

@@ -1,0 +1,209 @@
+import asyncio
+import dataclasses
+
+import pytest
+
+from data import get_benchmark
+from data.errors import ConfigError, EngineError, MisuseError
+from stp.asking import ModelSpec, Request, Response, Settings, open_responder
+from stp.asking.api import ApiResponder
+from tests.asking.server import chat_completion, serving
+
+QUESTIONS = get_benchmark("demo").load(limit=4)
+REQUESTS = [
+    Request(id=q.id, prompt=f"{q.prompt}\nPut the final answer in \\boxed{{}}.", seed=number)
+    for number, q in enumerate(QUESTIONS)
+]
+
+
+@pytest.fixture(scope="module")
+def local():
+    with open_responder("demo") as responder:
+        yield responder
+
+
+def ask(responder, requests=REQUESTS, settings=None):
+    answers: list[Response] = []
+    responder.respond(requests, settings or Settings(max_tokens=300), answers.append)
+    return {answer.id: answer for answer in answers}
+
+
+def test_a_server_that_parts_thinking_gives_what_the_engine_gives(local):
+    direct = ask(local)
+    with serving(local) as server:
+        responder = open_responder(ModelSpec(model="demo", base_url=server.url))
+        through = ask(responder)
+        assert set(through) == {request.id for request in REQUESTS}
+        for key, answer in through.items():
+            expected = direct[key]
+            assert answer.error is None
+            assert answer.text == expected.text
+            assert answer.thinking == expected.thinking
+            assert answer.thinking_tokens == expected.thinking_tokens
+            assert answer.output_tokens == expected.output_tokens
+            assert answer.finish == expected.finish
+            # An API's answer tokens are what is left: markers and the end of turn are in it.
+            assert answer.answer_tokens == expected.output_tokens - expected.thinking_tokens
+        assert {body["seed"] for body in server.bodies} == {0, 1, 2, 3}
+        assert {body["model"] for body in server.bodies} == {"demo"}
+
+
+def test_thinking_between_tags_is_parted_and_its_tokens_stay_unknown(local):
+    direct = ask(local)
+    with serving(local, style="tags") as server:
+        through = ask(ApiResponder("demo", base_url=server.url))
+    for key, answer in through.items():
+        assert answer.text == direct[key].text
+        assert answer.thinking == direct[key].thinking
+        assert answer.output_tokens == direct[key].output_tokens
+        assert answer.thinking_tokens is None
+        assert answer.answer_tokens is None
+
+
+def test_thinking_that_never_ends_is_all_thinking(local):
+    with serving(local, style="tags") as server:
+        (answer,) = ask(
+            ApiResponder("demo", base_url=server.url), REQUESTS[:1], Settings(max_tokens=12)
+        ).values()
+    assert answer.text == ""
+    assert answer.finish == "length"
+    assert answer.thinking_tokens == answer.output_tokens == 12
+    assert answer.answer_tokens == 0
+
+
+def test_without_usage_all_counts_are_unknown(local):
+    with serving(local, style="bare") as server:
+        (answer,) = ask(ApiResponder("demo", base_url=server.url), REQUESTS[:1]).values()
+    assert answer.output_tokens is None
+    assert answer.thinking_tokens is None
+    assert answer.error is None
+
+
+def test_one_bad_request_costs_only_itself(local):
+    bad = dataclasses.replace(REQUESTS[1], prompt="please fail " + REQUESTS[1].prompt)
+    requests = [REQUESTS[0], bad, *REQUESTS[2:]]
+    with serving(local, bad_prompt="please fail") as server:
+        through = ask(
+            ApiResponder("demo", base_url=server.url),
+            requests,
+            Settings(max_tokens=300, retries=0),
+        )
+    assert [key for key, answer in through.items() if answer.error] == [bad.id]
+    assert "out of memory" in through[bad.id].error
+    assert through[bad.id].finish == "error"
+
+
+def test_a_server_that_is_gone_stops_the_run():
+    responder = ApiResponder("demo", base_url="http://127.0.0.1:9/v1", connections=2)
+    many = [Request(id=str(number), prompt="hello", seed=0) for number in range(40)]
+    answers: list[Response] = []
+    with pytest.raises(EngineError, match="10 requests in a row"):
+        responder.respond(many, Settings(retries=0), answers.append)
+    assert len(answers) == 10
+    assert all(answer.error for answer in answers)
+
+
+def test_settings_become_parameters_of_the_request(local):
+    settings = Settings(
+        max_tokens=40,
+        temperature=0.0,
+        top_p=0.9,
+        presence_penalty=0.5,
+        reasoning_effort="low",
+        prompt_suffix="Answer in minimal tokens.",
+    )
+    with serving(local) as server:
+        ask(ApiResponder("demo", base_url=server.url), REQUESTS[:1], settings)
+        (body,) = server.bodies
+    assert body["max_tokens"] == 40
+    assert body["temperature"] == 0
+    assert body["top_p"] == 0.9
+    assert body["presence_penalty"] == 0.5
+    assert body["reasoning_effort"] == "low"
+    assert body["messages"][-1]["content"].endswith("\n\nAnswer in minimal tokens.")
+
+
+def test_tools_are_called_and_their_results_go_back(local):
+    call = {
+        "role": "assistant",
+        "content": "I calculate.",
+        "tool_calls": [
+            {
+                "id": "call-1",
+                "type": "function",
+                "function": {"name": "calculator", "arguments": '{"expression": "45 * 67"}'},
+            }
+        ],
+    }
+    answer = {"role": "assistant", "content": "\\boxed{3015}"}
+    with serving(local) as server:
+        server.scripted = [chat_completion(call, finish="tool_calls"), chat_completion(answer)]
+        (response,) = ask(
+            ApiResponder("demo", base_url=server.url),
+            REQUESTS[:1],
+            Settings(tools=("calculator",)),
+        ).values()
+        first, second = server.bodies
+    assert first["tools"][0]["function"]["name"] == "calculator"
+    assert second["messages"][-1]["role"] == "tool"
+    assert second["messages"][-1]["content"] == "3015"
+    assert response.text == "\\boxed{3015}"
+    assert response.tool_calls == 1
+    assert "45 * 67" in response.tool_text
+    assert response.output_tokens == 20
+
+
+def test_a_model_that_only_calls_tools_is_stopped(local):
+    call = {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [
+            {
+                "id": "call-1",
+                "type": "function",
+                "function": {"name": "calculator", "arguments": '{"expression": "1 +"}'},
+            }
+        ],
+    }
+    with serving(local) as server:
+        server.scripted = [chat_completion(call, finish="tool_calls") for _ in range(3)]
+        (response,) = ask(
+            ApiResponder("demo", base_url=server.url),
+            REQUESTS[:1],
+            Settings(tools=("calculator",), tool_rounds=2),
+        ).values()
+        assert "tools" not in server.bodies[-1]
+    assert response.tool_calls == 2
+    assert response.finish == "length"
+    assert "no arithmetic expression" in response.tool_text
+
+
+def test_a_loop_that_runs_already_is_no_obstacle(local):
+    async def notebook():
+        with serving(local) as server:
+            return ask(ApiResponder("demo", base_url=server.url), REQUESTS[:1])
+
+    (answer,) = asyncio.run(notebook()).values()
+    assert answer.error is None
+
+
+def test_errors_of_a_provider_are_kept_in_the_response():
+    from inspect_ai.model import ModelOutput, ModelUsage
+
+    # With a usage of its own the mock does not count tokens, for which it would go online.
+    usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+    output = ModelOutput.from_content("mockllm/model", "", error="quota exhausted")
+    outputs = [output.model_copy(update={"usage": usage})]
+    responder = ApiResponder("mockllm/model", options={"custom_outputs": outputs})
+    (answer,) = ask(responder, REQUESTS[:1], Settings()).values()
+    assert answer.error == "EngineError: quota exhausted"
+
+
+def test_a_model_without_provider_or_key_is_misuse(monkeypatch):
+    with pytest.raises(MisuseError, match="names no provider"):
+        ApiResponder("gpt-4.1-mini")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(ConfigError, match="OPENAI_API_KEY"):
+        ApiResponder("openai/gpt-4.1-mini")
+    with pytest.raises(ConfigError, match="family is for local models"):
+        open_responder(ModelSpec(model="mockllm/model", family="demo"))
