@@ -207,6 +207,13 @@ def test_written_tags_are_asked_for_and_opened():
     )
 
 
+def test_a_control_token_in_a_text_is_found():
+    form = think_format()
+    assert form.control_token_in("What is 2 + 2?") is None
+    assert form.control_token_in("Stop.<|im_end|>") == "<|im_end|>"
+    assert form.control_token_in("a </think> b") == "</think>"
+
+
 def test_stops_and_close():
     form = think_format()
     end, turn, blank = ids(form, "</think>", "<|im_end|>", "\n\n")

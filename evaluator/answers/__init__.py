@@ -16,6 +16,7 @@ from data.question import Question
 from evaluator.answers.checker import Checker
 from evaluator.answers.code_tests import CodeTests
 from evaluator.answers.errors import BadReferenceError, CheckerError, SandboxMissingError
+from evaluator.answers.judges import judge_for
 from evaluator.answers.verdict import CHECKER_VERSION, Verdict
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "SandboxMissingError",
     "Verdict",
     "check",
+    "check_reference",
 ]
 
 _shared: Checker | None = None
@@ -52,3 +54,14 @@ def check(question: Question, response: str) -> Verdict:
             atexit.register(_shared.close)
         checker = _shared
     return checker.check(question, response)
+
+
+def check_reference(question: Question) -> None:
+    """Make sure that answers to a question can be judged; nothing is judged yet.
+
+    Raises
+    ------
+    BadReferenceError
+        The answer kind is unknown, or the reference cannot be used.
+    """
+    judge_for(question)

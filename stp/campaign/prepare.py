@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from data import Benchmark, Question, get_benchmark
 from data.errors import MisuseError, StoreMismatchError, StpError
+from evaluator.answers import check_reference
 from stp.campaign.config import BenchmarkConfig, CampaignConfig
 from stp.campaign.fit import Fit, fit_prompt
 from stp.campaign.manifest import CellRecord, Manifest, ModelRecord, new_manifest
@@ -148,11 +149,15 @@ def load_questions(entry: BenchmarkConfig) -> tuple[Benchmark, list[Question]]:
     Raises
     ------
     data.errors.MisuseError
-        If the benchmark is unknown or its questions cannot be read.
+        If the benchmark is unknown, its questions cannot be read, or answers to one of them could
+        not be judged.
     """
     benchmark = get_benchmark(entry.name)
     folder = Path(entry.data_dir).expanduser() if entry.data_dir is not None else None
-    return benchmark, benchmark.load(data_dir=folder, limit=entry.limit)
+    questions = benchmark.load(data_dir=folder, limit=entry.limit)
+    for question in questions:
+        check_reference(question)
+    return benchmark, questions
 
 
 def question_rows(
@@ -174,6 +179,7 @@ def question_rows(
         for prompt in prompts
     ]
     _check_room(config, subject, benchmark.name, prompts, fits, closing_tokens)
+    _warn_of_control_tokens(subject, benchmark.name, questions)
     count = len(questions)
     return make_table(
         "questions",
@@ -221,6 +227,25 @@ def _check_room(
         f"{subject.context_limit:,} tokens, the prompts take {shortest:,} or more, the end of the "
         f"thinking {closing_tokens:,} and answer_tokens {answer:,}; {advice}"
     )
+
+
+def _warn_of_control_tokens(subject: Subject, benchmark: str, questions: list[Question]) -> None:
+    """Say which questions hold text that the model reads as its own markers."""
+    held = [
+        (question.id, token)
+        for question in questions
+        if (token := subject.format.control_token_in(question.prompt)) is not None
+    ]
+    if held:
+        _LOG.warning(
+            "%s on %s: %d questions hold text that the model reads as a control token, such as %s "
+            "in %s",
+            subject.name,
+            benchmark,
+            len(held),
+            held[0][1],
+            held[0][0],
+        )
 
 
 def _write_questions(store: Store, model: str, benchmark: Benchmark, rows: pa.Table) -> CellRecord:

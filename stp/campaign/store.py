@@ -76,7 +76,8 @@ class Store:
 
     def exists(self, name: str) -> bool:
         """Return whether a file is there."""
-        return bool(self._fs.exists(self._path(name)))
+        with self._reaching():
+            return bool(self._fs.exists(self._path(name)))
 
     def read_bytes(self, name: str) -> bytes:
         """Return a file's content.
@@ -111,10 +112,22 @@ class Store:
 
     def files(self, folder: str) -> list[str]:
         """Return the names of all files below a folder, relative to the campaign, sorted."""
-        if not self._fs.exists(self._path(folder)):
-            return []
-        skip = len(self._root) + 1
-        return sorted(str(path)[skip:] for path in self._fs.find(self._path(folder)))
+        with self._reaching():
+            if not self._fs.exists(self._path(folder)):
+                return []
+            skip = len(self._root) + 1
+            return sorted(str(path)[skip:] for path in self._fs.find(self._path(folder)))
+
+    @contextlib.contextmanager
+    def _reaching(self) -> Iterator[None]:
+        """Say in our words what a remote store raises; stores share no base class for it."""
+        try:
+            yield
+        except Exception as error:
+            if self._local:
+                raise
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise StoreError(f"{self.url}: the store cannot be reached: {reason}") from error
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:

@@ -440,6 +440,22 @@ def test_limits_that_leave_no_room_to_think_are_refused(configure, opener, tmp_p
     assert run_campaign(configure(), tmp_path / "c", open_model=opener).finished
 
 
+def test_a_control_token_in_a_question_is_said(configure, opener, tmp_path, caplog):
+    questions = write_questions(tmp_path / "q", prompts=["short", "a </think> b"])
+    run_campaign(configure(benchmark=questions), tmp_path / "c", open_model=opener)
+    assert "1 questions hold text that the model reads as a control token" in caplog.text
+    assert "</think> in sevens-2" in caplog.text
+
+
+def test_a_reference_that_cannot_be_used_is_refused_before_the_run(configure, opener, tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"question": "?", "answer": "{}"}\n')
+    (tmp_path / "mine.toml").write_text('path = "rows.jsonl"\nanswer_kind = "code"\n')
+    with pytest.raises(MisuseError, match="mine-1"):
+        run_campaign(configure(benchmark=tmp_path / "mine.toml"), tmp_path / "c", open_model=opener)
+    assert not opener.engines
+    assert not Store(tmp_path / "c").is_campaign()
+
+
 def test_an_unknown_benchmark_and_a_missing_model_leave_nothing(configure, opener, tmp_path):
     with pytest.raises(MisuseError, match="no benchmark 'sevns'"):
         run_campaign(configure(benchmark="sevns"), tmp_path / "c", open_model=opener)

@@ -215,3 +215,18 @@ def test_a_lock_file_that_says_nothing_is_taken_over(tmp_path, caplog, content):
     with Store(tmp_path).lock():
         assert "taking over from another process" in caplog.text
     assert (tmp_path / "run.lock").read_bytes() == b""
+
+
+def test_a_remote_store_that_cannot_be_reached_is_one_line(monkeypatch):
+    class NotReachedError(Exception):
+        """Neither an OSError nor one of ours, as clients of object stores have them."""
+
+    store = Store("memory://campaign-x")
+
+    def fail(path: str) -> bool:
+        raise NotReachedError("no credentials\nfor you")
+
+    monkeypatch.setattr(store._fs, "exists", fail)
+    for ask in (store.is_campaign, lambda: store.files("probes")):
+        with pytest.raises(StoreError, match=r"campaign-x: the store cannot be reached: no cred"):
+            ask()
