@@ -1,0 +1,435 @@
+"""The server engine: prompt trees as token-id requests to a running ``vllm serve``.
+
+Any server will do whose OpenAI-compatible completions route takes token ids as a prompt and gives
+token ids back (``return_token_ids``, vLLM 0.10.2 and newer). One that speaks text only cannot be
+used: text that is decoded and encoded again is not what the model wrote. What a server can do is
+tried out when the engine is opened, not believed.
+
+A sample is a request of its own (:mod:`stp.engines.requests` says why), and requests are sent in
+the order in which each finds the most blocks in the server's prefix cache. How much of a prompt was
+cached is known where the server was started with ``--enable-prompt-tokens-details``.
+"""
+
+import asyncio
+import json
+import logging
+import os
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import httpx
+
+from data.errors import ConfigError, MisuseError
+from stp.engines.base import (
+    Completion,
+    Engine,
+    PromptTree,
+    RequestError,
+    SamplingParameters,
+    TreeCompletions,
+    Usage,
+)
+from stp.engines.checks import check_trees, check_vllm_sampling
+from stp.engines.completions import RefusedError, Server, UnansweredError
+from stp.engines.requests import SampleRequest, in_order, sample_requests
+
+_LOG = logging.getLogger(__name__)
+
+_USUAL_BLOCK_TOKENS: Final = 16
+_BLOCK_SIZE: Final = re.compile(r'vllm:cache_config_info\{[^}]*block_size="(\d+)"')
+_START: Final = "start one with `vllm serve MODEL` (vLLM 0.10.2 or newer)"
+# Ids that every vocabulary has, and enough of them to fill a block of any cache.
+_PROBE_IDS: Final = [1, 2, 3] * 34
+_PROBE_TOKENS: Final = 4
+
+
+class ServerEngine(Engine):
+    """Runs a model on a server that is running already.
+
+    Parameters
+    ----------
+    model_path
+        Folder of the same Hugging Face model here: its vocabulary is read, its weights are not.
+    url
+        Where the server is: ``http://HOST:PORT``, with or without ``/v1``.
+    model
+        The name under which it serves the model. Left out: the one that it serves from a folder
+        or under a name that ends as ``model_path`` does.
+    concurrency
+        Requests in flight. A server runs some 256 at once and queues the rest.
+    api_key_env
+        Environment variable that holds the server's key. A key never stands in a campaign file.
+    timeout_seconds
+        For one answer; a long trajectory on a busy server takes its time.
+    attempts
+        How often one answer is asked for; the waits between double from one second to a minute.
+    context_limit
+        Most ids of a sample; None for what the server says.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If the server cannot take or give token ids, or serves another model, or an option is out
+        of its range.
+    data.errors.EngineError
+        If it cannot be reached.
+    """
+
+    def __init__(
+        self,
+        model_path: str | Path,
+        *,
+        url: str,
+        model: str | None = None,
+        concurrency: int = 64,
+        api_key_env: str | None = None,
+        timeout_seconds: float = 3000.0,
+        attempts: int = 8,
+        context_limit: int | None = None,
+    ) -> None:
+        self._folder = Path(model_path)
+        for name, value in {
+            "concurrency": concurrency,
+            "attempts": attempts,
+            "timeout_seconds": timeout_seconds,
+        }.items():
+            if not value > 0:
+                raise ConfigError(f"engine option {name} is {value}, but must be above 0")
+        self._server = Server(
+            url=_root(url),
+            api_key=_key(api_key_env),
+            timeout_seconds=timeout_seconds,
+            attempts=attempts,
+        )
+        self._concurrency = concurrency
+        self._vocabulary = _vocabulary(self._folder)
+        self.usage = Usage()
+        self.reports_cache = False
+        """Whether the server says how much of a prompt it found in its cache."""
+        self.block_tokens: int | None = None
+        """Tokens in a block of the server's cache; None where it does not say."""
+        asyncio.run(self._try_out(model, context_limit))
+
+    @property
+    def context_limit(self) -> int:
+        """Most token ids, prompt and generation together, that a sample may have."""
+        return self._context_limit
+
+    # -- what the server can do ----------------------------------------------------------------
+
+    async def _try_out(self, model: str | None, context_limit: int | None) -> None:
+        """Find the model, and see whether the server does what a campaign needs."""
+        async with self._server.client(1) as client:
+            self._model, served = await self._find_model(client, model)
+            limit = served.get("max_model_len")
+            if not isinstance(limit, int) and context_limit is None:
+                raise MisuseError(
+                    f"the server {self._server.url} does not say how long its context is; set the "
+                    "engine option context_limit"
+                )
+            if context_limit is not None and (
+                context_limit < 1 or (isinstance(limit, int) and context_limit > limit)
+            ):
+                raise ConfigError(
+                    f"engine option context_limit is {context_limit}, but the server "
+                    f"{self._server.url} has {limit}"
+                )
+            self._context_limit = int(context_limit or limit or 0)
+            first = await self._try_ids(client)
+            await self._try_stop(client, first)
+            await self._try_seed(client)
+            self._version = await _version(client)
+            self.block_tokens = await _block_tokens(client)
+        if not self.reports_cache:
+            _LOG.warning(
+                "the server %s does not say what it found in its prefix cache, so the prefill "
+                "amplification stays unknown; start it with --enable-prompt-tokens-details",
+                self._server.url,
+            )
+
+    async def _find_model(
+        self, client: httpx.AsyncClient, asked: str | None
+    ) -> tuple[str, dict[str, Any]]:
+        try:
+            reply = await self._server.ask(client, "GET", "/v1/models")
+        except RefusedError as error:
+            raise self._refused(error, "it does not list its models") from error
+        models = [entry for entry in _list(reply.get("data")) if isinstance(entry, dict)]
+        names = [str(entry.get("id")) for entry in models]
+        folder = self._folder.resolve().name
+        for name, entry in zip(names, models, strict=True):
+            ends = {
+                str(entry.get(key, "")).rstrip("/").rpartition("/")[2] for key in ("id", "root")
+            }
+            if name == asked or (asked is None and folder in ends):
+                return name, entry
+        wanted = f"named {asked!r}" if asked is not None else f"that ends in {folder!r}"
+        raise MisuseError(
+            f"the server {self._server.url} serves no model {wanted}, but "
+            f"{', '.join(map(repr, names)) or 'none'}; set the engine option model to the right one"
+        )
+
+    async def _try_ids(self, client: httpx.AsyncClient) -> list[int]:
+        """Send ids and see that the same come back, and that what is generated is ids too."""
+        reply = await self._ask_probe(client)
+        (choice,) = _list(reply.get("choices"))[:1] or [{}]
+        ids = choice.get("token_ids") if isinstance(choice, dict) else None
+        if not ids:
+            raise MisuseError(
+                f"the server {self._server.url} gives text, not token ids (no token_ids in its "
+                f"completions), and text cannot be turned back into what the model wrote; {_START}"
+            )
+        if isinstance(echoed := choice.get("prompt_token_ids"), list) and echoed != _PROBE_IDS:
+            raise MisuseError(
+                f"the server {self._server.url} changed the ids of a prompt: {_PROBE_IDS[:4]} "
+                f"became {str(echoed[:4])[:80]}; {_START}"
+            )
+        return [int(token) for token in ids]
+
+    async def _try_stop(self, client: httpx.AsyncClient, first: list[int]) -> None:
+        reply = await self._ask_probe(client, stop_token_ids=[first[0]])
+        # Of a prompt that was just seen: some versions leave out a count of zero.
+        self.reports_cache = _cached_tokens(reply) is not None
+        choice = reply["choices"][0]
+        if choice.get("token_ids") != first[:1] or choice.get("finish_reason") != "stop":
+            raise MisuseError(
+                f"the server {self._server.url} does not end at stop_token_ids, or leaves the id "
+                f"out, so a campaign could not tell where thinking ended; {_START}"
+            )
+
+    async def _try_seed(self, client: httpx.AsyncClient) -> None:
+        replies = [await self._ask_probe(client, temperature=1.0, seed=7) for _ in range(2)]
+        first, second = (reply["choices"][0].get("token_ids") for reply in replies)
+        if first != second:
+            _LOG.warning(
+                "the server %s gave two samples of one seed that differ; a run on it cannot be "
+                "repeated to the token",
+                self._server.url,
+            )
+
+    async def _ask_probe(self, client: httpx.AsyncClient, **others: Any) -> dict[str, Any]:
+        body = {
+            **self._body(_PROBE_IDS, SamplingParameters(temperature=0.0), seed=0),
+            "max_tokens": _PROBE_TOKENS,
+            **others,
+        }
+        try:
+            return await self._server.ask(client, "POST", "/v1/completions", body)
+        except RefusedError as error:
+            raise self._refused(error, "it does not take token ids as a prompt") from error
+
+    def _refused(self, error: RefusedError, what: str) -> MisuseError:
+        if error.status in (401, 403):
+            return MisuseError(
+                f"the server {self._server.url} wants another key ({error}); set the engine option "
+                "api_key_env to the environment variable that holds it"
+            )
+        return MisuseError(
+            f"the server {self._server.url} cannot be used: {what} (HTTP {error.status}: {error}); "
+            f"{_START}"
+        )
+
+    # -- work ----------------------------------------------------------------------------------
+
+    def generate(
+        self,
+        trees: Sequence[PromptTree],
+        *,
+        on_progress: Callable[[int], None] | None = None,
+    ) -> list[TreeCompletions]:
+        """Sample every branch of every tree; see :meth:`stp.engines.base.Engine.generate`."""
+        check_trees(trees, context_limit=self._context_limit, vocabulary=self._vocabulary)
+        check_vllm_sampling(trees)
+        done: dict[tuple[int, int, int], Completion] = {}
+        asyncio.run(self._run(trees, done, on_progress))
+        if self.reports_cache:
+            self.usage.prefill_least_tokens += sum(tree.prefill_least_tokens for tree in trees)
+        return in_order(trees, done)
+
+    async def _run(
+        self,
+        trees: Sequence[PromptTree],
+        done: dict[tuple[int, int, int], Completion],
+        on_progress: Callable[[int], None] | None,
+    ) -> None:
+        """Keep so many requests in flight until all have ended; the first failure ends the rest."""
+        waiting = sample_requests(trees)
+
+        async def work(client: httpx.AsyncClient) -> None:
+            for request in waiting:
+                done[request.place] = await self._sample(client, request, trees[request.tree])
+                self.pulse += 1
+                if on_progress is not None:
+                    on_progress(1)
+
+        async with self._server.client(self._concurrency) as client:
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for _ in range(self._concurrency):
+                        group.create_task(work(client))
+            except BaseExceptionGroup as failures:
+                raise failures.exceptions[0] from failures
+
+    async def _sample(
+        self, client: httpx.AsyncClient, request: SampleRequest, tree: PromptTree
+    ) -> Completion:
+        limit = min(tree.max_tokens, self._context_limit - len(request.prompt_ids))
+        body = {
+            **self._body(request.prompt_ids, tree.sampling, seed=request.seed),
+            "max_tokens": limit,
+            "stop_token_ids": sorted(tree.stop_ids),
+            "stop": list(tree.stop_texts),
+        }
+        made: list[Completion] = []
+
+        def check(reply: dict[str, Any]) -> None:
+            made.append(_completion(reply, request.prompt_ids, limit))
+
+        try:
+            reply = await self._server.ask(
+                client, "POST", "/v1/completions", body, check=check, on_failure=self._beat
+            )
+        except RefusedError as error:
+            raise RequestError(
+                f"the server {self._server.url} refused it (HTTP {error.status}): {error}",
+                tree=request.tree,
+                branch=request.branch,
+            ) from error
+        except UnansweredError as error:
+            raise RequestError(str(error), tree=request.tree, branch=request.branch) from error
+        self._count(request, made[-1], _cached_tokens(reply))
+        return made[-1]
+
+    def _beat(self) -> None:
+        """Show a watchdog that a failure is no hang: it has a time-out of its own."""
+        self.pulse += 1
+
+    def _count(self, request: SampleRequest, made: Completion, cached: int | None) -> None:
+        self.usage.generated_tokens += len(made.token_ids)
+        if self.reports_cache:
+            self.usage.prefill_tokens += len(request.prompt_ids) - (cached or 0)
+            self.usage.prefill_block_least_tokens += request.block_least_tokens(
+                self.block_tokens or _USUAL_BLOCK_TOKENS
+            )
+
+    def _body(
+        self, prompt_ids: list[int], sampling: SamplingParameters, *, seed: int
+    ) -> dict[str, Any]:
+        return {
+            "model": self._model,
+            "prompt": prompt_ids,
+            "return_token_ids": True,
+            "add_special_tokens": False,
+            "seed": seed,
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            "top_k": sampling.top_k,
+            "presence_penalty": sampling.presence_penalty,
+            # A server takes what is left out from the model's generation_config.json.
+            "min_p": 0.0,
+            "frequency_penalty": 0.0,
+            "repetition_penalty": 1.0,
+            # Only what the tree names ends a sample, and it stays in its tokens.
+            "ignore_eos": True,
+            "include_stop_str_in_output": True,
+            "skip_special_tokens": False,
+        }
+
+    def describe(self) -> dict[str, str | int | float | None]:
+        """Return what a manifest should know. Where the server is may change, and is no part."""
+        return {
+            "engine": "server",
+            "server_version": self._version,
+            "model": self._model,
+            "context_limit": self._context_limit,
+            "block_tokens": self.block_tokens,
+        }
+
+
+def _root(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(f"engine option url is {url!r}, but must be like http://HOST:PORT")
+    if parts.username or parts.password:
+        raise ConfigError(
+            "engine option url holds a user or a password; put the key into an environment "
+            "variable and name that in api_key_env"
+        )
+    return url.rstrip("/").removesuffix("/v1")
+
+
+def _key(variable: str | None) -> str | None:
+    if variable is None:
+        return None
+    if not (key := os.environ.get(variable)):
+        raise ConfigError(f"engine option api_key_env names {variable}, which is not set")
+    return key
+
+
+def _vocabulary(folder: Path) -> int:
+    """Return how many ids the model knows."""
+    path = folder / "config.json"
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        for section in (values, values.get("text_config") or {}):
+            if isinstance(section.get("vocab_size"), int):
+                return int(section["vocab_size"])
+    except (OSError, ValueError, AttributeError) as error:
+        raise MisuseError(f"{path}: cannot be read: {error}") from error
+    raise MisuseError(f"{path}: it does not say how large the vocabulary is (vocab_size)")
+
+
+def _completion(reply: dict[str, Any], prompt_ids: list[int], limit: int) -> Completion:
+    """Read one answer.
+
+    Raises
+    ------
+    ValueError
+        If it is not what was asked for.
+    """
+    choices = _list(reply.get("choices"))
+    if len(choices) != 1 or not isinstance(choices[0], dict):
+        raise ValueError(f"an answer with {len(choices)} choices instead of one")
+    choice = choices[0]
+    ids, finish = choice.get("token_ids"), choice.get("finish_reason")
+    if not isinstance(ids, list) or not ids or not all(type(token) is int for token in ids):
+        raise ValueError("an answer without token ids")
+    if len(ids) > limit:
+        raise ValueError(f"an answer of {len(ids)} tokens where {limit} were the limit")
+    if (echoed := choice.get("prompt_token_ids")) is not None and echoed != prompt_ids:
+        raise ValueError("an answer to another prompt")
+    if finish not in ("stop", "length"):
+        raise ValueError(f"an answer that ended for the reason {finish!r}")
+    return Completion(token_ids=tuple(ids), finish=finish)
+
+
+def _cached_tokens(reply: dict[str, Any]) -> int | None:
+    usage = reply.get("usage")
+    details = usage.get("prompt_tokens_details") if isinstance(usage, dict) else None
+    cached = details.get("cached_tokens") if isinstance(details, dict) else None
+    return cached if isinstance(cached, int) else None
+
+
+async def _version(client: httpx.AsyncClient) -> str | None:
+    """Return vLLM's version, where the server tells it."""
+    try:
+        values = (await client.get("/version")).json()
+    except (httpx.HTTPError, ValueError):
+        return None
+    return str(values["version"]) if isinstance(values, dict) and "version" in values else None
+
+
+async def _block_tokens(client: httpx.AsyncClient) -> int | None:
+    """Return the block size from vLLM's metrics, where the server has them."""
+    try:
+        found = _BLOCK_SIZE.search((await client.get("/metrics")).text)
+    except httpx.HTTPError:
+        return None
+    return int(found[1]) if found else None
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
