@@ -101,7 +101,7 @@ class PublicSource:
     def _advice(self, folder: Path | None) -> str:
         target = f"{folder or 'DIR'}/{self.local_names[0]}"
         terms = f" (accept its terms at {HUB}/{self.repository} first)" if self.gated else ""
-        where = "" if folder else ", and give --data-dir DIR (in a campaign file: data_dir = \"DIR\")"
+        where = "" if folder else ", and give --data-dir DIR (data_dir in a campaign file)"
         return (
             f"Download it with `hf download {self.repository} {' '.join(self.files)} "
             f"--repo-type dataset --revision {self.revision} --local-dir {target}`{terms}{where}"

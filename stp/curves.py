@@ -125,6 +125,21 @@ class Curves:
                 raise ValueError(
                     f"{name} has {getattr(self, name).size} entries for {trajectories} trajectories"
                 )
+        for name in ("question", "benchmark", "model"):
+            names, indices = getattr(self, f"{name}_names"), getattr(self, name)
+            if names and indices.size and not 0 <= indices.min() <= indices.max() < len(names):
+                raise ValueError(
+                    f"{name} has indices from {indices.min()} to {indices.max()}, but {name}_names "
+                    f"has {len(names)} entries"
+                )
+        order = np.argsort(self.question, kind="stable")
+        question, benchmark = self.question[order], self.benchmark[order]
+        mixed = (question[1:] == question[:-1]) & (benchmark[1:] != benchmark[:-1])
+        if np.any(mixed):
+            raise ValueError(
+                f"question {question[1:][mixed][0]} belongs to two benchmarks; number questions "
+                "over all benchmarks"
+            )
         if self.tokens.size != self.correct.size:
             raise ValueError(
                 f"tokens has {self.tokens.size} positions and correct has {self.correct.size}"

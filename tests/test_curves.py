@@ -123,3 +123,11 @@ def test_a_broken_curve_is_refused_by_name(changed: dict[str, object], message: 
 def test_a_fall_between_trajectories_is_no_fall() -> None:
     curves = build([(0, [0, 9], [0, 0]), (0, [0, 2], [0, 0])])
     assert curves.trajectories == 2
+
+
+def test_names_cover_the_indices_and_a_question_has_one_benchmark():
+    arrays = {"tokens": [0, 0], "correct": [1, 1], "trajectory_offsets": [0, 1, 2], "probes": 1}
+    with pytest.raises(ValueError, match="question has indices from 0 to 1, but question_names"):
+        Curves(**arrays, question=[0, 1], question_names=("a",))
+    with pytest.raises(ValueError, match="question 3 belongs to two benchmarks"):
+        Curves(**arrays, question=[3, 3], benchmark=[0, 1])
