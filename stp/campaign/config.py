@@ -29,7 +29,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
     BaseModel,
@@ -88,6 +88,9 @@ LARGEST_REPETITION = 1_000_000
 
 Count = Annotated[int, Field(ge=1, le=LARGEST_COUNT, strict=True)]
 Repetition = Annotated[int, Field(ge=1, le=LARGEST_REPETITION, strict=True)]
+
+
+Mode = Literal["thinking", "direct", "thinking_off"]
 
 
 class _Section(BaseModel):
@@ -178,6 +181,10 @@ class GenerationConfig(_Section):
 
     Attributes
     ----------
+    mode
+        ``"thinking"``: the model thinks, and is probed along the way. ``"direct"``: the prompt asks
+        for an answer without reasoning. ``"thinking_off"``: thinking is turned off. The last two
+        have one answer per trajectory and no thinking.
     trajectories
         Per question.
     thinking_limit
@@ -188,6 +195,7 @@ class GenerationConfig(_Section):
         Most tokens of the original answer, after the thinking.
     """
 
+    mode: Mode = "thinking"
     trajectories: Repetition = 16
     thinking_limit: Count = 32_768
     context_limit: Count = 65_536
@@ -261,6 +269,28 @@ class CampaignConfig(_Section):
     sampling: SamplingConfig = SamplingConfig()
     shards: ShardConfig = ShardConfig()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _one_answer(cls, values: object) -> object:
+        """Set the number of probes of a campaign whose answers are the trajectories' own."""
+        if not isinstance(values, Mapping):
+            return values
+        generation, probing = values.get("generation"), values.get("probing", {})
+        if not isinstance(generation, Mapping) or not isinstance(probing, Mapping):
+            return values
+        if generation.get("mode", "thinking") == "thinking" or "probes" in probing:
+            return values
+        return {**values, "probing": {**probing, "probes": 1}}
+
+    @model_validator(mode="after")
+    def _probes_fit_mode(self) -> "CampaignConfig":
+        if self.generation.mode != "thinking" and self.probing.probes != 1:
+            raise ValueError(
+                f"probing.probes is {self.probing.probes}, but with generation.mode = "
+                f'"{self.generation.mode}" every trajectory is one answer: leave it out'
+            )
+        return self
+
     @model_validator(mode="after")
     def _distinct_names(self) -> "CampaignConfig":
         for key, names in (
@@ -291,6 +321,9 @@ class CampaignConfig(_Section):
         for benchmark in values["benchmarks"]:
             del benchmark["data_dir"]
             benchmark["name"] = Path(benchmark["name"]).name
+        if self.generation.mode == "thinking":
+            # Campaigns from before there were modes have none in their settings.
+            del values["generation"]["mode"]
         values["shards"]["trajectories"] = self.trajectories_per_unit
         options = values["engine"]["options"]
         # How long a hang may last says nothing of the rows.

@@ -9,6 +9,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from stp.campaign.answer import answer_positions, answer_unit
 from stp.campaign.config import CampaignConfig
 from stp.campaign.generate import OnProgress, generate_unit
 from stp.campaign.prepare import Subject
@@ -47,7 +48,8 @@ class GenerateJob:
         self, engine: Engine, subject: Subject, config: CampaignConfig, on_progress: OnProgress
     ) -> tuple[pa.Table, ...]:
         """Return the unit's trajectories."""
-        rows = generate_unit(
+        make = generate_unit if config.generation.mode == "thinking" else answer_unit
+        rows = make(
             self.unit,
             self.questions,
             subject=subject,
@@ -70,6 +72,8 @@ class ProbeJob:
         self, engine: Engine, subject: Subject, config: CampaignConfig, on_progress: OnProgress
     ) -> tuple[pa.Table, ...]:
         """Return the unit's positions and probes."""
+        if config.generation.mode != "thinking":
+            return answer_positions(self.unit, self.trajectories)
         return probe_unit(
             self.unit,
             self.questions,

@@ -16,6 +16,7 @@ from data import Benchmark, Question, get_benchmark
 from data.errors import MisuseError, StoreMismatchError, StpError
 from evaluator.answers import check_reference
 from stp.campaign.config import BenchmarkConfig, CampaignConfig
+from stp.campaign.direct import fit_answer, unthinking_prompt_ids
 from stp.campaign.fit import Fit, fit_prompt
 from stp.campaign.manifest import CellRecord, Manifest, ModelRecord, new_manifest
 from stp.campaign.models import (
@@ -164,21 +165,10 @@ def question_rows(
     config: CampaignConfig, subject: Subject, benchmark: Benchmark, questions: list[Question]
 ) -> pa.Table:
     """Return the ``questions`` rows of a cell: prompts as ids, and how each fits the context."""
-    closing_tokens = len(subject.format.close_ids) + _MENDED_BOUNDARY_TOKENS
-    prompts = [
-        subject.format.prompt_ids(question.prompt, benchmark.instruction) for question in questions
-    ]
-    fits = [
-        fit_prompt(
-            len(prompt),
-            closing_tokens=closing_tokens,
-            thinking_limit=config.generation.thinking_limit,
-            answer_tokens=max(config.generation.answer_tokens, config.probing.answer_tokens),
-            context_limit=subject.context_limit,
-        )
-        for prompt in prompts
-    ]
-    _check_room(config, subject, benchmark.name, prompts, fits, closing_tokens)
+    if config.generation.mode == "thinking":
+        prompts, fits = _thinking_prompts(config, subject, benchmark, questions)
+    else:
+        prompts, fits = _unthinking_prompts(config, subject, benchmark, questions)
     _warn_of_control_tokens(subject, benchmark.name, questions)
     count = len(questions)
     return make_table(
@@ -197,6 +187,45 @@ def question_rows(
             "thinking_limit": [fit.thinking_limit for fit in fits],
         },
     )
+
+
+def _thinking_prompts(
+    config: CampaignConfig, subject: Subject, benchmark: Benchmark, questions: list[Question]
+) -> tuple[list[tuple[int, ...]], list[Fit]]:
+    closing_tokens = len(subject.format.close_ids) + _MENDED_BOUNDARY_TOKENS
+    prompts = [
+        subject.format.prompt_ids(question.prompt, benchmark.instruction) for question in questions
+    ]
+    fits = [
+        fit_prompt(
+            len(prompt),
+            closing_tokens=closing_tokens,
+            thinking_limit=config.generation.thinking_limit,
+            answer_tokens=max(config.generation.answer_tokens, config.probing.answer_tokens),
+            context_limit=subject.context_limit,
+        )
+        for prompt in prompts
+    ]
+    _check_room(config, subject, benchmark.name, prompts, fits, closing_tokens)
+    return prompts, fits
+
+
+def _unthinking_prompts(
+    config: CampaignConfig, subject: Subject, benchmark: Benchmark, questions: list[Question]
+) -> tuple[list[tuple[int, ...]], list[Fit]]:
+    mode = config.generation.mode
+    prompts = [
+        unthinking_prompt_ids(mode, subject.format, benchmark, question) for question in questions
+    ]
+    fits = [
+        fit_answer(
+            len(prompt),
+            answer_tokens=config.generation.answer_tokens,
+            context_limit=subject.context_limit,
+        )
+        for prompt in prompts
+    ]
+    return prompts, fits
 
 
 def _check_room(

@@ -195,6 +195,8 @@ class CampaignReader:
         """Return what the model was given at a position."""
         self._check_position(view, position)
         tokenizer = self.tokenizer(view.model)
+        if self.config.generation.mode != "thinking":
+            return PrefixView(ids=view.prompt_ids, text=tokenizer.show(view.prompt_ids))
         family = ModelFamily.model_validate(self.manifest.model_record(view.model).family)
         boundary_ids = boundary_token_ids(tokenizer.fast)
         branch = prefix_branch(

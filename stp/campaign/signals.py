@@ -106,6 +106,8 @@ def signals_campaign(
     store.read_manifest()
     with store.lock():
         config, _ = store.read_campaign()
+        if config.generation.mode != "thinking":
+            raise MisuseError(f"{store.url}: its trajectories do not think, and have no signals")
         prepared = prepare_campaign(store, config)
         record = _begin(store, settings, again=again)
         # What the engine is goes beside the signals: the campaign's own may be another.

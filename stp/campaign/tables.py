@@ -50,8 +50,9 @@ SCHEMAS: dict[Table, pa.Schema] = {
             ("thinking_limit", pa.int32()),
         ]
     ),
-    # `thinking_finish`: "end" (the model closed its thinking), "limit", or "stop" (it ended its
-    # output without closing). `answer_finish`: "stop", "length", or "none" (no answer phase).
+    # `thinking_finish`: "end" (the model closed its thinking), "limit", "stop" (it ended its output
+    # without closing), or "off" (it was not to think). `answer_finish`: "stop", "length", or "none"
+    # (no answer phase).
     "trajectories": pa.schema(
         [
             *_CELL,

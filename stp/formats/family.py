@@ -75,6 +75,8 @@ class ModelFamily(BaseModel):
         A Jinja template instead of the tokenizer's own.
     template_options
         Further variables of the chat template.
+    thinking_off_options
+        Those that take their place where thinking is turned off, such as ``enable_thinking``.
     template_date
         What a template that writes today's date gets instead, so that the same question is the
         same prompt on every day.
@@ -96,6 +98,7 @@ class ModelFamily(BaseModel):
     sampling: SamplingParameters = Field(default_factory=SamplingParameters)
     chat_template: str | None = None
     template_options: dict[str, str | bool | int] = Field(default_factory=dict)
+    thinking_off_options: dict[str, str | bool | int] = Field(default_factory=dict)
     template_date: date = date(2026, 1, 1)
 
     @field_validator("thinking_end")

@@ -156,9 +156,41 @@ class ThinkingFormat:
             text += start
         return tuple(self.tokenizer.encode(text, add_special_tokens=False))
 
-    def _messages(self, question_text: str, instruction: str) -> list[dict[str, str]]:
+    def answer_prompt_ids(self, question_text: str, instruction: str = "") -> tuple[int, ...]:
+        """Return a prompt that ends just before the answer: no thinking is asked for.
+
+        The chat template is told to turn thinking off where the family knows how
+        (``thinking_off_options``); where the prompt does not close thinking by that, an empty
+        thinking is put behind it. A model that only thinks on request is not asked to.
+
+        Parameters
+        ----------
+        question_text, instruction
+            As :meth:`prompt_ids`.
+
+        Raises
+        ------
+        data.errors.ConfigError
+            If there is no chat template, or it cannot be used.
+        """
         family = self.family
-        asked = " ".join(part for part in (family.thinking_request, instruction) if part)
+        messages = self._messages(question_text, instruction, request="")
+        text = self._rendered(messages, off=True)
+        closed = text.rstrip().endswith(family.thinking_end)
+        ids = tuple(self.tokenizer.encode(text, add_special_tokens=False))
+        if closed or family.markers == "written":
+            return ids
+        if text.rstrip().endswith(family.thinking_start.rstrip()):
+            return ids + self.close_ids
+        text += family.thinking_start
+        return tuple(self.tokenizer.encode(text, add_special_tokens=False)) + self.close_ids
+
+    def _messages(
+        self, question_text: str, instruction: str, *, request: str | None = None
+    ) -> list[dict[str, str]]:
+        family = self.family
+        wanted = family.thinking_request if request is None else request
+        asked = " ".join(part for part in (wanted, instruction) if part)
         user = {"role": "user", "content": question_text}
         if not asked:
             return [user]
@@ -169,7 +201,7 @@ class ThinkingFormat:
             parts.reverse()
         return [{"role": "user", "content": family.instruction_separator.join(parts)}]
 
-    def _rendered(self, messages: list[dict[str, str]]) -> str:
+    def _rendered(self, messages: list[dict[str, str]], *, off: bool = False) -> str:
         family, name = self.family, tokenizer_name(self.tokenizer)
         if family.chat_template is None and not getattr(self.tokenizer, "chat_template", None):
             raise ConfigError(
@@ -187,7 +219,7 @@ class ThinkingFormat:
                     add_generation_prompt=True,
                     chat_template=family.chat_template,
                     strftime_now=day.strftime,
-                    **family.template_options,
+                    **{**family.template_options, **(family.thinking_off_options if off else {})},
                 )
             )
         # A template is a program: it may divide by zero as well.
@@ -196,7 +228,7 @@ class ThinkingFormat:
                 f"the chat template of {name} refuses the model family {family.name!r}: {error}; "
                 "another instruction_place in a family TOML file may suit it"
             ) from error
-        if text.rstrip().endswith(family.thinking_end):
+        if not off and text.rstrip().endswith(family.thinking_end):
             raise ConfigError(
                 f"the chat template of {name} closes the thinking in the prompt; set the option "
                 "that turns thinking on under [template_options] in a family TOML file"

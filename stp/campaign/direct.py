@@ -1,0 +1,60 @@
+"""Prompts for answers without thinking: the generation modes ``direct`` and ``thinking_off``.
+
+``direct`` is the paper's separate condition (002, B.3): the prompt asks for an answer without
+reasoning, and thinking is closed before it begins. ``thinking_off`` asks as a thinking campaign
+does, with the model's thinking turned off: by its chat template, or by an empty thinking. Both are
+other conditions than k = 0 of a thinking campaign, which keeps a prompt that asks for reasoning.
+"""
+
+from data import Benchmark, Question
+from data.benchmark import INSTRUCTIONS
+from stp.campaign.config import Mode
+from stp.campaign.fit import Fit
+from stp.formats import ThinkingFormat
+
+DIRECT_REQUEST = "Answer at once: write no reasoning, only the final answer."
+
+DIRECT_INSTRUCTIONS = {
+    "math": f"{DIRECT_REQUEST} Put it inside \\boxed{{}}.",
+    "choice": (
+        f"{DIRECT_REQUEST} Give your choice in an answer field that holds its letter and nothing "
+        "else, for example: Answer: C"
+    ),
+    "code": (
+        "Write no reasoning and no explanation, only the complete solution in Python, in one "
+        "fenced code block that starts with ```python."
+    ),
+}
+"""What takes the place of the instructions that ask for reasoning, by answer kind."""
+
+
+def unthinking_prompt_ids(
+    mode: Mode, format: ThinkingFormat, benchmark: Benchmark, question: Question
+) -> tuple[int, ...]:
+    """Return a question's prompt, up to where the answer begins.
+
+    In ``direct`` mode an instruction of ours that asks for reasoning gives way to one that asks for
+    none; behind a benchmark's own instruction the request is put, for what that asks is not known.
+    """
+    if mode == "thinking_off":
+        return format.answer_prompt_ids(question.prompt, benchmark.instruction)
+    kind = question.answer_kind
+    if benchmark.instruction == INSTRUCTIONS.get(kind):
+        instruction = DIRECT_INSTRUCTIONS[kind]
+    else:
+        instruction = " ".join(part for part in (benchmark.instruction, DIRECT_REQUEST) if part)
+    return format.answer_prompt_ids(question.prompt, instruction)
+
+
+def fit_answer(prompt_tokens: int, *, answer_tokens: int, context_limit: int) -> Fit:
+    """Return how a prompt that is answered at once fits the context.
+
+    Examples
+    --------
+    >>> [fit_answer(n, answer_tokens=20, context_limit=100).kind for n in (40, 90, 120)]
+    ['whole', 'shortened', 'too_long']
+    """
+    room = context_limit - prompt_tokens
+    if room < 1:
+        return Fit(kind="too_long", thinking_limit=0)
+    return Fit(kind="whole" if room >= answer_tokens else "shortened", thinking_limit=0)
