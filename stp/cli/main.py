@@ -11,7 +11,17 @@ from typing import Annotated
 import typer
 
 from data.errors import StpError
-from stp.cli import analyze, benchmarks, campaigns, demo, report, showing, signals
+from stp.cli import (
+    analyze,
+    benchmarks,
+    campaigns,
+    demo,
+    otbench,
+    release,
+    report,
+    showing,
+    signals,
+)
 
 app = typer.Typer(
     name="stp",
@@ -55,6 +65,8 @@ def _register() -> None:
     app.command()(report.report)
     app.command()(analyze.analyze)
     signals.register(app)
+    app.command()(release.release)
+    otbench.register(app)
     benchmarks.register(app)
 
 

@@ -1,0 +1,90 @@
+"""The tables of a release, column by column: what is written, and what the dataset card says."""
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+_TEXT = pa.string()
+
+COLUMNS: Mapping[str, tuple[tuple[str, pa.DataType, str], ...]] = {
+    "questions": (
+        ("benchmark", _TEXT, "the benchmark"),
+        ("question_id", _TEXT, "the question's id, unique within its benchmark"),
+        ("group", _TEXT, "the reporting group: benchmarks that are reported as one"),
+        ("split", _TEXT, "train, validation or test"),
+        ("answer_kind", _TEXT, "how answers are judged"),
+        ("prompt_sha256", _TEXT, "SHA-256 of the question's text, white space made alike"),
+        ("lot", pa.float64(), "a number in [0, 1) for methods that draw lots"),
+    ),
+    "trajectories": (
+        ("model", _TEXT, "the model"),
+        ("benchmark", _TEXT, "the benchmark"),
+        ("question_id", _TEXT, "the question"),
+        ("split", _TEXT, "the question's split"),
+        ("trajectory", pa.int32(), "which sampled reasoning of the question, from 0"),
+        ("steps", pa.int32(), "n, its steps; it has n + 1 positions"),
+        ("full_tokens", pa.int64(), "L(n), its thinking tokens"),
+        ("zero_correct", pa.int32(), "C(0), right probes without thinking"),
+        ("full_correct", pa.int32(), "C(n), right probes after all thinking"),
+        ("probes", pa.int32(), "probes a position"),
+        ("original_correct", pa.int8(), "whether its own answer was right: 1, 0, or -1 unknown"),
+    ),
+    "positions": (
+        ("model", _TEXT, "the model"),
+        ("benchmark", _TEXT, "the benchmark"),
+        ("question_id", _TEXT, "the question"),
+        ("trajectory", pa.int32(), "the trajectory"),
+        ("position", pa.int32(), "k, how many steps are kept"),
+        ("tokens", pa.int64(), "L(k), thinking tokens kept"),
+        ("correct", pa.int32(), "C(k), right probes"),
+        ("answers", pa.list_(pa.int32()), "numbers of the probes' answers, -1 for none"),
+        ("answer_hedged", pa.bool_(), "whether the first probe carries a word of doubt"),
+        ("answer_tokens", pa.int32(), "tokens of the first probe's answer"),
+    ),
+    "answers": (
+        ("model", _TEXT, "the model"),
+        ("benchmark", _TEXT, "the benchmark"),
+        ("question_id", _TEXT, "the question"),
+        ("number", pa.int32(), "what `positions.answers` holds"),
+        ("answer", _TEXT, "the first answer of this number, as the model wrote it"),
+    ),
+    "prompts": (
+        ("model", _TEXT, "the model"),
+        ("benchmark", _TEXT, "the benchmark"),
+        ("question_id", _TEXT, "the question"),
+        ("prompt_tokens", pa.int32(), "tokens of the prompt, chat format included"),
+    ),
+    "hidden": (
+        ("model", _TEXT, "the model"),
+        ("benchmark", _TEXT, "the benchmark"),
+        ("question_id", _TEXT, "the question"),
+        ("trajectory", pa.int32(), "the trajectory"),
+        ("position", pa.int32(), "the position"),
+    ),
+}
+"""Tables and their fixed columns: name, type, meaning. Signals and layers come on top."""
+
+SIGNAL_COLUMNS: tuple[tuple[str, pa.DataType, str], ...] = (
+    ("end_logprob", pa.float32(), "log-probability of the thinking-end after the prefix"),
+    ("other_logprob", pa.float32(), "log-probability of the best other token there"),
+    ("other_id", pa.int32(), "that token's id"),
+    ("end_exact", pa.bool_(), "false: end_logprob is an upper bound"),
+    ("entropy", pa.float32(), "entropy of the next token after the prefix, nats"),
+    ("end_entropy", pa.float32(), "entropy of the next token after the thinking-end, nats"),
+    ("answer_entropy", pa.float32(), "entropy of the answer's first token, nats"),
+    ("trial_logprob", pa.float32(), "mean log-probability of a greedy trial answer's tokens"),
+    ("trial_probability", pa.float32(), "mean probability of these tokens"),
+    ("trial_tokens", pa.int32(), "how many they are"),
+)
+"""Columns of ``positions`` that are there when a campaign has signals."""
+
+
+def schema_of(table: str, *, signals: bool = False) -> pa.Schema:
+    """Return the schema of a table, hidden states left out."""
+    columns = COLUMNS[table] + (SIGNAL_COLUMNS if signals else ())
+    return pa.schema([(name, kind) for name, kind, _ in columns])
+
+
+def hidden_column(layer: int) -> str:
+    """Return the name of a layer's column."""
+    return f"layer_{layer}"

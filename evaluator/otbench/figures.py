@@ -1,0 +1,198 @@
+"""Method curves beside frontiers, one figure a strategy and one for the paper's three methods.
+
+The trivial lines are in every figure, in grey: what a method does not beat, it need not be.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+from evaluator.figures.catalogue import NamedFigure
+from evaluator.figures.style import (
+    INK,
+    MUTED,
+    STRATEGY_STYLES,
+    add_note,
+    house_style,
+    new_figure,
+)
+from evaluator.frontiers import STRATEGY_LABELS, AverageFrontier
+from evaluator.names import visible
+from evaluator.otbench.leaderboard import Row
+from oracle.actions import STRATEGIES
+
+PAPER_METHODS = ("think_switcher", "predictive_scheduling", "think_brake")
+# Okabe and Ito's colours, safe for the colour-blind; markers tell them apart in grey.
+_COLOURS = ("#d55e00", "#cc79a7", "#0072b2", "#009e73", "#e69f00", "#56b4e9", "#7a5195")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_TRIVIAL = {
+    "constant_cap": ("constant cap", "#555b66", "solid"),
+    "constant_fraction": ("constant fraction", "#8a909b", (0, (4, 2))),
+    "think_share": ("share of questions by lot", "#8a909b", (0, (1, 1.5))),
+}
+
+
+def method_figures(
+    rows: Sequence[Row], frontiers: Sequence[AverageFrontier], *, name: str
+) -> Iterator[NamedFigure]:
+    """Draw all figures of a release.
+
+    Parameters
+    ----------
+    rows
+        Rows of one release.
+    frontiers
+        Averaged frontiers of its test questions, one a strategy.
+    name
+        The release, for captions.
+    """
+    by_strategy = {frontier.strategy: frontier for frontier in frontiers}
+    trivial = [row for row in rows if row["method"]["trivial"]]
+    paper = [row for row in rows if row["method"]["name"] in PAPER_METHODS]
+    if paper:
+        yield NamedFigure(
+            stem="otbench_methods",
+            title="The paper's methods and the three frontiers",
+            figure=_figure(list(frontiers), paper, trivial, "Methods and frontiers", name),
+        )
+    for strategy in STRATEGIES:
+        mine = [
+            row
+            for row in rows
+            if row["method"]["strategy"] == strategy and not row["method"]["trivial"]
+        ]
+        label = STRATEGY_LABELS[strategy]
+        yield NamedFigure(
+            stem=f"otbench_{strategy}",
+            title=f"{label}: method curves and frontier",
+            figure=_figure([by_strategy[strategy]], mine, trivial, label, name),
+        )
+
+
+def _figure(
+    frontiers: Sequence[AverageFrontier],
+    rows: Sequence[Row],
+    trivial: Sequence[Row],
+    title: str,
+    name: str,
+) -> Figure:
+    with house_style():
+        figure = new_figure(7.4, 4.9)
+        axes = figure.subplots()
+        reference = [*rows, *trivial][0]
+        full, zero = reference["full_accuracy"], reference["zero_accuracy"]
+        axes.axhline(full, color=MUTED, linewidth=1.0, linestyle=(0, (6, 3)), zorder=1)
+        for frontier in frontiers:
+            style = STRATEGY_STYLES[frontier.strategy]
+            axes.step(
+                frontier.budget_fraction,
+                frontier.accuracy,
+                where="post",
+                color=style.colour,
+                linestyle=style.dash if len(frontiers) > 1 else "solid",
+                linewidth=style.width + 0.6,
+                alpha=0.9,
+                label=f"frontier: {STRATEGY_LABELS[frontier.strategy].lower()}",
+                zorder=3,
+            )
+        for row in trivial:
+            _trivial(axes, row)
+        for place, row in enumerate(rows):
+            colour = (
+                STRATEGY_STYLES[row["method"]["strategy"]].colour
+                if len(frontiers) > 1
+                else _COLOURS[place % len(_COLOURS)]
+            )
+            _method(axes, row, colour, _MARKERS[place % len(_MARKERS)])
+        axes.plot([0], [zero], "o", color=INK, markersize=6, clip_on=False, zorder=6)
+        axes.plot([1], [full], "D", color=INK, markersize=6, clip_on=False, zorder=6)
+        axes.annotate("never think", (0, zero), **_beside(9, -3, "left", "top"))
+        axes.annotate("always think", (1, full), **_beside(-8, -7, "right", "top"))
+        axes.set_xlim(0, 1)
+        axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        axes.set_xlabel("Thinking tokens kept, of full thinking")
+        axes.set_ylabel("Accuracy")
+        axes.set_title(title)
+        axes.legend(loc="lower right", handlelength=2.8, fontsize=8)
+        add_note(
+            figure,
+            f"{visible(name, 60)}, test questions. Lines: measured operating points that no other "
+            "point of the method beats, nothing between them; faint marks: the others. A ring: the "
+            "setting that validation questions selected. Grey: trivial lines.",
+        )
+    return figure
+
+
+def _beside(x: float, y: float, ha: str, va: str) -> dict[str, Any]:
+    return {
+        "xytext": (x, y),
+        "textcoords": "offset points",
+        "ha": ha,
+        "va": va,
+        "color": INK,
+        "fontsize": 8.5,
+    }
+
+
+def _curve(row: Row) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    points = row["points"]
+    kept = np.array([point["on_curve"] for point in points])
+    x, y = (np.array([p[key] for p in points]) for key in ("tokens_fraction", "accuracy"))
+    return x, y, kept
+
+
+def _trivial(axes: Axes, row: Row) -> None:
+    """Draw a line of a grid of settings; the two single points are marked anyway."""
+    if row["method"]["name"] not in _TRIVIAL:
+        return
+    label, colour, dash = _TRIVIAL[row["method"]["name"]]
+    x, y, kept = _curve(row)
+    order = np.argsort(x[kept], kind="stable")
+    axes.step(
+        x[kept][order],
+        y[kept][order],
+        where="post",
+        color=colour,
+        linestyle=dash,
+        linewidth=1.3,
+        label=label,
+        zorder=2,
+    )
+
+
+def _method(axes: Axes, row: Row, colour: str, marker: str) -> None:
+    x, y, kept = _curve(row)
+    order = np.argsort(x[kept], kind="stable")
+    axes.plot(
+        x[~kept], y[~kept], marker, color=colour, markersize=3.2, alpha=0.25, linestyle="none"
+    )
+    axes.step(
+        x[kept][order],
+        y[kept][order],
+        where="post",
+        color=colour,
+        marker=marker,
+        markersize=4.6,
+        markeredgecolor="white",
+        markeredgewidth=0.5,
+        linewidth=1.4,
+        label=visible(row["label"], 40),
+        zorder=4,
+    )
+    chosen = row["selected"]["index"]
+    axes.plot(
+        [x[chosen]],
+        [y[chosen]],
+        "o",
+        markerfacecolor="none",
+        markeredgecolor=colour,
+        markeredgewidth=1.6,
+        markersize=11,
+        clip_on=False,
+        zorder=5,
+    )

@@ -1,0 +1,295 @@
+"""Leaderboard rows: a method on a release, with all that is needed to make the row again.
+
+A row is one line of JSON. Its ``digest`` covers everything but when and how long it ran, so two
+runs of the same method, settings and release on one machine give the same digest; on another
+machine the last digits of trained weights may differ.
+
+The replicates behind a row's intervals lie beside it (``replicates/LABEL.npz``), so that rows made
+in different runs can be compared with paired differences: replicate i of the same release and seed
+is the same draw of questions and trajectories.
+"""
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from data.errors import MisuseError, StoreError
+from evaluator.otbench.intervals import POINT_COLUMNS, Replicates, interval
+from evaluator.otbench.load import Release
+from evaluator.otbench.run import Asked, MethodResult
+from evaluator.otbench.summary import SUMMARIES, gaps, shares
+
+ROWS = "leaderboard.jsonl"
+REPLICATES_FOLDER = "replicates"
+SCHEMA_VERSION = 1
+_PACKAGES = ("stp-engine", "numpy", "scikit-learn", "torch")
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resampling:
+    """How intervals were made: replicates (0: none) and their seed."""
+
+    replicates: int
+    seed: int
+
+
+def make_row(
+    release: Release, result: MethodResult, resampling: Resampling, replicates: Replicates | None
+) -> Row:
+    """Return the row of a method on a release."""
+    method = result.asked.source
+    row: Row = {
+        "schema_version": SCHEMA_VERSION,
+        "label": result.label,
+        "method": {
+            "name": method.method.name,
+            "spec": method.spec,
+            "origin": method.origin,
+            "strategy": result.strategy,
+            "given": _plain(result.asked.hyperparameters),
+            "hyperparameters": _plain(result.hyperparameters),
+            "needs": list(method.method.needs),
+            "control": method.method.control,
+            "citation": method.method.citation,
+            "trivial": method.method.trivial,
+        },
+        "release": {
+            "name": release.name,
+            "checksum": release.checksum,
+            "models": list(release.curves.model_names),
+            "groups": list(release.curves.benchmark_names),
+            "questions": release.manifest["questions"],
+        },
+        "resampling": {"replicates": resampling.replicates, "seed": resampling.seed},
+        "full_accuracy": result.points.full_accuracy,
+        "zero_accuracy": result.points.zero_accuracy,
+        "selected": {
+            "index": result.selected,
+            "setting": _plain(result.settings[result.selected]),
+            "rule": "validation: fewest tokens that keep full thinking's accuracy, else the best",
+        },
+        "summary": _summary(result.summary, replicates),
+        "points": _points(result, replicates),
+        "cells": _cells(release, result),
+        "versions": {package: _version(package) for package in _PACKAGES},
+    }
+    row["digest"] = digest_of(row)
+    row["run"] = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "fit_seconds": round(result.fit_seconds, 3),
+        "decide_seconds": round(result.decide_seconds, 3),
+    }
+    return row
+
+
+def digest_of(row: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a row, when and how long it ran left out."""
+    lasting = {key: value for key, value in row.items() if key not in ("digest", "run")}
+    return hashlib.sha256(_json(lasting).encode()).hexdigest()
+
+
+def asked_in(row: Mapping[str, Any]) -> Asked:
+    """Return the method that a row is about, found and configured again.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If there is no such method here, or its file is not what it was.
+    """
+    from baselines.registry import find_method
+
+    source = find_method(row["method"]["spec"])
+    then, now = row["method"]["origin"], source.origin
+    if then != now and "sha256:" in then:
+        raise MisuseError(
+            f"method {source.spec}: the row was made with {then}, and the file is {now} now"
+        )
+    given = {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in row["method"]["given"].items()
+    }
+    return Asked(source=source, hyperparameters=given)
+
+
+def _summary(
+    summary: Mapping[str, float], replicates: Replicates | None
+) -> dict[str, dict[str, float | None]]:
+    out = {}
+    for key in SUMMARIES:
+        entry = {"value": _number(summary[key])}
+        if replicates is not None:
+            low, high = interval(replicates.summaries[key])
+            entry |= {"low": _number(low), "high": _number(high)}
+        out[key] = entry
+    return out
+
+
+def _points(result: MethodResult, replicates: Replicates | None) -> list[dict[str, Any]]:
+    points = result.points
+    columns = {
+        "tokens_fraction": points.tokens_fraction,
+        "accuracy": points.accuracy,
+        "frontier_accuracy": points.frontier_accuracy,
+        "gap": gaps(points),
+        "share": shares(points),
+        "common_gap": points.common_frontier_accuracy - points.accuracy,
+        "signal_fraction": points.signal_fraction,
+    }
+    rows = []
+    for i, setting in enumerate(result.settings):
+        row: dict[str, Any] = {"setting": _plain(setting)}
+        row |= {name: _number(values[i]) for name, values in columns.items()}
+        row["on_curve"] = bool(points.on_curve[i])
+        if replicates is not None:
+            row["intervals"] = {
+                name: [_number(end) for end in interval(replicates.points[name][:, i])]
+                for name in POINT_COLUMNS
+            }
+        rows.append(row)
+    return rows
+
+
+def _cells(release: Release, result: MethodResult) -> list[dict[str, Any]]:
+    """Return the integers behind the points: tokens and right probes of every setting and cell."""
+    totals = result.totals
+    return [
+        {
+            "model": release.curves.model_names[int(totals.model[cell])],
+            "group": release.curves.benchmark_names[int(totals.benchmark[cell])],
+            "tokens": totals.cost[:, cell].tolist(),
+            "right": totals.reward[:, cell].tolist(),
+            "signal_tokens": totals.signal_tokens[:, cell].tolist(),
+            "full_tokens": int(totals.full_cost[cell]),
+            "full_right": int(totals.full_reward[cell]),
+            "zero_right": int(totals.zero_reward[cell]),
+            "probes": int(totals.probes[cell]),
+        }
+        for cell in range(totals.model.size)
+    ]
+
+
+# -- files ---------------------------------------------------------------------------------------
+
+
+def write_rows(folder: Path, rows: Sequence[Row], replicates: Mapping[str, Replicates]) -> Path:
+    """Write rows and their replicates into a folder; rows of other labels there are kept.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If the folder holds rows of another release.
+    data.errors.StoreError
+        If it cannot be written.
+    """
+    path = folder / ROWS
+    labels = {row["label"] for row in rows}
+    kept = [row for row in read_rows([path]) if row["label"] not in labels] if path.exists() else []
+    for row in kept:
+        if row["release"]["checksum"] != rows[0]["release"]["checksum"]:
+            raise MisuseError(
+                f"{path}: holds rows of another release ({row['release']['name']}); choose another "
+                "folder"
+            )
+    for row in kept:
+        del row["run"]["file"]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / REPLICATES_FOLDER).mkdir(exist_ok=True)
+        for label, found in replicates.items():
+            with (folder / REPLICATES_FOLDER / _file_name(label)).open("wb") as file:
+                np.savez_compressed(file, allow_pickle=False, **found.summaries)
+        partial = path.with_suffix(".partial")
+        partial.write_text("".join(f"{_json(row)}\n" for row in [*kept, *rows]), encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        raise StoreError(f"{folder}: rows cannot be written: {error}") from error
+    return path
+
+
+def read_rows(paths: Iterable[Path]) -> list[Row]:
+    """Read rows from files or from folders that hold one.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If a file is missing, or a line is no row, or was changed.
+    """
+    rows = []
+    for path in paths:
+        file = path / ROWS if path.is_dir() else path
+        try:
+            lines = file.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise MisuseError(f"{file}: no leaderboard file: {error}") from error
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+                known = row["schema_version"] == SCHEMA_VERSION and row["digest"]
+            except (ValueError, TypeError, KeyError) as error:
+                raise MisuseError(f"{file}, line {number}: no leaderboard row") from error
+            if not known or row["digest"] != digest_of(row):
+                raise MisuseError(
+                    f"{file}, line {number}: changed since it was written (its digest does not fit)"
+                )
+            # Where its replicates are; no part of the row itself.
+            row["run"]["file"] = str(file)
+            rows.append(row)
+    return rows
+
+
+def replicates_of(row: Mapping[str, Any]) -> dict[str, npt.NDArray[np.float64]] | None:
+    """Return a read row's replicates by summary, or None where they are not beside its file."""
+    file = Path(row["run"]["file"])
+    path = file.parent / REPLICATES_FOLDER / _file_name(row["label"])
+    if not path.is_file():
+        return None
+    with np.load(path, allow_pickle=False) as stored:
+        return {name: stored[name] for name in stored.files}
+
+
+def _file_name(label: str) -> str:
+    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", label)[:60].strip("-")
+    return f"{readable}-{hashlib.sha256(label.encode()).hexdigest()[:8]}.npz"
+
+
+def _plain(value: Any) -> Any:
+    """Return a setting or hyperparameters as JSON values."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return repr(value)
+
+
+def _number(value: Any) -> float | None:
+    number = float(value)
+    return None if math.isnan(number) else number
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False)
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "(not installed)"

@@ -1,0 +1,319 @@
+"""Writing a release: campaigns frozen into tables that anyone can read.
+
+A folder of Parquet files, a manifest with checksums and a dataset card; ``pandas.read_parquet`` of
+any of the folders is enough to read it. A cell (a model on a benchmark) has a file of its own in
+each folder. Questions' texts and references are not in it: they belong to their publishers.
+"""
+
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from data.errors import MisuseError, StoreError
+from evaluator.groups import recorded_groups
+from evaluator.otbench.card import dataset_card
+from evaluator.otbench.columns import SIGNAL_COLUMNS
+from evaluator.otbench.gather import Gathered, gather
+from evaluator.otbench.integrity import write_manifest
+from evaluator.otbench.release_tables import (
+    Division,
+    Key,
+    cell_rows,
+    questions_table,
+    write_cell,
+    write_table,
+)
+from evaluator.otbench.splits import SPLITS, SplitRule, divide, prompt_digest
+from stp.signals import Signals
+
+_PACKAGES = ("stp-engine", "numpy", "pandas", "pyarrow")
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseSummary:
+    """What was written.
+
+    Attributes
+    ----------
+    folder
+        The release.
+    checksum
+        SHA-256 of its manifest.
+    questions
+        By split.
+    trajectories, positions
+        Counts.
+    signals
+        Names of the signals that all cells have; empty if there are none.
+    notes
+        What a reader must know: what is missing.
+    """
+
+    folder: Path
+    checksum: str
+    questions: dict[str, int]
+    trajectories: int
+    positions: int
+    signals: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def write_release(
+    campaigns: Sequence[str],
+    folder: Path,
+    *,
+    name: str = "",
+    rule: SplitRule | None = None,
+    allow_incomplete: bool = False,
+    progress: Progress | None = None,
+) -> ReleaseSummary:
+    """Freeze graded campaigns into a release.
+
+    Parameters
+    ----------
+    campaigns
+        Their folders or URLs; a cell may be in one of them only.
+    folder
+        A new folder.
+    name
+        What it is called; the campaigns' names when left out.
+    rule
+        How questions are divided.
+    allow_incomplete
+        Take what is graded.
+    progress
+        Called with what is being done, how much is done, and of how much.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If the folder is not free, or the campaigns do not go together.
+    data.errors.StoreError
+        If a campaign is incomplete or damaged, or the folder cannot be written.
+    """
+    rule = rule or SplitRule()
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise MisuseError(f"{folder}: there is something already; a release needs a new folder")
+    gathered = [
+        gather(
+            url,
+            allow_incomplete=allow_incomplete,
+            progress=_named(progress, f"reading {Path(url).name}"),
+        )
+        for url in campaigns
+    ]
+    _check_together(gathered)
+    notes = _notes(gathered)
+    groups = recorded_groups(campaigns)
+    kept, left_out = _common_questions(gathered)
+    if left_out:
+        notes.append(
+            f"{left_out} questions are left out: not every model has them (prompts too long, or "
+            "not graded)."
+        )
+    division = _divide(gathered, kept, rule)
+    partial = folder.with_name(folder.name + ".partial")
+    try:
+        if partial.exists():
+            shutil.rmtree(partial)
+        partial.mkdir(parents=True)
+        write_table(partial, "questions.parquet", questions_table(division, groups, rule))
+        taken: set[str] = set()
+        cells = []
+        for item in gathered:
+            for model in sorted({model for model, _ in item.asked}):
+                mine, signals = _of_model(item, model), _signals_of(item, model)
+                for benchmark in sorted(b for m, b in item.asked if m == model):
+                    stem = _stem(model, benchmark, taken)
+                    cells.append(
+                        write_cell(partial, stem, mine, signals, model, benchmark, division)
+                    )
+        content = _content(name, campaigns, gathered, cells, rule, division, notes)
+        (partial / "README.md").write_text(dataset_card(content), encoding="utf-8")
+        checksum = write_manifest(partial, content)
+        if folder.exists():
+            folder.rmdir()
+        partial.rename(folder)
+    except OSError as error:
+        raise StoreError(f"{folder}: the release cannot be written: {error}") from error
+    return ReleaseSummary(
+        folder=folder,
+        checksum=checksum,
+        questions=content["questions"],
+        trajectories=content["trajectories"],
+        positions=content["positions"],
+        signals=tuple(content["signals"]),
+        notes=tuple(notes),
+    )
+
+
+def _named(progress: Progress | None, what: str) -> Callable[[int, int], None] | None:
+    if progress is None:
+        return None
+    told = progress
+    return lambda done, total: told(what, done, total)
+
+
+def _check_together(gathered: Sequence[Gathered]) -> None:
+    probes = {item.curves.probes for item in gathered}
+    if len(probes) > 1:
+        raise MisuseError(
+            f"the campaigns have {' and '.join(map(str, sorted(probes)))} probes a position; a "
+            "release needs the same number everywhere"
+        )
+    seen: dict[Key, str] = {}
+    for item in gathered:
+        for cell in item.asked:
+            if cell in seen:
+                raise MisuseError(
+                    f"{cell[0]} on {cell[1]} is in {seen[cell]} and in {item.store.url}; a cell "
+                    "can be taken from one campaign only"
+                )
+            seen[cell] = item.store.url
+
+
+def _has_signals(item: Gathered) -> bool:
+    from stp.campaign.signals import read_signals_record
+
+    return read_signals_record(item.store) is not None
+
+
+def _signals_of(item: Gathered, model: str) -> Signals | None:
+    """Return the signals of one model: models may have states of different layers and widths."""
+    from stp.campaign.signal_reader import load_signals
+
+    if not _has_signals(item):
+        return None
+    return load_signals(item.store.url, model=model, allow_incomplete=item.incomplete)
+
+
+def _of_model(item: Gathered, model: str) -> Gathered:
+    keep_s = item.curves.model == item.curves.model_names.index(model)
+    keep_k = np.repeat(keep_s, np.diff(item.curves.trajectory_offsets))
+    return replace(
+        item,
+        curves=item.curves.select(keep_s),
+        answers=item.answers[keep_k],
+        hedged=item.hedged[keep_k],
+        answer_tokens=item.answer_tokens[keep_k],
+    )
+
+
+def _notes(gathered: Sequence[Gathered]) -> list[str]:
+    return [
+        f"{item.store.url} has no signals: methods that need them cannot run; make them with `stp "
+        f"signals {item.store.url}` and release anew."
+        for item in gathered
+        if not _has_signals(item)
+    ]
+
+
+def _common_questions(gathered: Sequence[Gathered]) -> tuple[set[Key], int]:
+    """Return the questions that every model of their benchmark has, and how many are left out."""
+    having: dict[str, list[set[Key]]] = {}
+    for item in gathered:
+        for model, benchmark in item.asked:
+            names = {
+                (benchmark, item.curves.question_names[q])
+                for q in np.unique(
+                    item.curves.question[cell_rows(item.curves, model, benchmark)]
+                ).tolist()
+            }
+            having.setdefault(benchmark, []).append(names)
+    kept = {key for sets in having.values() for key in set.intersection(*sets)}
+    every = {key for sets in having.values() for key in set.union(*sets)}
+    return kept, len(every) - len(kept)
+
+
+def _divide(gathered: Sequence[Gathered], kept: set[Key], rule: SplitRule) -> Division:
+    division = Division()
+    for item in gathered:
+        for questions in item.asked.values():
+            for question in questions.values():
+                key = (question.benchmark, question.question_id)
+                if key in kept:
+                    division.asked.setdefault(key, question)
+    prompts: dict[str, list[str]] = {}
+    for (benchmark, _), question in sorted(division.asked.items()):
+        prompts.setdefault(benchmark, []).append(prompt_digest(question.prompt))
+    splits = {name: iter(found) for name, found in divide(prompts, rule).items()}
+    for key in sorted(division.asked):
+        division.split[key] = next(splits[key[0]])
+    return division
+
+
+def _stem(model: str, benchmark: str, taken: set[str]) -> str:
+    """Return a file name for a cell: readable, and unlike all others."""
+    base = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{model}--{benchmark}")[:120]
+    name, count = f"{base}.parquet", 1
+    while name.lower() in taken:
+        count += 1
+        name = f"{base}-{count}.parquet"
+    taken.add(name.lower())
+    return name
+
+
+def _content(
+    name: str,
+    campaigns: Sequence[str],
+    gathered: Sequence[Gathered],
+    cells: list[dict[str, Any]],
+    rule: SplitRule,
+    division: Division,
+    notes: list[str],
+) -> dict[str, Any]:
+    configs = [item.store.read_config() for item in gathered]
+    manifests = [item.store.read_manifest() for item in gathered]
+    counts = {split: list(division.split.values()).count(split) for split in SPLITS}
+    shared = [set(cell["signals"]) for cell in cells]
+    return {
+        "name": name or " + ".join(dict.fromkeys(config.name for config in configs)),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "probes": gathered[0].curves.probes,
+        "questions": counts,
+        "trajectories": sum(cell["trajectories"] for cell in cells),
+        "positions": sum(cell["positions"] for cell in cells),
+        "splits": {
+            "train": str(rule.train),
+            "validation": str(rule.validation),
+            "seed": rule.seed,
+            "stratified_by": "benchmark",
+        },
+        "signals": [n for n, _, _ in SIGNAL_COLUMNS if all(n in found for found in shared)],
+        "notes": notes,
+        "cells": cells,
+        "campaigns": [
+            {
+                "name": config.name,
+                "config_hash": manifest.config_hash,
+                "settings": manifest.settings,
+                "models": [
+                    {
+                        key: getattr(record, key)
+                        for key in ("name", "revision", "weights_hash", "tokenizer_hash")
+                    }
+                    for record in manifest.models
+                ],
+                "checker_version": manifest.checker_version,
+                "packages": manifest.packages,
+            }
+            for config, manifest in zip(configs, manifests, strict=True)
+        ],
+        "packages": {package: _version(package) for package in _PACKAGES},
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "(not installed)"

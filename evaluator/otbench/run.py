@@ -1,0 +1,350 @@
+"""Methods on a release: trained on train, selected on validation, measured on test.
+
+Questions of the three splits are kept apart here: what a method was given in training is remembered
+with it, and deciding on any of these questions is refused.
+"""
+
+import ast
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from baselines.interface import Method, Setting
+from baselines.measurements import Measurements
+from baselines.registry import MethodSource, find_method, method_names
+from baselines.signals import with_costs
+from data.errors import MisuseError
+from evaluator.otbench.decide import Decisions, decide
+from evaluator.otbench.intervals import Decided
+from evaluator.otbench.load import Release
+from evaluator.otbench.points import CellTotals, Points, cell_frontiers_of, cell_totals
+from evaluator.otbench.points import operating_points as points_of
+from evaluator.otbench.splits import SPLITS
+from evaluator.otbench.summary import select, summarise
+from stp.curves import Curves, IntArray
+
+_CALL = re.compile(r"(?P<spec>.+?)\((?P<inside>.*)\)", re.DOTALL)
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A method to evaluate: where its class is, and its hyperparameters."""
+
+    source: MethodSource
+    hyperparameters: dict[str, Any]
+
+    @property
+    def label(self) -> str:
+        """Its name, with the hyperparameters that were given."""
+        given = ", ".join(f"{key}={value!r}" for key, value in self.hyperparameters.items())
+        return f"{self.source.method.name}({given})" if given else self.source.method.name
+
+    def make(self) -> Method:
+        """Return a new, untrained method."""
+        return self.source.make(self.hyperparameters)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Trained:
+    """A trained method, and the questions that it has seen.
+
+    Attributes
+    ----------
+    method
+        Of one model.
+    seen
+        Question numbers of training and validation.
+    """
+
+    method: Method
+    seen: IntArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MethodResult:
+    """A method evaluated on a release.
+
+    Attributes
+    ----------
+    asked
+        Which method.
+    strategy, settings
+        Its strategy and its grid.
+    totals, points
+        On test questions.
+    selected
+        The setting that validation questions selected.
+    summary
+        Its numbers; see :data:`evaluator.otbench.summary.SUMMARIES`.
+    decided
+        Its decisions on test questions, for the bootstrap.
+    hyperparameters
+        All of them, defaults included.
+    fit_seconds, decide_seconds
+        What it took.
+    """
+
+    asked: Asked
+    strategy: str
+    settings: tuple[Setting, ...]
+    totals: CellTotals
+    points: Points
+    selected: int
+    summary: dict[str, float]
+    decided: Decided
+    hyperparameters: dict[str, Any]
+    fit_seconds: float
+    decide_seconds: float
+
+    @property
+    def label(self) -> str:
+        """What tables call it."""
+        return self.asked.label
+
+
+def parse_method(text: str) -> Asked:
+    """Return the method that a text names.
+
+    Parameters
+    ----------
+    text
+        ``name``, ``file.py:Class``, or either with hyperparameters in brackets, as in
+        ``deer(mean="arithmetic")``.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If there is none, or the brackets hold something else than ``key=literal``.
+    """
+    match = _CALL.fullmatch(text.strip())
+    spec, inside = (match["spec"], match["inside"]) if match else (text.strip(), "")
+    try:
+        call = ast.parse(f"f({inside})", mode="eval").body
+        if not isinstance(call, ast.Call) or call.args:
+            raise ValueError
+        given = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords if k.arg}
+    except (SyntaxError, ValueError) as error:
+        raise MisuseError(
+            f"method {text!r}: hyperparameters are written as name(key=value, ...), each value a "
+            "number, a text in quotes or a tuple"
+        ) from error
+    asked = Asked(source=find_method(spec), hyperparameters=given)
+    asked.make()
+    return asked
+
+
+def methods_for(release: Release, texts: Sequence[str] = ()) -> tuple[list[Asked], list[str]]:
+    """Return the methods to run, and what was left out and why.
+
+    Parameters
+    ----------
+    release
+        What they are to run on.
+    texts
+        See :func:`parse_method`. Without any: all that there are, without those whose signals the
+        release lacks. The trivial ones are always among them: every plot has them.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If a method named needs what the release lacks, or is named twice.
+    """
+    every = [parse_method(name) for name in method_names()]
+    if texts:
+        named = [parse_method(text) for text in texts]
+        labels = {asked.label for asked in named}
+        named += [a for a in every if a.source.method.trivial and a.label not in labels]
+    else:
+        named = every
+    seen: set[str] = set()
+    kept, left_out = [], []
+    for asked in named:
+        missing = release.lacking(asked.source.method.needs)
+        if asked.label in seen:
+            raise MisuseError(f"method {asked.label} is named twice")
+        seen.add(asked.label)
+        if not missing:
+            kept.append(asked)
+        elif texts:
+            raise MisuseError(
+                f"method {asked.label} needs {', '.join(missing)}, which {release.folder} does not "
+                "hold; make the campaign's signals with `stp signals CAMPAIGN` and release it anew"
+            )
+        else:
+            left_out.append(f"{asked.label} is left out: the release holds no {', '.join(missing)}")
+    return kept, left_out
+
+
+def check_apart(release: Release) -> None:
+    """Refuse a release whose splits share questions.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        Names a question of which the same text is in two splits.
+    """
+    import pyarrow.parquet as pq
+
+    rows = pq.read_table(
+        release.folder / "questions.parquet", columns=["question_id", "split", "prompt_sha256"]
+    ).to_pylist()
+    first: dict[str, dict[str, str]] = {}
+    for row in rows:
+        other = first.setdefault(row["prompt_sha256"], row)
+        if other["split"] != row["split"]:
+            raise MisuseError(
+                f"{release.folder}: leak: question {row['question_id']!r} ({row['split']}) has the "
+                f"same text as {other['question_id']!r} ({other['split']}); make the release anew"
+            )
+
+
+def train(asked: Asked, training: Measurements, validation: Measurements) -> Trained:
+    """Return a new method trained on one model's questions.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If a question is in both.
+    """
+    shared = np.intersect1d(training.questions, validation.questions)
+    if shared.size:
+        raise MisuseError(
+            f"{asked.label}: leak: {shared.size} questions are in training and in validation, as "
+            f"question {_name(training.curves, int(shared[0]))}"
+        )
+    method = asked.make()
+    needs = asked.source.method.needs
+    method.fit(training.restricted(needs), validation.restricted(needs))
+    return Trained(method=method, seen=np.concatenate([training.questions, validation.questions]))
+
+
+def decide_on(trained: Trained, test: Measurements, lots: Any, progress: Any = None) -> Decisions:
+    """Return a trained method's decisions on questions that it has not seen.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If it has seen one of them.
+    """
+    shared = np.intersect1d(trained.seen, test.questions)
+    if shared.size:
+        raise MisuseError(
+            f"{trained.method.name}: leak: {shared.size} test questions were used in training, as "
+            f"question {_name(test.curves, int(shared[0]))}; a method is measured on questions "
+            "that it has not seen"
+        )
+    return decide(trained.method, test, lots, progress=progress)
+
+
+def evaluate(release: Release, asked: Asked, *, progress: Progress | None = None) -> MethodResult:
+    """Train a method for every model, select its setting, and measure it.
+
+    Parameters
+    ----------
+    release
+        With the signals that it needs.
+    asked
+        The method.
+    progress
+        Called with what is done, how much of it, and of how much.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If a split is empty, or the method does what it must not.
+    """
+    models = np.unique(release.curves.model).tolist()
+    needs = with_costs(asked.source.method.needs)
+    found: dict[str, list[tuple[Curves, Decisions]]] = {"validation": [], "test": []}
+    fit_seconds = decide_seconds = 0.0
+    trained = None
+    for model in models:
+        splits = {split: release.measurements(model, split, needs) for split in SPLITS}
+        for split, measured in splits.items():
+            if not measured.curves.trajectories:
+                raise MisuseError(
+                    f"{release.folder}: there are no {split} questions of "
+                    f"{release.curves.model_names[model]}; a release needs questions in every split"
+                )
+        if progress is not None:
+            progress(f"{asked.label}, training", 0, 0)
+        begin = time.perf_counter()
+        trained = train(asked, splits["train"], splits["validation"])
+        fit_seconds += time.perf_counter() - begin
+        begin = time.perf_counter()
+        # Settings are selected on validation questions, which training may have looked at too.
+        selecting = decide(trained.method, splits["validation"], release.lot_q)
+        found["validation"].append((splits["validation"].curves, selecting))
+        told = _told(progress, f"{asked.label}, {release.curves.model_names[model]}")
+        decisions = decide_on(trained, splits["test"], release.lot_q, told)
+        found["test"].append((splits["test"].curves, decisions))
+        decide_seconds += time.perf_counter() - begin
+    if trained is None:
+        raise MisuseError(f"{release.folder}: holds no model")
+    settings = _same_settings(asked, [d for _, d in found["test"]])
+    chosen = _points(release, "validation", asked, found["validation"])[1]
+    totals, points = _points(release, "test", asked, found["test"])
+    selected = select(chosen)
+    return MethodResult(
+        asked=asked,
+        strategy=asked.source.method.strategy,
+        settings=settings,
+        totals=totals,
+        points=points,
+        selected=selected,
+        summary=summarise(points, selected),
+        decided=Decided(
+            strategy=asked.source.method.strategy,
+            stop=np.concatenate([d.stop for _, d in found["test"]], axis=1),
+            signal_tokens=np.concatenate([d.signal_tokens for _, d in found["test"]], axis=1),
+            selected=selected,
+        ),
+        hyperparameters=trained.method.hyperparameters(),
+        fit_seconds=fit_seconds,
+        decide_seconds=decide_seconds,
+    )
+
+
+def split_curves(release: Release, split: str) -> Curves:
+    """Return the curves of all models in a split, models one after the other."""
+    return release.curves.select(np.isin(release.curves.question, release.in_split(split)))
+
+
+def _points(
+    release: Release, split: str, asked: Asked, found: Sequence[tuple[Curves, Decisions]]
+) -> tuple[CellTotals, Points]:
+    curves = split_curves(release, split)
+    decisions = [d for _, d in found]
+    totals = cell_totals(
+        curves,
+        np.concatenate([d.stop for d in decisions], axis=1),
+        np.concatenate([d.signal_tokens for d in decisions], axis=1),
+    )
+    return totals, points_of(totals, cell_frontiers_of(curves, asked.source.method.strategy))
+
+
+def _same_settings(asked: Asked, decisions: Sequence[Decisions]) -> tuple[Setting, ...]:
+    first = decisions[0].settings
+    if any(d.settings != first for d in decisions[1:]):
+        raise MisuseError(
+            f"{asked.label}: its settings differ between models, so they cannot be averaged; make "
+            "them relative to what was learnt, as a scale or a quantile"
+        )
+    return first
+
+
+def _told(progress: Progress | None, what: str) -> Callable[[int, int], None] | None:
+    if progress is None:
+        return None
+    told = progress
+    return lambda done, total: told(what, done, total)
+
+
+def _name(curves: Curves, question: int) -> str:
+    return curves.question_names[question] if curves.question_names else str(question)

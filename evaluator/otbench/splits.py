@@ -1,0 +1,95 @@
+"""Training, validation and test questions: by question, stratified by benchmark, from a seed.
+
+Within every benchmark, questions are put in the order of a digest of (seed, prompt) and cut where
+the fractions say. So a question's place depends on nothing but the seed, its own text and how many
+come before it; all models and trajectories of a question are together; and questions with the same
+text, in one benchmark or in several, are never on two sides.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from data.errors import MisuseError
+
+SPLITS = ("train", "validation", "test")
+SEED = 20260721
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitRule:
+    """How questions are divided.
+
+    Attributes
+    ----------
+    train, validation
+        Fractions of every benchmark's questions; the rest are test questions.
+    seed
+        Another seed, another division.
+    """
+
+    train: Fraction = Fraction(1, 2)
+    validation: Fraction = Fraction(1, 5)
+    seed: int = SEED
+
+    def __post_init__(self) -> None:
+        if min(self.train, self.validation) < 0 or self.train + self.validation >= 1:
+            raise MisuseError(
+                f"splits: train {float(self.train):g} and validation {float(self.validation):g} "
+                "must not be negative and must leave test questions"
+            )
+
+
+def prompt_digest(prompt: str) -> str:
+    """Return the SHA-256 of a question's text, white space made alike."""
+    return hashlib.sha256(" ".join(prompt.split()).encode()).hexdigest()
+
+
+def divide(prompts: Mapping[str, Sequence[str]], rule: SplitRule) -> dict[str, list[str]]:
+    """Return the split of every question.
+
+    Parameters
+    ----------
+    prompts
+        Of every benchmark, the digests of its questions' texts, in any order.
+    rule
+        How to divide.
+
+    Returns
+    -------
+    dict
+        Of every benchmark, ``"train"``, ``"validation"`` or ``"test"`` for each of its questions.
+
+    Examples
+    --------
+    >>> divide({"b": ["1", "2", "3", "4"]}, SplitRule(train=Fraction(1, 2), seed=1))
+    {'b': ['train', 'train', 'validation', 'test']}
+    """
+    of_prompt: dict[str, str] = {}
+    for digests in prompts.values():
+        fresh = sorted(
+            {digest for digest in digests if digest not in of_prompt},
+            key=lambda digest: _rank(rule.seed, digest),
+        )
+        # Half up, in integers: rounding must not depend on a platform.
+        train = _rounded(rule.train * len(fresh))
+        last = max(train, _rounded((rule.train + rule.validation) * len(fresh)))
+        for place, digest in enumerate(fresh):
+            of_prompt[digest] = SPLITS[(place >= train) + (place >= last)]
+    return {name: [of_prompt[digest] for digest in digests] for name, digests in prompts.items()}
+
+
+def lot(seed: int, benchmark: str, question_id: str) -> float:
+    """Return a number in [0, 1) that a question's name and the seed give, and nothing else does."""
+    text = f"{seed}\0{benchmark}\0{question_id}".encode()
+    digest = hashlib.blake2b(text, digest_size=8, person=b"stp.otbench.lot").digest()
+    return int.from_bytes(digest, "big") / 2**64
+
+
+def _rank(seed: int, digest: str) -> bytes:
+    return hashlib.blake2b(f"{seed}\0{digest}".encode(), person=b"stp.split").digest()
+
+
+def _rounded(value: Fraction) -> int:
+    return (2 * value.numerator + value.denominator) // (2 * value.denominator)

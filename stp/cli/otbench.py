@@ -1,0 +1,162 @@
+"""``stp otbench``: termination methods beside the frontier of their strategy."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+otbench = typer.Typer(
+    name="otbench",
+    help="Measure termination methods on a release.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+Release = Annotated[Path, typer.Argument(help="A release's folder, made by `stp release`.")]
+
+
+@otbench.command()
+def run(
+    release: Release,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--method",
+            "-m",
+            help="A name, NAME(key=value, ...) or FILE.py:Class; may be repeated.",
+            show_default="all that the release has signals for",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Where rows and report go.", show_default="RELEASE-otbench"),
+    ] = None,
+    replicates: Annotated[
+        int, typer.Option("--replicates", min=0, help="Bootstrap replicates; 0: no intervals.")
+    ] = 10_000,
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", min=1, help="Threads; they do not change any number."),
+    ] = None,
+) -> None:
+    """Train methods on train, select on validation, measure on test; write rows and a report."""
+    from evaluator.otbench.compare import leaderboard_table, order_rows
+    from evaluator.otbench.page import lead
+    from evaluator.otbench.session import run_methods
+    from stp.cli.seen import seen
+    from stp.cli.watching import shown_stages
+
+    release = release.expanduser()
+    folder = (out or release.with_name(release.name + "-otbench")).expanduser()
+    with shown_stages(_console(stderr=True)) as progress:
+        session = run_methods(
+            release, method or [], folder, replicates=replicates, workers=workers, progress=progress
+        )
+    console = _console()
+    rows = order_rows(session.rows)
+    console.print(leaderboard_table(rows, intervals=False).to_rich(console.width))
+    console.print(lead(rows), markup=False)
+    for note in session.notes:
+        console.print(f"- {seen(note)}", markup=False)
+    console.print(f"\nRows: {session.leaderboard}", markup=False, soft_wrap=True)
+    console.print(f"Report: {session.page}", markup=False, soft_wrap=True)
+
+
+@otbench.command()
+def compare(
+    rows: Annotated[
+        list[Path], typer.Argument(help="Leaderboard files, or folders that hold one.")
+    ],
+    against: Annotated[
+        str | None,
+        typer.Option("--against", help="Show paired differences from this row, by its label."),
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option("--method", "-m", help="Only rows with this label; may be repeated."),
+    ] = None,
+) -> None:
+    """Show rows of several runs side by side, with intervals and paired differences."""
+    from data.errors import MisuseError
+    from evaluator.otbench.compare import differences_table, leaderboard_table, order_rows
+    from evaluator.otbench.leaderboard import read_rows
+    from stp.cli.seen import seen
+
+    found = order_rows(read_rows(path.expanduser() for path in rows))
+    labels = [row["label"] for row in found]
+    for label in method or []:
+        if label not in labels:
+            raise MisuseError(f"no row is called {seen(label)!r}; there are {', '.join(labels)}")
+    if method:
+        found = [row for row in found if row["label"] in (*method, against)]
+    if not found:
+        raise MisuseError("the files hold no row")
+    console = _console()
+    console.print(leaderboard_table(found).to_rich(console.width))
+    if against is not None:
+        console.print(differences_table(found, against).to_rich(console.width))
+
+
+@otbench.command()
+def regenerate(
+    rows: Annotated[Path, typer.Argument(help="A leaderboard file, or a folder that holds one.")],
+    release: Release,
+    method: Annotated[
+        list[str] | None,
+        typer.Option("--method", "-m", help="Only rows with this label; may be repeated."),
+    ] = None,
+) -> None:
+    """Make rows again from their own settings, and say whether they come out the same."""
+    from data.errors import MisuseError
+    from evaluator.otbench.leaderboard import read_rows
+    from evaluator.otbench.session import regenerate as make_again
+    from stp.cli.seen import seen
+    from stp.cli.watching import shown_stages
+
+    found = [row for row in read_rows([rows]) if not method or row["label"] in method]
+    if not found:
+        raise MisuseError(f"{rows}: holds no such row")
+    different = []
+    for row in found:
+        with shown_stages(_console(stderr=True)) as progress:
+            again = make_again(row, release.expanduser(), progress=progress)
+        same = again["digest"] == row["digest"]
+        if not same:
+            different.append(row["label"])
+        typer.echo(f"{seen(row['label'])}: {'the same' if same else 'differs'}")
+    if different:
+        raise typer.Exit(1)
+
+
+@otbench.command("list")
+def list_methods() -> None:
+    """List the methods that can be had by name."""
+    from rich.table import Table
+
+    from baselines.registry import find_method, method_names
+
+    console = _console()
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("method", "strategy", "swept over", "needs"):
+        table.add_column(heading, overflow="fold")
+    for name in method_names():
+        source = find_method(name)
+        kind = source.method
+        needs = ", ".join(kind.needs) or ("nothing (trivial)" if kind.trivial else "nothing")
+        table.add_row(name, kind.strategy.replace("_", " "), kind.control, needs)
+    console.print(table)
+    console.print("\nYour own: --method FILE.py:Class, or an entry point of the group stp.methods.")
+
+
+def _console(*, stderr: bool = False) -> "Console":
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to an application."""
+    app.add_typer(otbench)

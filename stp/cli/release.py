@@ -1,0 +1,113 @@
+"""``stp release``: campaigns frozen into a release that methods are compared on."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def release(
+    campaigns: Annotated[
+        list[str],
+        typer.Argument(help="Folders or URLs of graded campaigns; or, with --push, a release."),
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="The release's folder, a new one.")
+    ] = None,
+    name: Annotated[
+        str, typer.Option("--name", help="What it is called.", show_default="the campaigns' names")
+    ] = "",
+    train: Annotated[
+        str, typer.Option("--train", help="Fraction of each benchmark's questions to train on.")
+    ] = "1/2",
+    validation: Annotated[
+        str, typer.Option("--validation", help="Fraction to select settings on.")
+    ] = "1/5",
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the division.")] = 20260721,
+    allow_incomplete: Annotated[
+        bool, typer.Option("--allow-incomplete", help="Take what is graded.")
+    ] = False,
+    push: Annotated[
+        str | None,
+        typer.Option("--push", metavar="REPO", help="Send it to the hub, as USER/NAME."),
+    ] = None,
+    private: Annotated[
+        bool, typer.Option("--private", help="With --push: make a new repository private.")
+    ] = False,
+) -> None:
+    """Freeze campaigns into a release, for `stp otbench`.
+
+    It holds curves, signals, splits and checksums, as tables that pandas reads.
+
+    A release that is there already is sent with: stp release FOLDER --push USER/NAME
+    """
+    from data.errors import MisuseError
+    from evaluator.otbench.integrity import MANIFEST
+    from stp.cli.seen import seen
+
+    folder = out.expanduser() if out else None
+    if folder is None:
+        made = Path(campaigns[0]).expanduser()
+        if push is None or len(campaigns) > 1 or not _is_release(made / MANIFEST):
+            raise MisuseError("say where the release goes: stp release CAMPAIGN... --out FOLDER")
+        folder = made
+    else:
+        _write(campaigns, folder, name, train, validation, seed, allow_incomplete)
+    if push is not None:
+        from evaluator.otbench.hub import push_release
+
+        typer.echo(f"sending {seen(str(folder))} to {seen(push)}", err=True)
+        typer.echo(f"sent: {push_release(folder, push, private=private)}")
+
+
+def _is_release(manifest: Path) -> bool:
+    """Return whether a manifest is a release's: a campaign's folder has one of this name too."""
+    from evaluator.otbench.integrity import CHECKSUM
+
+    return manifest.is_file() and (manifest.parent / CHECKSUM).is_file()
+
+
+def _write(
+    campaigns: list[str],
+    folder: Path,
+    name: str,
+    train: str,
+    validation: str,
+    seed: int,
+    allow_incomplete: bool,
+) -> None:
+    from rich.console import Console
+
+    from evaluator.otbench.release import write_release
+    from evaluator.otbench.splits import SplitRule
+    from stp.cli.seen import seen
+    from stp.cli.watching import shown_stages
+
+    rule = SplitRule(train=_fraction(train), validation=_fraction(validation), seed=seed)
+    with shown_stages(Console(stderr=True, highlight=False)) as progress:
+        summary = write_release(
+            campaigns,
+            folder,
+            name=name,
+            rule=rule,
+            allow_incomplete=allow_incomplete,
+            progress=progress,
+        )
+    counts = ", ".join(f"{count:,} {split}" for split, count in summary.questions.items())
+    typer.echo(f"questions: {counts}")
+    typer.echo(f"{summary.trajectories:,} trajectories, {summary.positions:,} positions")
+    typer.echo(f"signals: {', '.join(summary.signals) or 'none'}")
+    for note in summary.notes:
+        typer.echo(f"note: {seen(note)}")
+    typer.echo(f"release: {seen(str(summary.folder))} (checksum {summary.checksum[:12]})")
+
+
+def _fraction(text: str):  # type: ignore[no-untyped-def]
+    from fractions import Fraction
+
+    from data.errors import MisuseError
+
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError) as error:
+        raise MisuseError(f"{text!r} is no fraction; write 1/2 or 0.5") from error
