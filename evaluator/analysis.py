@@ -1,16 +1,17 @@
 """The whole analysis of one or several campaigns: tables, figures and sentences (paper 002).
 
 ``analyse`` computes from curves alone; ``analyse_campaigns`` also reads the stored token ids, for
-what curves do not hold; ``write_analysis`` puts it all into a folder.
+what curves do not hold. :mod:`evaluator.analysis_files` puts it all into a folder.
 """
 
-import csv
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from data.errors import MisuseError, StoreError
+import numpy as np
+
+from data.errors import StoreError
 from evaluator.audit import (
     audit_campaigns,
     audit_frame,
@@ -20,45 +21,80 @@ from evaluator.audit import (
     lengths_frame,
 )
 from evaluator.audit_tables import audit_table, forms_table, length_table
-from evaluator.bootstrap import REPLICATES, Bootstrap, Progress, bootstrap_curves
+from evaluator.bootstrap import REPLICATES, Bootstrap, bootstrap_curves
+from evaluator.direct import accuracies_of_answers, direct_accuracies
 from evaluator.figures.catalogue import Bands, NamedFigure, all_figures
-from evaluator.figures.style import save
+from evaluator.figures.steps import step_lengths as recorded_step_lengths
 from evaluator.findings import Findings, describe
 from evaluator.frontiers import (
+    AverageFrontier,
     CellFrontiers,
-    FloatArray,
     average_frontiers,
     cell_frontiers,
 )
-from evaluator.groups import completeness, pool_benchmarks, recorded_groups
+from evaluator.groups import common_questions, completeness, pool_benchmarks, recorded_groups
 from evaluator.headline import make_headline
-from evaluator.names import visible
+from evaluator.interval_tables import (
+    INTERVALS,
+    difference_table,
+    frontier_interval_table,
+    frontier_table,
+    interval_table,
+)
+from evaluator.missing import missing_sentences
 from evaluator.overthinking import Summary, per_trajectory, summarise
 from evaluator.progress import changes_by_progress, suitable_bin_tokens
+from evaluator.sensitivity_tables import (
+    bias_aware_table,
+    cross_fitted_table,
+    sensitivity_table,
+    trajectory_sensitivity_table,
+)
+from evaluator.stored_thinking import OpenedCampaign, models_with_thinking, open_campaigns
 from evaluator.table_text import Table
 from evaluator.tables import (
-    INTERVAL_TITLES,
     baseline_table,
-    bias_aware_table,
     changes_table,
-    cross_fitted_table,
-    frontier_interval_table,
-    interval_table,
     overthinking_table,
     probed_accuracy_table,
     savings_table,
-    sensitivity_table,
     spread_table,
-    trajectory_sensitivity_table,
     zero_step_table,
 )
+from evaluator.watch import Progress, Watch, nobody, stage_of
 from oracle.bootstrap import bootstrap_frontiers, percentile_interval
+from stp.audit import StepLengths
 from stp.campaign.curves import load_curves
 from stp.campaign.store import Store
 from stp.curves import Curves, IntArray
 
+Direct = Mapping[tuple[str, str], float] | Curves
+"""Direct answers: accuracies by (model name, reporting group), or curves that do not think."""
+
 TARGETS = (128, 256, 512)
 """Target step lengths b of the paper's Figure 9."""
+
+TABLES = (
+    "overthinking",
+    "baselines",
+    "probed-accuracy",
+    "savings",
+    *(f"intervals-{name.replace('_', '-')}" for name in INTERVALS),
+    *(f"differences-{name.replace('_', '-')}" for name in INTERVALS),
+    "frontier-intervals",
+    "zero-step",
+    "spread",
+    "changes",
+    "frontiers",
+    "probe-sensitivity",
+    "trajectory-sensitivity",
+    "bias-aware",
+    "cross-fitted-frontiers",
+    "boundary-audit",
+    "boundary-forms",
+    "step-lengths",
+)
+"""Names of all tables, in reading order. Those of differences need several models."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -110,16 +146,39 @@ class Analysis:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What an analysis is asked for.
+
+    Attributes
+    ----------
+    replicates
+        Bootstrap replicates; 0 leaves the intervals out.
+    frontier_replicates
+        Replicates of the frontiers, which take longest; None: as many.
+    workers
+        Threads of the bootstrap, all processors when None; it does not change the result.
+    cross_fit
+        Add frontiers scored on other probes than those that chose, which takes long.
+    targets
+        Target step lengths b of the step-length distributions, beside the campaigns' own.
+    """
+
+    replicates: int = REPLICATES
+    frontier_replicates: int | None = None
+    workers: int | None = None
+    cross_fit: bool = False
+    targets: tuple[int, ...] = TARGETS
+
+
 def analyse(
     curves: Curves,
     *,
     name: str,
-    replicates: int = REPLICATES,
-    workers: int | None = None,
-    direct: Mapping[tuple[str, str], float] | None = None,
-    cross_fit: bool = False,
+    asked: Asked | None = None,
+    direct: Direct | None = None,
     groups: Mapping[str, str] | None = None,
-    progress: Progress | None = None,
+    watch: Watch = nobody,
 ) -> Analysis:
     """Compute every table and finding that curves allow.
 
@@ -129,67 +188,106 @@ def analyse(
         Measured curves. Benchmarks of one reporting group are pooled first.
     name
         What they are, for captions.
-    replicates
-        Bootstrap replicates; 0 leaves the intervals out.
-    workers
-        Threads of the bootstrap; it does not change the result.
+    asked
+        How much; left out: everything but the cross-fitted frontiers.
     direct
-        Accuracies of direct answers; see :func:`evaluator.tables.zero_step_table`.
-    cross_fit
-        Add frontiers scored on other probes than those that chose, which takes long.
+        Direct answers, for Table 7.
     groups
         Reporting groups; see :func:`evaluator.groups.pool_benchmarks`.
-    progress
-        Called with (replicates done, all replicates).
+    watch
+        Told how far each stage is.
 
     Raises
     ------
     ValueError
         If there is no trajectory.
+    data.errors.MisuseError
+        If the direct answers come from trajectories that think.
     """
+    asked = asked or Asked()
     curves = pool_benchmarks(curves, groups)
+    if isinstance(direct, Curves):
+        direct = accuracies_of_answers(pool_benchmarks(direct, groups))
     summary = summarise(per_trajectory(curves))
-    cells = cell_frontiers(curves)
+    cells = cell_frontiers(curves, progress=stage_of(watch, "frontiers"))
+    frontiers = average_frontiers(cells)
     changes = changes_by_progress(curves, suitable_bin_tokens(curves))
-    tables = [
-        overthinking_table(curves, summary),
-        baseline_table(curves, summary),
-        probed_accuracy_table(curves, summary),
-        savings_table(curves, cells),
-    ]
-    bootstrap, bands = None, None
-    if replicates:
-        bootstrap = bootstrap_curves(
-            curves, replicates=replicates, workers=workers, progress=progress
-        )
-        tables += [interval_table(curves, bootstrap, statistic) for statistic in INTERVAL_TITLES]
-        bands = frontier_bands(curves, replicates, workers=workers, progress=progress)
-        tables.append(frontier_interval_table(curves, average_frontiers(cells), bands, replicates))
-    tables += [
-        zero_step_table(curves, summary, direct),
-        spread_table(curves, summary),
-        changes_table(curves, changes),
-        sensitivity_table(curves),
-        trajectory_sensitivity_table(curves),
-        bias_aware_table(curves),
-    ]
-    if cross_fit:
-        tables.append(cross_fitted_table(curves))
-    headline = make_headline(curves, summary, cells)
-    findings = describe(curves, summary, headline, changes)
-    missing = completeness(curves).missing
-    if missing:
-        findings = Findings(sentences=(*missing, *findings.sentences))
+    intervals = _resample(curves, frontiers, asked, watch)
     return Analysis(
         name=name,
         curves=curves,
         summary=summary,
         cells=cells,
-        bootstrap=bootstrap,
-        bands=bands,
-        findings=findings,
-        tables=tuple(tables),
+        bootstrap=intervals.bootstrap,
+        bands=intervals.bands,
+        findings=_with_missing(
+            completeness(curves).missing,
+            describe(curves, summary, make_headline(curves, summary, cells), changes),
+        ),
+        tables=(
+            overthinking_table(curves, summary),
+            baseline_table(curves, summary),
+            probed_accuracy_table(curves, summary),
+            savings_table(curves, cells),
+            *intervals.tables,
+            zero_step_table(curves, summary, direct),
+            spread_table(curves, summary),
+            changes_table(curves, changes),
+            frontier_table(curves, frontiers),
+            *_sensitivity(curves, asked, watch),
+        ),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Intervals:
+    bootstrap: Bootstrap | None = None
+    bands: Bands | None = None
+    tables: tuple[Table, ...] = ()
+
+
+def _resample(
+    curves: Curves, frontiers: Sequence[AverageFrontier], asked: Asked, watch: Watch
+) -> _Intervals:
+    """Draw the replicates that were asked for, and make their tables."""
+    if not asked.replicates:
+        return _Intervals()
+    drawn = bootstrap_curves(
+        curves,
+        replicates=asked.replicates,
+        workers=asked.workers,
+        progress=stage_of(watch, "bootstrap"),
+    )
+    tables = [interval_table(curves, drawn, statistic) for statistic in INTERVALS]
+    if len(drawn.models) > 2:
+        tables += [difference_table(curves, drawn, statistic) for statistic in INTERVALS]
+    wanted = asked.replicates if asked.frontier_replicates is None else asked.frontier_replicates
+    shared = common_questions(curves)
+    if not wanted or not shared.trajectories:
+        return _Intervals(bootstrap=drawn, tables=tuple(tables))
+    bands = frontier_bands(
+        shared, wanted, workers=asked.workers, progress=stage_of(watch, "frontier bootstrap")
+    )
+    if shared.trajectories < curves.trajectories:
+        frontiers = average_frontiers(cell_frontiers(shared))
+    table = frontier_interval_table(shared, frontiers, bands, wanted)
+    if shared.trajectories < curves.trajectories:
+        lacking = " ".join(completeness(curves).missing)
+        table = replace(table, note=f"Only questions that all models have. {table.note} {lacking}")
+    tables.append(table)
+    return _Intervals(bootstrap=drawn, bands=bands, tables=tuple(tables))
+
+
+def _sensitivity(curves: Curves, asked: Asked, watch: Watch) -> Iterator[Table]:
+    yield sensitivity_table(curves)
+    yield trajectory_sensitivity_table(curves, stage_of(watch, "fewer trajectories"))
+    yield bias_aware_table(curves)
+    if asked.cross_fit:
+        yield cross_fitted_table(curves, progress=stage_of(watch, "cross-fitted frontiers"))
+
+
+def _with_missing(missing: Sequence[str], findings: Findings) -> Findings:
+    return Findings(sentences=(*missing, *findings.sentences))
 
 
 def frontier_bands(
@@ -198,7 +296,7 @@ def frontier_bands(
     *,
     workers: int | None = None,
     progress: Progress | None = None,
-) -> dict[str, tuple[FloatArray, FloatArray]]:
+) -> Bands:
     """Return pointwise 95 % intervals of the averaged frontiers at 101 budgets (Figure 5).
 
     Every replicate solves all three problems exactly again, with budgets relative to its own full
@@ -208,6 +306,11 @@ def frontier_bands(
     -------
     dict
         By strategy, the lower and upper accuracy; float64 ``(101,)`` each.
+
+    Raises
+    ------
+    ValueError
+        If the models of a benchmark have different questions.
     """
     drawn = bootstrap_frontiers(
         curves,
@@ -215,10 +318,10 @@ def frontier_bands(
         workers=workers or len(os.sched_getaffinity(0)),
         progress=progress,
     )
-    bands: dict[str, tuple[FloatArray, FloatArray]] = {}
+    bands = {}
     for strategy in drawn.strategies:
         low, high = percentile_interval(drawn.macro_accuracy(strategy))
-        bands[strategy] = (low, high)
+        bands[str(strategy)] = (low, high)
     return bands
 
 
@@ -226,12 +329,9 @@ def analyse_campaigns(
     urls: Sequence[str],
     *,
     allow_incomplete: bool = False,
-    replicates: int = REPLICATES,
-    workers: int | None = None,
-    direct: Mapping[tuple[str, str], float] | None = None,
-    cross_fit: bool = False,
-    targets: Sequence[int] = TARGETS,
-    progress: Progress | None = None,
+    asked: Asked | None = None,
+    direct: str | Path | Direct | None = None,
+    watch: Watch = nobody,
 ) -> Analysis:
     """Analyse graded campaigns together, usually one a model.
 
@@ -240,11 +340,13 @@ def analyse_campaigns(
     urls
         The campaigns' folders.
     allow_incomplete
-        Analyse what is graded; every table then says what is missing.
-    replicates, workers, direct, cross_fit, progress
+        Analyse what is graded, though trajectories are missing or their numbers are unequal; every
+        table then says what is missing.
+    asked, watch
         As for :func:`analyse`.
-    targets
-        Target step lengths b for the step-length distributions.
+    direct
+        Direct answers: as for :func:`analyse`, or a campaign in direct mode or a CSV file (see
+        :func:`evaluator.direct.direct_accuracies`).
 
     Raises
     ------
@@ -253,126 +355,88 @@ def analyse_campaigns(
     data.errors.StoreError
         If a campaign is incomplete (unless allowed) or damaged.
     """
-    curves = load_curves(list(urls), allow_incomplete=allow_incomplete)
+    asked = asked or Asked()
+    if isinstance(direct, str | Path):
+        direct = direct_accuracies(direct, allow_incomplete=allow_incomplete)
+    curves = load_curves(
+        list(urls), allow_incomplete=allow_incomplete, progress=stage_of(watch, "reading curves")
+    )
+    groups = recorded_groups(urls)
+    unequal = completeness(pool_benchmarks(curves, groups)).missing
+    if unequal and not allow_incomplete:
+        raise StoreError(
+            f"models do not have the same questions and trajectories: {' '.join(unequal)} Analyse "
+            "campaigns that do, or take what is there with --allow-incomplete"
+        )
     configs = [Store(url).read_config() for url in urls]
-    name = " + ".join(dict.fromkeys(config.name for config in configs))
     analysis = analyse(
         curves,
-        name=name,
-        replicates=replicates,
-        workers=workers,
+        name=" + ".join(dict.fromkeys(config.name for config in configs)),
+        asked=asked,
         direct=direct,
-        cross_fit=cross_fit,
-        groups=recorded_groups(urls),
-        progress=progress,
+        groups=groups,
+        watch=watch,
     )
     steps = tuple(dict.fromkeys(config.probing.step_tokens for config in configs))
-    audits = audit_campaigns(list(urls), allow_incomplete=allow_incomplete)
-    lengths = campaign_step_lengths(
-        list(urls), sorted({*steps, *targets}), allow_incomplete=allow_incomplete
-    )
-    gap = _gap(urls, curves)
-    tables = (
-        *analysis.tables,
-        audit_table(audit_frame(audits)),
-        forms_table(forms_frame(audits)),
-        length_table(lengths_frame(lengths)),
-    )
-    if gap:
-        tables = tuple(replace(t, note=f"{gap} {t.note}".strip()) for t in tables)
+    opened = open_campaigns(list(urls), allow_incomplete=allow_incomplete)
+    thinking = _stored_thinking(opened, analysis.curves, steps, asked.targets, watch)
+    missing = missing_sentences(urls, curves)
+    note = " ".join(missing)
     return replace(
         analysis,
-        tables=tables,
-        findings=Findings(sentences=(*([gap] if gap else []), *analysis.findings.sentences)),
+        tables=tuple(
+            replace(table, note=f"{note} {table.note}".strip())
+            for table in (*analysis.tables, *thinking.tables)
+        ),
+        findings=_with_missing((*missing, *thinking.missing), analysis.findings),
         step_tokens=steps[0] if len(steps) == 1 else None,
-        lengths=length_samples(lengths),
+        lengths=thinking.lengths,
     )
 
 
-def _gap(urls: Sequence[str], curves: Curves) -> str:
-    """Say how many of the trajectories asked for are not there; nothing if all are."""
-    expected = 0
-    for url in urls:
-        store = Store(url)
-        runs = store.read_config().generation.trajectories
-        expected += runs * sum(c.questions - c.too_long for c in store.read_manifest().cells)
-    if curves.trajectories >= expected:
-        return ""
-    return f"Incomplete: {curves.trajectories:,} of {expected:,} trajectories are graded."
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Thinking:
+    """What stored token ids add to an analysis; ``missing`` says whose are not stored."""
+
+    tables: tuple[Table, ...]
+    lengths: Mapping[str, Mapping[int, IntArray]]
+    missing: tuple[str, ...]
 
 
-def read_direct_accuracies(path: Path) -> dict[tuple[str, str], float]:
-    """Read accuracies of direct answers from a CSV file.
-
-    Parameters
-    ----------
-    path
-        With the columns ``model``, ``benchmark`` (a reporting group) and ``accuracy`` (a fraction).
-
-    Raises
-    ------
-    data.errors.MisuseError
-        If the file, a column or a number is missing or wrong.
-    """
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError) as error:
-        raise MisuseError(f"{path}: cannot be read: {error}") from error
-    accuracies = {}
-    for number, row in enumerate(rows, start=2):
-        try:
-            value = float(row["accuracy"])
-            accuracies[row["model"], row["benchmark"]] = value
-        except (KeyError, TypeError, ValueError) as error:
-            raise MisuseError(
-                f"{path}, line {number}: needs the columns model, benchmark and accuracy, the last "
-                "a number between 0 and 1"
-            ) from error
-        if not 0 <= value <= 1:
-            raise MisuseError(f"{path}, line {number}: accuracy {value} is not between 0 and 1")
-    return accuracies
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnalysisPaths:
-    """What was written."""
-
-    folder: Path
-    tables: tuple[Path, ...]
-    figures: tuple[Path, ...]
-    findings: Path
-
-
-def write_analysis(analysis: Analysis, out_dir: Path) -> AnalysisPaths:
-    """Write every table as CSV, Markdown and LaTeX, the figures, and ``findings.md``.
-
-    Raises
-    ------
-    data.errors.StoreError
-        If the folder cannot be written.
-    """
-    tables: list[Path] = []
-    figures: list[Path] = []
-    findings = out_dir / "findings.md"
-    try:
-        (out_dir / "tables").mkdir(parents=True, exist_ok=True)
-        for table in analysis.tables:
-            for suffix, text in (
-                ("csv", table.to_csv()),
-                ("md", table.to_markdown()),
-                ("tex", table.to_latex()),
-            ):
-                path = out_dir / "tables" / f"{table.name}.{suffix}"
-                path.write_text(text, encoding="utf-8")
-                tables.append(path)
-        for named in analysis.figures():
-            figures += save(named.figure, out_dir / "figures" / named.stem)
-        findings.write_text(
-            f"# {visible(analysis.name)}\n\n{analysis.findings.to_markdown()}", encoding="utf-8"
+def _stored_thinking(
+    opened: Sequence[OpenedCampaign],
+    curves: Curves,
+    steps: tuple[int, ...],
+    targets: Sequence[int],
+    watch: Watch,
+) -> _Thinking:
+    """Audit the stored thinking and cut it again; where there is none, take the curves' steps."""
+    stored = models_with_thinking(opened)
+    lacking = [name for name in curves.model_names if name not in stored]
+    lengths: dict[str, tuple[StepLengths, ...]] = {}
+    tables: list[Table] = []
+    if stored:
+        audits = audit_campaigns(opened, progress=stage_of(watch, "boundary audit"))
+        tables += [audit_table(audit_frame(audits)), forms_table(forms_frame(audits))]
+        lengths = campaign_step_lengths(
+            opened, sorted({*steps, *targets}), progress=stage_of(watch, "step lengths")
         )
-    except OSError as error:
-        raise StoreError(f"cannot write the analysis to {out_dir}: {error}") from error
-    return AnalysisPaths(
-        folder=out_dir, tables=tuple(tables), figures=tuple(figures), findings=findings
+    if len(steps) == 1:
+        lengths |= {name: (_recorded_steps(curves, name, steps[0]),) for name in lacking}
+    if lengths:
+        tables.append(length_table(lengths_frame(lengths)))
+    missing = (
+        f"No thinking is stored of {', '.join(lacking)}: no boundary audit, and no step lengths "
+        "for another b."
     )
+    return _Thinking(
+        tables=tuple(tables),
+        lengths=length_samples(lengths),
+        missing=(missing,) if lacking else (),
+    )
+
+
+def _recorded_steps(curves: Curves, model: str, step_tokens: int) -> StepLengths:
+    own = curves.select(curves.model == curves.model_names.index(model))
+    counts = np.bincount(recorded_step_lengths(own))
+    return StepLengths(step_tokens=step_tokens, counts=counts.astype(np.int64))

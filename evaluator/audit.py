@@ -13,19 +13,19 @@ import pandas as pd
 
 from data.errors import MisuseError, StoreError
 from evaluator.stored_thinking import (
-    Campaigns,
     GeneratedUnit,
     OpenedCampaign,
     ThinkingShard,
+    UnitCounter,
     Vocabularies,
     Vocabulary,
     generated_units,
-    model_names,
-    open_campaigns,
+    models_with_thinking,
     read_shard,
     thinking_shards,
     trajectory_keys,
 )
+from evaluator.watch import Progress
 from stp.audit import (
     BOUNDARY_KINDS,
     BoundaryAuditor,
@@ -80,76 +80,40 @@ class ModelAudit:
 
 
 def audit_campaigns(
-    campaigns: Campaigns,
+    opened: Sequence[OpenedCampaign],
     *,
-    allow_incomplete: bool = False,
     decoded_tokens: int | None = DECODED_TOKENS,
+    progress: Progress | None = None,
 ) -> tuple[ModelAudit, ...]:
-    """Audit every model of one or several campaigns.
+    """Audit every model of one or several campaigns whose thinking is stored.
 
     Parameters
     ----------
-    campaigns
-        Their folders. Each is segmented again with its own target b.
-    allow_incomplete
-        Audit what is generated, and count what is missing, instead of refusing.
+    opened
+        What :func:`evaluator.stored_thinking.open_campaigns` returned. Each campaign is segmented
+        again with its own target b; what is not generated is counted as missing.
     decoded_tokens
         Thinking tokens of a model that are decoded as whole trajectories to check the audit, which
         takes far longer than the audit itself. Of a model with more, whole shards, evenly spread,
         are taken. None: all.
+    progress
+        Called with (units read, all units).
 
     Raises
     ------
     data.errors.MisuseError
-        If a folder is no campaign, or a model's vocabulary is not the same in all of them.
+        If a model's vocabulary is not the same in all campaigns.
     data.errors.StoreError
-        If a campaign is incomplete (unless allowed) or damaged.
+        If a campaign is damaged.
     """
     if decoded_tokens is not None and decoded_tokens < 0:
         raise MisuseError(f"decoded_tokens must be 0 or more, or None, not {decoded_tokens}")
-    opened = open_campaigns(campaigns, allow_incomplete=allow_incomplete)
     vocabularies = Vocabularies(opened)
+    models = models_with_thinking(opened)
+    counter = UnitCounter(opened, models, progress)
     return tuple(
-        _audit_model(opened, model, vocabularies.of(model), decoded_tokens)
-        for model in model_names(opened)
-    )
-
-
-def boundary_audit(
-    campaign_url: Campaigns,
-    *,
-    allow_incomplete: bool = False,
-    decoded_tokens: int | None = DECODED_TOKENS,
-    top: int = 3,
-) -> pd.DataFrame:
-    """Return the boundary audit, a row a model (Table 8).
-
-    Parameters
-    ----------
-    campaign_url, allow_incomplete, decoded_tokens
-        As for :func:`audit_campaigns`, which see for errors.
-    top
-        Most frequent literal forms that are shown.
-
-    Returns
-    -------
-    pandas.DataFrame
-        What :func:`audit_frame` describes.
-    """
-    audits = audit_campaigns(
-        campaign_url, allow_incomplete=allow_incomplete, decoded_tokens=decoded_tokens
-    )
-    return audit_frame(audits, top)
-
-
-def boundary_forms(campaign_url: Campaigns, *, allow_incomplete: bool = False) -> pd.DataFrame:
-    """Return every boundary token of every model, with its occurrences.
-
-    Parameters and errors are those of :func:`audit_campaigns`; see :func:`forms_frame` for the
-    columns.
-    """
-    return forms_frame(
-        audit_campaigns(campaign_url, allow_incomplete=allow_incomplete, decoded_tokens=0)
+        _audit_model(opened, model, vocabularies.of(model), decoded_tokens, counter)
+        for model in models
     )
 
 
@@ -226,16 +190,16 @@ def forms_frame(audits: Sequence[ModelAudit]) -> pd.DataFrame:
 
 
 def campaign_step_lengths(
-    campaigns: Campaigns,
+    opened: Sequence[OpenedCampaign],
     step_tokens: Sequence[int] = (128, 256, 512),
     *,
-    allow_incomplete: bool = False,
+    progress: Progress | None = None,
 ) -> dict[str, tuple[StepLengths, ...]]:
     """Return every model's step lengths under every target b, all its steps pooled.
 
     Parameters
     ----------
-    campaigns, allow_incomplete
+    opened, progress
         As for :func:`audit_campaigns`, which see for errors.
     step_tokens
         The targets b, in tokens.
@@ -245,34 +209,19 @@ def campaign_step_lengths(
     dict
         By model, one :class:`stp.audit.StepLengths` for each target, in their order.
     """
-    opened = open_campaigns(campaigns, allow_incomplete=allow_incomplete)
     targets = tuple(dict.fromkeys(step_tokens))
     vocabularies = Vocabularies(opened)
+    models = models_with_thinking(opened)
+    counter = UnitCounter(opened, models, progress)
     found = {}
-    for model in model_names(opened):
+    for model in models:
         boundary_ids = vocabularies.of(model).forms.boundary_ids.tolist()
         totals = step_lengths([], [0], (), targets)
-        for shard in thinking_shards(opened, model):
+        for shard in counter.counted(thinking_shards(opened, model)):
             part = step_lengths(shard.ids, shard.offsets, boundary_ids, targets)
             totals = tuple(total + more for total, more in zip(totals, part, strict=True))
         found[model] = totals
     return found
-
-
-def step_length_table(
-    campaign_urls: Campaigns,
-    step_tokens: Sequence[int] = (128, 256, 512),
-    *,
-    allow_incomplete: bool = False,
-) -> pd.DataFrame:
-    """Return summaries of step lengths, a row a model and target b.
-
-    Parameters and errors are those of :func:`campaign_step_lengths`; see :func:`lengths_frame` for
-    the columns.
-    """
-    return lengths_frame(
-        campaign_step_lengths(campaign_urls, step_tokens, allow_incomplete=allow_incomplete)
-    )
 
 
 def lengths_frame(lengths: Mapping[str, Sequence[StepLengths]]) -> pd.DataFrame:
@@ -301,26 +250,6 @@ def lengths_frame(lengths: Mapping[str, Sequence[StepLengths]]) -> pd.DataFrame:
     )
 
 
-def step_length_samples(
-    campaign_urls: Campaigns,
-    step_tokens: Sequence[int] = (128, 256, 512),
-    *,
-    allow_incomplete: bool = False,
-) -> dict[str, dict[int, IntArray]]:
-    """Return the length of every step, as ``evaluator.figures.steps.step_length_plot`` takes it.
-
-    Parameters and errors are those of :func:`campaign_step_lengths`.
-
-    Returns
-    -------
-    dict
-        By model and by target b, all lengths in tokens, ascending; int64 ``(steps,)``.
-    """
-    return length_samples(
-        campaign_step_lengths(campaign_urls, step_tokens, allow_incomplete=allow_incomplete)
-    )
-
-
 def length_samples(
     lengths: Mapping[str, Sequence[StepLengths]],
 ) -> dict[str, dict[int, IntArray]]:
@@ -332,12 +261,16 @@ def length_samples(
 
 
 def _audit_model(
-    opened: Sequence[OpenedCampaign], model: str, own: Vocabulary, decoded_tokens: int | None
+    opened: Sequence[OpenedCampaign],
+    model: str,
+    own: Vocabulary,
+    decoded_tokens: int | None,
+    counter: UnitCounter,
 ) -> ModelAudit:
     auditor = BoundaryAuditor(own.forms)
     counts = auditor.audit([], [0])
     reconstructed = mismatches = 0
-    for shard in thinking_shards(opened, model):
+    for shard in counter.counted(thinking_shards(opened, model)):
         counts += auditor.audit(shard.ids, shard.offsets)
         if shard.source.probed:
             reconstructed += shard.offsets.size - 1

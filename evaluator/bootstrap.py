@@ -17,7 +17,7 @@ numbers, as :func:`stp.campaign.curves.load_curves` gives them, and no model lac
 
 # mypy: disallow-untyped-decorators=False
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 
@@ -36,6 +36,7 @@ from evaluator.nesting import (
     with_averages,
 )
 from evaluator.overthinking import per_trajectory
+from evaluator.watch import Progress
 from oracle.resampling import draw_questions, raw_numbers
 from stp.curves import Curves
 
@@ -55,8 +56,6 @@ STATISTICS = (
 # Replicates handed to a worker at once: small enough for a progress bar, large enough that handing
 # over costs nothing.
 _CHUNK = 50
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -324,11 +323,15 @@ def _replicate_cells(
         return last - first
 
     done = 0
-    with ThreadPoolExecutor(workers) as pool:
+    pool = ThreadPoolExecutor(workers)
+    try:
         for future in as_completed([pool.submit(fill, i) for i in range(0, replicates, _CHUNK)]):
             done += future.result()
             if progress is not None:
                 progress(done, replicates)
+    finally:
+        # After Ctrl-C or an error nobody waits for what has not begun.
+        pool.shutdown(cancel_futures=True)
     return cells
 
 

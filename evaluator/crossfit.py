@@ -28,8 +28,6 @@ from evaluator.overthinking import per_trajectory
 from evaluator.pieces import fit_pieces
 from stp.curves import Curves
 
-ESTIMATORS = ("measured", "cross_fitted", "leave_one_out", "pieces")
-
 
 def cross_fit(curves: Curves, chosen_probes: int | None = None) -> pd.DataFrame:
     """Return OR and AD of every trajectory with k* chosen and measured on different probes.
@@ -96,9 +94,10 @@ def fit_by_pieces(curves: Curves) -> pd.DataFrame:
 
 
 def estimates(curves: Curves) -> dict[str, pd.DataFrame]:
-    """Return the per-trajectory frame of each of :data:`ESTIMATORS`, in that order.
+    """Return the per-trajectory frame of each estimator.
 
-    With one probe per position only ``measured`` and ``pieces`` exist.
+    In this order: ``measured``, ``cross_fitted``, ``leave_one_out``, ``pieces``. With one probe per
+    position only ``measured`` and ``pieces`` exist.
     """
     frames = {"measured": per_trajectory(curves)}
     if curves.probes > 1:
@@ -109,7 +108,7 @@ def estimates(curves: Curves) -> dict[str, pd.DataFrame]:
 
 
 def bias_aware(curves: Curves) -> pd.DataFrame:
-    """Return OR and AD of every cell and average by each of :data:`ESTIMATORS`.
+    """Return OR and AD of every cell and average by each estimator of :func:`estimates`.
 
     Returns
     -------

@@ -124,7 +124,7 @@ def describe(
         headline.potential,
         *_model_range(curves, summary),
         *_benchmark_range(curves, summary),
-        *_ranks(summary),
+        *filter(None, [rank_sentence(summary)]),
         *_spread(summary),
         *_steps(changes),
     ]
@@ -171,11 +171,12 @@ def _benchmark_range(curves: Curves, summary: Summary) -> list[str]:
     ]
 
 
-def _ranks(summary: Summary) -> list[str]:
+def rank_sentence(summary: Summary) -> str:
+    """Say what :func:`rank_correlation` is; nothing where it is not known."""
     value = rank_correlation(summary)
     if np.isnan(value):
-        return []
-    return [f"Over {len(summary.cells)} cells, Spearman's correlation of OR and AD is {value:.3f}."]
+        return ""
+    return f"Over {len(summary.cells)} cells, Spearman's correlation of OR and AD is {value:.3f}."
 
 
 def _spread(summary: Summary) -> list[str]:

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from evaluator.nesting import AVERAGE, FloatArray, averages_of_cells
+from evaluator.watch import Progress
 from oracle.actions import STRATEGIES, Strategy
 from oracle.frontier import Frontier, exact_frontier, grid_budgets
 from stp.curves import Curves, IntArray
@@ -21,8 +22,6 @@ STRATEGY_LABELS = {
     "fixed_budget": "Fixed budgets",
     "early_exit": "Dynamic early exit",
 }
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -50,20 +49,30 @@ class CellFrontiers:
     states: tuple[Frontier, ...]
 
 
-def cell_frontiers(curves: Curves) -> tuple[CellFrontiers, ...]:
-    """Return the exact frontiers of every cell, in order of (model, benchmark)."""
-    return tuple(
-        CellFrontiers(
-            model=model,
-            benchmark=benchmark,
-            probes=cell.trajectories * cell.probes,
-            full_cost=int(cell.full_tokens_s.sum()),
-            full_reward=int(cell.full_correct_s.sum()),
-            zero_reward=int(cell.zero_correct_s.sum()),
-            states=tuple(exact_frontier(cell, strategy) for strategy in STRATEGIES),
+def cell_frontiers(
+    curves: Curves, *, progress: Progress | None = None
+) -> tuple[CellFrontiers, ...]:
+    """Return the exact frontiers of every cell, in order of (model, benchmark).
+
+    ``progress`` is called with (cells done, all cells).
+    """
+    found = []
+    cells = list(curves.cells())
+    for model, benchmark, cell in cells:
+        found.append(
+            CellFrontiers(
+                model=model,
+                benchmark=benchmark,
+                probes=cell.trajectories * cell.probes,
+                full_cost=int(cell.full_tokens_s.sum()),
+                full_reward=int(cell.full_correct_s.sum()),
+                zero_reward=int(cell.zero_correct_s.sum()),
+                states=tuple(exact_frontier(cell, strategy) for strategy in STRATEGIES),
+            )
         )
-        for model, benchmark, cell in curves.cells()
-    )
+        if progress is not None:
+            progress(len(found), len(cells))
+    return tuple(found)
 
 
 def rewards_on_grid(states: Frontier, points: int) -> IntArray:
@@ -82,22 +91,6 @@ def rewards_on_grid(states: Frontier, points: int) -> IntArray:
         int64 ``(points + 1,)``, j = 0..points.
     """
     return states.reward_within(grid_budgets(states.full_cost, points))
-
-
-def average_over_cells(cells: Sequence[CellFrontiers], values: Sequence[FloatArray]) -> FloatArray:
-    """Average one array per cell with equal weight over benchmarks, then over models."""
-    return average_over_models(np.array([cell.model for cell in cells]), values)
-
-
-def average_over_models(
-    models: npt.NDArray[np.integer], values: Sequence[FloatArray]
-) -> FloatArray:
-    """Average one array per cell, given each cell's model; see :func:`average_over_cells`."""
-    stacked = np.stack([np.asarray(value, dtype=np.float64) for value in values])
-    averages: FloatArray = np.mean(
-        [stacked[models == model].mean(axis=0) for model in np.unique(models)], axis=0
-    )
-    return averages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -128,7 +121,7 @@ def average_frontiers(
         AverageFrontier(
             strategy=strategy,
             budget_fraction=grid,
-            accuracy=average_over_cells(
+            accuracy=_average(
                 cells, [rewards_on_grid(cell.states[i], points) / cell.probes for cell in cells]
             ),
         )
@@ -138,9 +131,15 @@ def average_frontiers(
 
 def average_endpoints(cells: Sequence[CellFrontiers]) -> tuple[float, float]:
     """Return the averaged accuracies P(0) and P(n)."""
-    zero = average_over_cells(cells, [np.array(cell.zero_reward / cell.probes) for cell in cells])
-    full = average_over_cells(cells, [np.array(cell.full_reward / cell.probes) for cell in cells])
-    return float(zero), float(full)
+    ends = [np.array([cell.zero_reward, cell.full_reward]) / cell.probes for cell in cells]
+    zero, full = _average(cells, ends).tolist()
+    return zero, full
+
+
+def _average(cells: Sequence[CellFrontiers], values: Sequence[FloatArray]) -> FloatArray:
+    """Return the macro-average of one array a cell."""
+    keys = [(cell.model, cell.benchmark) for cell in cells]
+    return averages_of_cells(keys, values)[AVERAGE, AVERAGE]
 
 
 def savings(cells: Sequence[CellFrontiers]) -> pd.DataFrame:

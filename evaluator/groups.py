@@ -5,12 +5,14 @@ Question numbers stay what they are, so a group is the pool of its benchmarks' q
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 from data import benchmark_names, get_benchmark
 from evaluator.names import benchmark_name, model_name
+from evaluator.nesting import make_nesting
 from stp.campaign.store import Store
 from stp.curves import Curves
 
@@ -66,6 +68,20 @@ def pool_benchmarks(curves: Curves, groups: Mapping[str, str] | None = None) -> 
     names = tuple(dict.fromkeys(named))
     number = np.array([names.index(name) for name in named], np.int32)
     return replace(curves, benchmark=number[curves.benchmark], benchmark_names=names)
+
+
+def common_questions(curves: Curves) -> Curves:
+    """Return the trajectories of questions that all models of their benchmark have.
+
+    A model that has nothing on a benchmark is none of that benchmark's models.
+    """
+    nesting = make_nesting(model=curves.model, benchmark=curves.benchmark, question=curves.question)
+    there = nesting.pair_sizes > 0
+    shared = np.zeros(nesting.questions.size, np.bool_)
+    for start, stop in pairwise(nesting.question_offsets.tolist()):
+        part = there[:, start:stop]
+        shared[start:stop] = part[part.any(axis=1)].all(axis=0)
+    return curves.select(np.isin(curves.question, nesting.questions[shared]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ nesting is found once and kept as plain index arrays. Averages go trajectories -
 Axes: ``_s`` trajectory, ``_u`` a (model, question) pair, ``_q`` question; ``v`` a value column.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -191,6 +192,38 @@ def with_averages(cells: FloatArray, present: npt.NDArray[np.bool_] | None = Non
     wide = np.concatenate([cells, over_benchmarks], axis=-2)
     over_models, _ = _mean_where(wide, np.concatenate([there, any_there], axis=-2), -3)
     return np.concatenate([wide, over_models], axis=-3)
+
+
+def averages_of_cells(
+    keys: Sequence[tuple[int, int]], values: Sequence[FloatArray]
+) -> dict[tuple[int, int], FloatArray]:
+    """Return one array a cell with all equal-weight averages of :func:`with_averages`.
+
+    Parameters
+    ----------
+    keys
+        (model, benchmark) of every cell, each once.
+    values
+        float64 ``(v,)`` of every cell. An average over a cell with NaN is NaN: only cells that are
+        not there at all are left out of averages.
+
+    Returns
+    -------
+    dict
+        By (model, benchmark), with :data:`AVERAGE` for averages; float64 ``(v,)`` each.
+    """
+    models, benchmarks = (sorted(set(numbers)) for numbers in zip(*keys, strict=True))
+    cells = np.full((len(models), len(benchmarks), len(values[0])), np.nan)
+    present = np.zeros((len(models), len(benchmarks), 1), np.bool_)
+    for (model, benchmark), value in zip(keys, values, strict=True):
+        place = models.index(model), benchmarks.index(benchmark)
+        cells[place], present[place] = value, True
+    averaged = with_averages(cells, present)
+    return {
+        (model, benchmark): averaged[m, b]
+        for m, model in enumerate([*models, AVERAGE])
+        for b, benchmark in enumerate([*benchmarks, AVERAGE])
+    }
 
 
 def _mean_where(

@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from data.errors import MisuseError, StoreError
+from data.errors import MisuseError
+from evaluator.watch import Progress
 from stp.audit import VocabularyForms, vocabulary_forms
 from stp.campaign.models import tokenizer_folder
+from stp.campaign.several import check_complete, check_disjoint
 from stp.campaign.status import unit_state
 from stp.campaign.store import Store, read_questions
 from stp.campaign.text import StoredTokenizer
@@ -71,18 +73,8 @@ def open_campaigns(campaigns: Campaigns, *, allow_incomplete: bool = False) -> l
         If a campaign is incomplete (unless allowed) or damaged.
     """
     urls = [campaigns] if isinstance(campaigns, str | Path) else list(campaigns)
-    if not urls:
-        raise MisuseError("no campaign was given; name at least one folder")
     opened = [_open(Store(url), allow_incomplete=allow_incomplete) for url in urls]
-    owners: dict[tuple[str, str], str] = {}
-    for campaign in opened:
-        for cell in campaign.cells:
-            if cell in owners:
-                raise MisuseError(
-                    f"{campaign.store.url}: {cell[0]} on {cell[1]} is in {owners[cell]} too; "
-                    "a cell can be taken from one campaign only"
-                )
-            owners[cell] = campaign.store.url
+    check_disjoint((campaign.store.url, campaign.cells) for campaign in opened)
     return opened
 
 
@@ -90,13 +82,13 @@ def _open(store: Store, *, allow_incomplete: bool) -> OpenedCampaign:
     config, manifest = store.read_campaign()
     units: dict[str, list[GeneratedUnit]] = {}
     missing: Counter[str] = Counter()
-    not_generated = not_probed = 0
+    not_done = {"generated": 0, "probed": 0}
     for record in manifest.cells:
         generated = units.setdefault(record.model, [])
         for unit in store.plan(config, record):
             state = unit_state(store, unit)
-            not_generated += not state.generated
-            not_probed += not state.probed
+            not_done["generated"] += not state.generated
+            not_done["probed"] += not state.probed
             if not state.generated:
                 missing[record.model] += _fitting(store, unit)
                 continue
@@ -108,12 +100,7 @@ def _open(store: Store, *, allow_incomplete: bool) -> OpenedCampaign:
                     probed=state.probed,
                 )
             )
-    if not_probed and not allow_incomplete:
-        raise StoreError(
-            f"{store.url}: the campaign is not complete: of its units {not_generated} are not "
-            f"generated, {not_probed} are not probed; go on with `stp run {store.url}`, or allow "
-            "an incomplete campaign"
-        )
+    check_complete(store.url, not_done, needed="probed", allow_incomplete=allow_incomplete)
     return OpenedCampaign(
         store=store,
         cells=tuple((record.model, record.benchmark) for record in manifest.cells),
@@ -132,6 +119,55 @@ def _fitting(store: Store, unit: Unit) -> int:
 def model_names(campaigns: Sequence[OpenedCampaign]) -> list[str]:
     """Return the names of all models, in order of appearance."""
     return list(dict.fromkeys(model for opened in campaigns for model in opened.units))
+
+
+def models_with_thinking(campaigns: Sequence[OpenedCampaign]) -> list[str]:
+    """Return the names of the models whose thinking is stored; a synthetic campaign has none."""
+    return [
+        model
+        for model in model_names(campaigns)
+        if not _lacks_thinking(generated_units(campaigns, model))
+    ]
+
+
+def _lacks_thinking(units: Sequence[GeneratedUnit]) -> bool:
+    """Look at the first unit with tokens in its positions: whether it has no ids for them."""
+    for source in units:
+        if source.probed:
+            rows = source.store.read_shard("positions", source.unit.shard("positions"))
+            if rows.num_rows and rows["tokens"].to_numpy().any():
+                return read_shard(source).ids.size == 0
+    return False
+
+
+class UnitCounter:
+    """Tells how many of some models' units are read.
+
+    Parameters
+    ----------
+    campaigns, models
+        Whose units.
+    progress
+        Called with (units read, all units); None: nobody is told.
+    """
+
+    def __init__(
+        self,
+        campaigns: Sequence[OpenedCampaign],
+        models: Sequence[str],
+        progress: Progress | None,
+    ) -> None:
+        self._total = sum(len(generated_units(campaigns, model)) for model in models)
+        self._progress = progress
+        self._done = 0
+
+    def counted(self, shards: Iterator[ThinkingShard]) -> Iterator[ThinkingShard]:
+        """Yield the shards, each counted when it has been dealt with."""
+        for shard in shards:
+            yield shard
+            self._done += 1
+            if self._progress is not None:
+                self._progress(self._done, self._total)
 
 
 class Vocabularies:

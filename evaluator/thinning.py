@@ -19,6 +19,7 @@ import pandas as pd
 from evaluator.earliest_maximum import expected_choice, kept_share_table
 from evaluator.nesting import AVERAGE, FloatArray, IntArray, nesting_of, with_averages
 from evaluator.overthinking import per_trajectory
+from evaluator.watch import Progress
 from oracle.resampling import raw_numbers
 from stp.curves import Curves
 
@@ -158,6 +159,7 @@ def thin_trajectories(
     draws: int = DRAWS,
     seed: int = SEED,
     statistics: Sequence[str] = ("overthinking_ratio", "accuracy_degradation"),
+    progress: Progress | None = None,
 ) -> ThinnedDraws:
     """Average OR and AD over random subsets of each question's trajectories.
 
@@ -173,6 +175,8 @@ def thin_trajectories(
         draw d in place of the replicate, group 0, lane 2^32, which the bootstrap does not use.
     statistics
         Columns of the frame, without NaN.
+    progress
+        Called with (draws done, all draws).
 
     Raises
     ------
@@ -196,6 +200,8 @@ def thin_trajectories(
     for d in range(draws):
         raw = raw_numbers(seed, d, 0, _LANE, count)
         _fill_draw(cells[d], kept, values, nesting.question_offsets, nesting.pair_offsets, raw)
+        if progress is not None:
+            progress(d + 1, draws)
     return ThinnedDraws(
         kept=kept,
         statistics=tuple(statistics),
@@ -206,9 +212,25 @@ def thin_trajectories(
 
 
 def trajectory_sensitivity(
-    curves: Curves, counts: Sequence[int] = (2, 4, 8, 16), *, draws: int = DRAWS, seed: int = SEED
+    curves: Curves,
+    counts: Sequence[int] = (2, 4, 8, 16),
+    *,
+    draws: int = DRAWS,
+    seed: int = SEED,
+    progress: Progress | None = None,
 ) -> pd.DataFrame:
     """Return the averages of OR and AD and their ranges for several numbers of trajectories.
+
+    Parameters
+    ----------
+    curves
+        Measured curves.
+    counts
+        Trajectories kept of every (model, question).
+    draws, seed
+        As for :func:`thin_trajectories`.
+    progress
+        Called with (draws done, all draws of all counts).
 
     Returns
     -------
@@ -217,9 +239,15 @@ def trajectory_sensitivity(
         ``mean``, ``low``, ``high`` of :meth:`ThinnedDraws.ranges`.
     """
     frame = per_trajectory(curves)
-    ranges = {
-        kept: thin_trajectories(frame, kept, draws=draws, seed=seed).ranges() for kept in counts
-    }
+    ranges = {}
+    for i, kept in enumerate(counts):
+
+        def tell(done: int, _: int, before: int = i * draws) -> None:
+            if progress is not None:
+                progress(before + done, len(counts) * draws)
+
+        thinned = thin_trajectories(frame, kept, draws=draws, seed=seed, progress=tell)
+        ranges[kept] = thinned.ranges()
     return pd.concat(ranges, names=["trajectories"])
 
 

@@ -197,7 +197,7 @@ class BoundaryAuditor:
         self._flags[size] = _EMPTY
 
     def audit(self, token_ids: npt.ArrayLike, trajectory_offsets: npt.ArrayLike) -> BoundaryCounts:
-        """Count boundary tokens, and newline pairs that cross tokens.
+        r"""Count boundary tokens, and newline pairs that cross tokens.
 
         Parameters
         ----------
@@ -211,6 +211,13 @@ class BoundaryAuditor:
         ------
         ValueError
             If ids are not non-negative integers, or the offsets do not cover them.
+
+        Examples
+        --------
+        >>> auditor = BoundaryAuditor(vocabulary_forms([b"a", b"\n", b".\n\n"]))
+        >>> counts = auditor.audit([0, 2, 1, 1], [0, 4]) + auditor.audit([1], [0, 1])
+        >>> counts.events, counts.crossing, counts.unmarked, counts.pairs
+        (1, 2, 2, 3)
         """
         ids, offsets = _checked(token_ids, trajectory_offsets)
         counts, pairs_s, crossing, unmarked = self._count(ids, offsets)
@@ -257,27 +264,6 @@ class BoundaryAuditor:
         pairs_s = np.zeros(offsets.size - 1, np.int64)
         crossing, unmarked = _count_pairs(ids, offsets, self._flags, self._inside, counts, pairs_s)
         return counts, pairs_s, int(crossing), int(unmarked)
-
-
-def audit_boundaries(
-    parts: Iterable[tuple[npt.ArrayLike, npt.ArrayLike]], vocabulary: VocabularyForms
-) -> BoundaryCounts:
-    r"""Audit trajectories, part after part; each part is (token_ids, trajectory_offsets).
-
-    Parameters and errors are those of :meth:`BoundaryAuditor.audit`.
-
-    Examples
-    --------
-    >>> vocabulary = vocabulary_forms([b"a", b"\n", b".\n\n"])
-    >>> counts = audit_boundaries([([0, 2, 1, 1], [0, 4]), ([1], [0, 1])], vocabulary)
-    >>> counts.events, counts.crossing, counts.unmarked, counts.pairs
-    (1, 2, 2, 3)
-    """
-    auditor = BoundaryAuditor(vocabulary)
-    total = auditor.audit([], [0])
-    for token_ids, offsets in parts:
-        total += auditor.audit(token_ids, offsets)
-    return total
 
 
 @numba.njit(cache=True, nogil=True)

@@ -14,7 +14,6 @@ from stp.audit import (
     BOUNDARY_KINDS,
     BoundaryAuditor,
     StepLengths,
-    audit_boundaries,
     boundary_kind,
     escape_form,
     reconstruction_mismatches,
@@ -74,11 +73,10 @@ def test_parts_add_up(data, forms):
     token = st.integers(0, len(forms) - 1)
     trajectories = data.draw(st.lists(st.lists(token, max_size=8), max_size=6))
     cut = data.draw(st.integers(0, len(trajectories)))
-    vocabulary = vocabulary_forms(forms)
-    whole = audit_boundaries([concatenated(trajectories)], vocabulary)
-    parts = audit_boundaries(
-        [concatenated(trajectories[:cut]), concatenated(trajectories[cut:])], vocabulary
-    )
+    auditor = BoundaryAuditor(vocabulary_forms(forms))
+    whole = auditor.audit(*concatenated(trajectories))
+    parts = auditor.audit(*concatenated(trajectories[:cut]))
+    parts += auditor.audit(*concatenated(trajectories[cut:]))
     for name in ("trajectories", "tokens", "crossing", "unmarked", "pairs"):
         assert getattr(parts, name) == getattr(whole, name)
     assert parts.occurrences.tolist() == whole.occurrences.tolist()
@@ -120,7 +118,7 @@ def test_crossings_overlap_and_stay_within_a_trajectory():
     assert vocabulary.boundary_ids.tolist() == [1, 4]
 
     def audit(*trajectories):
-        counts = audit_boundaries([concatenated(trajectories)], vocabulary)
+        counts = BoundaryAuditor(vocabulary).audit(*concatenated(trajectories))
         return counts.crossing, counts.unmarked, counts.pairs
 
     assert audit([0, 0, 0]) == (2, 2, 2)
@@ -149,7 +147,7 @@ def test_crossings_overlap_and_stay_within_a_trajectory():
 )
 def test_misuse_is_a_value_error(ids, offsets, message):
     with pytest.raises(ValueError, match=message):
-        audit_boundaries([(ids, offsets)], vocabulary_forms([b"\n"]))
+        BoundaryAuditor(vocabulary_forms([b"\n"])).audit(ids, offsets)
 
 
 @pytest.mark.parametrize(

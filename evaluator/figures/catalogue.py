@@ -14,13 +14,15 @@ from evaluator.figures.trajectories import (
     small_multiples,
     trajectory_curve,
 )
-from evaluator.frontiers import CellFrontiers, FloatArray, average_endpoints, average_frontiers
+from evaluator.frontiers import CellFrontiers, average_endpoints, average_frontiers
 from evaluator.headline import count
 from evaluator.names import model_name, question_name, visible
+from evaluator.nesting import FloatArray
 from evaluator.overthinking import Summary
 from stp.curves import Curves, IntArray
 
 NAME_LIMIT = 40
+MOST_FIGURES = 5
 Bands = Mapping[str, tuple[FloatArray, FloatArray]]
 
 
@@ -72,6 +74,7 @@ def all_figures(
         yield NamedFigure(title="Changes by progress", stem="progress", figure=figure)
     shown = _lengths(curves, step_tokens or 0) if lengths is None else lengths
     if shown:
+        shown = {visible(model, NAME_LIMIT): by_target for model, by_target in shown.items()}
         figure = step_length_plot(shown, note=note)
         yield NamedFigure(title="Step lengths", stem="step-lengths", figure=figure)
 

@@ -14,7 +14,8 @@ from evaluator.figures.style import (
     house_style,
     new_figure,
 )
-from evaluator.frontiers import STRATEGY_LABELS, AverageFrontier, FloatArray
+from evaluator.frontiers import STRATEGY_LABELS, AverageFrontier
+from evaluator.nesting import FloatArray
 
 
 def frontier_plot(

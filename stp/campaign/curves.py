@@ -1,7 +1,7 @@
 """From a campaign's shards to :class:`stp.curves.Curves`, which everything after it sees."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,7 +11,9 @@ import pyarrow as pa
 
 from data.errors import MisuseError, StoreError
 from stp.campaign.config import CampaignConfig
-from stp.campaign.status import UnitState, unit_state
+from stp.campaign.manifest import Manifest
+from stp.campaign.several import check_complete, check_disjoint
+from stp.campaign.status import unit_state
 from stp.campaign.store import Store, read_questions
 from stp.campaign.tables import ORIGINAL
 from stp.campaign.units import Cell, Unit
@@ -19,9 +21,14 @@ from stp.curves import Curves
 
 _LOG = logging.getLogger(__name__)
 
+Progress = Callable[[int, int], None]
+
 
 def load_curves(
-    url: str | Path | Sequence[str | Path], *, allow_incomplete: bool = False
+    url: str | Path | Sequence[str | Path],
+    *,
+    allow_incomplete: bool = False,
+    progress: Progress | None = None,
 ) -> Curves:
     """Return the curves of one campaign, or of several together.
 
@@ -32,6 +39,8 @@ def load_curves(
         probes and no (model, benchmark) in common.
     allow_incomplete
         Take the units that are graded and leave out the rest.
+    progress
+        Called with (units read, all units).
 
     Returns
     -------
@@ -48,11 +57,21 @@ def load_curves(
         If a campaign is incomplete or damaged; the message says what is missing.
     """
     urls = [url] if isinstance(url, str | Path) else list(url)
-    if not urls:
-        raise MisuseError("no campaign was given; name at least one folder")
-    gathered = _Gathered()
-    for item in urls:
-        _gather(Store(item), gathered, allow_incomplete=allow_incomplete)
+    campaigns = [(store, *store.read_campaign()) for store in map(Store, urls)]
+    check_disjoint(
+        (store.url, [(record.model, record.benchmark) for record in manifest.cells])
+        for store, _, manifest in campaigns
+    )
+    gathered = _Gathered(
+        progress=progress,
+        units=sum(
+            len(store.plan(config, record))
+            for store, config, manifest in campaigns
+            for record in manifest.cells
+        ),
+    )
+    for store, config, manifest in campaigns:
+        _gather(store, config, manifest, gathered, allow_incomplete=allow_incomplete)
     return gathered.curves()
 
 
@@ -60,11 +79,13 @@ def load_curves(
 class _Gathered:
     """Columns of the curves while shards are read, as lists of arrays."""
 
+    progress: Progress | None
+    units: int
+    read: int = 0
     probes: int = 0
     models: dict[str, int] = field(default_factory=dict)
     benchmarks: dict[str, int] = field(default_factory=dict)
     questions: dict[tuple[str, str], int] = field(default_factory=dict)
-    cells: set[tuple[str, str]] = field(default_factory=set)
     tokens: list[npt.NDArray[np.int64]] = field(default_factory=list)
     correct: list[npt.NDArray[np.int64]] = field(default_factory=list)
     positions: list[npt.NDArray[np.int64]] = field(default_factory=list)
@@ -73,6 +94,11 @@ class _Gathered:
             name: [] for name in ("question", "benchmark", "model", "sample", "original")
         }
     )
+
+    def tell(self) -> None:
+        self.read += 1
+        if self.progress is not None:
+            self.progress(self.read, self.units)
 
     def curves(self) -> Curves:
         if not self.tokens:
@@ -95,8 +121,14 @@ class _Gathered:
         )
 
 
-def _gather(store: Store, gathered: _Gathered, *, allow_incomplete: bool) -> None:
-    config, manifest = store.read_campaign()
+def _gather(
+    store: Store,
+    config: CampaignConfig,
+    manifest: Manifest,
+    gathered: _Gathered,
+    *,
+    allow_incomplete: bool,
+) -> None:
     if gathered.probes not in (0, config.probing.probes):
         raise MisuseError(
             f"{store.url} has {config.probing.probes} probes at a position and the campaign before "
@@ -106,12 +138,6 @@ def _gather(store: Store, gathered: _Gathered, *, allow_incomplete: bool) -> Non
     missing = {"generated": 0, "probed": 0, "graded": 0}
     versions: set[str] = set()
     for record in manifest.cells:
-        if (record.model, record.benchmark) in gathered.cells:
-            raise MisuseError(
-                f"{store.url}: {record.model} on {record.benchmark} is in an earlier campaign too; "
-                "a cell can be taken from one only"
-            )
-        gathered.cells.add((record.model, record.benchmark))
         if record.too_long:
             _LOG.warning(
                 "%s: %d of %d prompts of %s are too long for %s and have no curve",
@@ -124,34 +150,16 @@ def _gather(store: Store, gathered: _Gathered, *, allow_incomplete: bool) -> Non
         numbers: npt.NDArray[np.int64] | None = None
         for unit in store.plan(config, record):
             state = unit_state(store, unit)
+            gathered.tell()
+            for stage in missing:
+                missing[stage] += not getattr(state, stage)
             if not state.graded:
-                _count_missing(missing, state)
                 continue
             versions.add(state.checker_version)
             if numbers is None:
                 numbers = _question_numbers(store, unit.cell, gathered)
             _gather_unit(store, config, unit, numbers, gathered)
-    _check_complete(store, missing, versions, allow_incomplete=allow_incomplete)
-
-
-def _count_missing(missing: dict[str, int], state: UnitState) -> None:
-    for stage, done in (
-        ("generated", state.generated),
-        ("probed", state.probed),
-        ("graded", state.graded),
-    ):
-        missing[stage] += not done
-
-
-def _check_complete(
-    store: Store, missing: dict[str, int], versions: set[str], *, allow_incomplete: bool
-) -> None:
-    if missing["graded"] and not allow_incomplete:
-        what = ", ".join(f"{count} are not {stage}" for stage, count in missing.items() if count)
-        raise StoreError(
-            f"{store.url}: the campaign is not complete: of its units {what}; go on with "
-            f"`stp run {store.url}`, or allow an incomplete campaign"
-        )
+    check_complete(store.url, missing, needed="graded", allow_incomplete=allow_incomplete)
     if len(versions) > 1:
         raise StoreError(
             f"{store.url}: verdicts of checker versions {' and '.join(sorted(versions))} are "

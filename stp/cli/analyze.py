@@ -1,9 +1,22 @@
 """``stp analyze``: every table and figure of one or several campaigns."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from data.errors import MisuseError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from evaluator.analysis import Analysis
+    from evaluator.analysis_files import AnalysisPaths
+    from evaluator.table_text import Table
+
+MAIN_TABLES = ("overthinking", "baselines")
 
 
 def analyze(
@@ -18,17 +31,32 @@ def analyze(
             show_default="CAMPAIGN/analysis for one folder, else ./analysis",
         ),
     ] = None,
+    tables: Annotated[
+        str,
+        typer.Option("--tables", help="Which to print: main, all, none, or names with commas."),
+    ] = "main",
     replicates: Annotated[
         int, typer.Option("--replicates", min=0, help="Bootstrap replicates; 0: no intervals.")
     ] = 10_000,
+    frontier_replicates: Annotated[
+        int | None,
+        typer.Option(
+            "--frontier-replicates",
+            min=0,
+            help="Of the frontiers, which take longest.",
+            show_default="as many",
+        ),
+    ] = None,
     workers: Annotated[
         int | None,
         typer.Option("--workers", min=1, help="Threads; they do not change any number."),
     ] = None,
     direct: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            "--direct", help="CSV with model, benchmark, accuracy of answers without thinking."
+            "--direct",
+            help="Answers without thinking: a campaign in direct mode, or a CSV with model, "
+            "benchmark, accuracy.",
         ),
     ] = None,
     cross_fit: Annotated[
@@ -42,30 +70,75 @@ def analyze(
 ) -> None:
     """Write every table and figure of campaigns, and say what was found."""
     from rich.console import Console
-    from rich.progress import Progress
 
-    from evaluator.analysis import analyse_campaigns, read_direct_accuracies, write_analysis
+    from evaluator.analysis import TABLES, Asked, analyse_campaigns
+    from evaluator.analysis_files import write_analysis
+    from stp.cli.watching import shown_stages
 
-    accuracies = read_direct_accuracies(direct) if direct else None
+    names = _names(tables, TABLES)
     alone = len(campaigns) == 1 and "://" not in campaigns[0]
     own = Path(campaigns[0]) / "analysis" if alone else Path("analysis")
     # The campaigns' folders may be given so too, where no shell has replaced it.
     folder = (out or own).expanduser()
-    console = Console(highlight=False)
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("bootstrap", total=replicates or None)
-        analysis = analyse_campaigns(
-            campaigns,
-            allow_incomplete=allow_incomplete,
-            replicates=replicates,
-            workers=workers,
-            direct=accuracies,
-            cross_fit=cross_fit,
-            progress=lambda done, total: bar.update(task, completed=done, total=total),
+    analysis: Analysis | None
+    try:
+        with shown_stages(Console(stderr=True, highlight=False)) as watch:
+            analysis = analyse_campaigns(
+                campaigns,
+                allow_incomplete=allow_incomplete,
+                asked=Asked(
+                    replicates=replicates,
+                    frontier_replicates=frontier_replicates,
+                    workers=workers,
+                    cross_fit=cross_fit,
+                ),
+                direct=direct,
+                watch=watch,
+            )
+            paths = write_analysis(analysis, folder, watch=watch)
+    except KeyboardInterrupt:
+        analysis = None
+    if analysis is None:
+        # Outside of the handler: the command line has words of its own for what is interrupted.
+        typer.echo("stp: error: stopped at once; the analysis is not written", err=True)
+        raise typer.Exit(130)
+    shown = [table for table in analysis.tables if table.name in names]
+    _print(Console(highlight=False), analysis, shown, paths)
+
+
+def _names(wanted: str, known: "Sequence[str]") -> "Sequence[str]":
+    """Return the names of the tables that ``--tables`` asks for."""
+    shortcuts: dict[str, Sequence[str]] = {"main": MAIN_TABLES, "all": known, "none": ()}
+    if wanted in shortcuts:
+        return shortcuts[wanted]
+    names = [name.strip() for name in wanted.split(",")]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise MisuseError(
+            f"--tables {unknown[0]}: there is no such table; there are main, all, none, "
+            f"{', '.join(known)}"
         )
-    paths = write_analysis(analysis, folder)
-    for table in analysis.tables:
-        console.print(table.to_rich())
+    return names
+
+
+def _print(
+    console: "Console", analysis: "Analysis", shown: "list[Table]", paths: "AnalysisPaths"
+) -> None:
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    bullets = RichTable.grid(padding=(0, 1, 0, 0))
     for sentence in analysis.findings.sentences:
-        console.print(f"- {sentence}", markup=False)
-    console.print(f"\nTables and figures: {paths.folder}", markup=False, soft_wrap=True)
+        bullets.add_row("-", Text(sentence))
+    console.print(bullets)
+    console.print()
+    for table in shown:
+        console.print(table.to_rich(console.width))
+    count = len(analysis.tables)
+    console.print(
+        f"{count} tables (CSV, Markdown, LaTeX), {len(paths.figures) // 2} figures (PNG, PDF) and "
+        "findings.md are in"
+    )
+    console.print(str(paths.folder), markup=False, soft_wrap=True)
+    if len(shown) < count:
+        console.print(f"{len(shown)} of {count} tables are shown; --tables all shows every one")

@@ -82,7 +82,7 @@ def test_several_campaigns_share_question_numbers(folder, configure, tmp_path):
 
 
 def test_campaigns_that_do_not_go_together_are_refused(folder, configure, tmp_path):
-    with pytest.raises(MisuseError, match="a cell can be taken from one only"):
+    with pytest.raises(MisuseError, match="a cell can be taken from one campaign only"):
         load_curves([folder, folder])
     other = run(configure(name="second", probes=2), tmp_path / "other")
     with pytest.raises(MisuseError, match="different numbers"):

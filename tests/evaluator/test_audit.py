@@ -14,12 +14,15 @@ from data.errors import MisuseError, StoreError
 from evaluator.audit import (
     audit_campaigns,
     audit_frame,
-    boundary_audit,
-    boundary_forms,
-    step_length_samples,
-    step_length_table,
+    campaign_step_lengths,
+    forms_frame,
+    length_samples,
+    lengths_frame,
 )
 from evaluator.figures.steps import step_length_plot
+from evaluator.stored_thinking import models_with_thinking, open_campaigns
+from evaluator.synthetic import make_world, paper_population
+from evaluator.synthetic_store import write_campaign
 from stp.campaign.run import run_campaign
 from stp.campaign.store import Store
 from stp.campaign.tables import content_digest
@@ -63,6 +66,26 @@ def other(configure, tmp_path_factory):  # noqa: F811
     folder = tmp_path_factory.mktemp("other")
     questions = write_questions(folder / "questions", 4).rename(folder / "questions/more.toml")
     return run(configure(benchmark=questions, step_tokens=5), folder / "campaign")
+
+
+def audits_of(urls, *, allow_incomplete=False, **options):
+    return audit_campaigns(open_campaigns(urls, allow_incomplete=allow_incomplete), **options)
+
+
+def boundary_audit(urls, *, top=3, **options):
+    return audit_frame(audits_of(urls, **options), top)
+
+
+def lengths_of(urls, targets=(128, 256, 512), *, allow_incomplete=False):
+    return campaign_step_lengths(open_campaigns(urls, allow_incomplete=allow_incomplete), targets)
+
+
+def step_length_samples(urls, targets):
+    return length_samples(lengths_of(urls, targets))
+
+
+def step_length_table(urls, *targets, **options):
+    return lengths_frame(lengths_of(urls, *targets, **options))
 
 
 def naive_audit(folder):
@@ -118,7 +141,7 @@ def test_the_table_equals_loops_over_rows(campaign):
 
 
 def test_all_boundary_forms_are_listed(campaign):
-    frame = boundary_forms(campaign)
+    frame = forms_frame(audits_of(campaign))
     tokenizer = StoredTokenizer(Store(campaign), "scripted").fast
     assert set(frame["token_id"]) == boundary_token_ids(tokenizer)
     forms, _, _ = naive_audit(campaign)
@@ -215,9 +238,8 @@ def test_an_incomplete_campaign_is_audited_only_if_allowed(campaign, tmp_path):
     positions = sorted((copy / "positions").rglob("*.parquet"))
     unprobed = len(Store(copy).read_shard("trajectories", str(generated[1].relative_to(copy))))
     positions[1].unlink()
-    for ask in (boundary_audit, boundary_forms, step_length_table, step_length_samples):
-        with pytest.raises(StoreError, match="1 are not generated, 2 are not probed"):
-            ask(copy)
+    with pytest.raises(StoreError, match="1 are not generated, 2 are not probed"):
+        open_campaigns(copy)
     row = boundary_audit(copy, allow_incomplete=True).iloc[0]
     whole = boundary_audit(campaign).iloc[0]
     assert row["missing_trajectories"] == gone
@@ -245,10 +267,10 @@ def test_prompts_that_are_too_long_are_not_missing(configure, tmp_path):  # noqa
 
 
 def test_a_limit_decodes_some_shards(campaign):
-    (whole,) = audit_campaigns(campaign)
-    (some,) = audit_campaigns(campaign, decoded_tokens=whole.counts.tokens // 3)
+    (whole,) = audits_of(campaign)
+    (some,) = audits_of(campaign, decoded_tokens=whole.counts.tokens // 3)
     assert 0 < some.decoded < whole.decoded == whole.counts.trajectories
-    (everything,) = audit_campaigns(campaign, decoded_tokens=None)
+    (everything,) = audits_of(campaign, decoded_tokens=None)
     assert everything.decoded == whole.decoded
     assert audit_frame([some])["decoding_mismatches"].item() == 0
 
@@ -280,3 +302,20 @@ def test_the_figure_takes_the_samples(campaign):
     texts = [text.get_text() for axes in figure.axes for text in axes.get_legend().get_texts()]
     means = step_length_table(campaign, (4, 16))["mean"]
     assert texts == [f"b = {b}, mean {mean:.1f}" for b, mean in zip((4, 16), means, strict=True)]
+
+
+def test_reading_tells_how_many_units_are_done(campaign, other):
+    opened = open_campaigns([campaign, other])
+    told = []
+    audit_campaigns(opened, progress=lambda *counts: told.append(counts))
+    units = sum(len(units) for one in opened for units in one.units.values())
+    assert told == [(i + 1, units) for i in range(units)]
+
+
+def test_a_model_without_stored_thinking_is_left_out(tmp_path):
+    population = paper_population().sized(models=1, scale=0.01)
+    write_campaign(make_world(population, 1), population, tmp_path / "synthetic")
+    opened = open_campaigns(tmp_path / "synthetic")
+    assert models_with_thinking(opened) == []
+    assert audit_campaigns(opened) == ()
+    assert campaign_step_lengths(opened) == {}

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from data.errors import MisuseError, StoreError
-from evaluator.analysis import analyse_campaigns
+from evaluator.analysis import Asked, analyse_campaigns
 from evaluator.report.build import build_report
 from evaluator.report.load import load_report_data
 from evaluator.report.selection import SelectionLimits
@@ -108,7 +108,8 @@ def test_benchmarks_of_a_users_group_are_pooled_as_in_the_analysis(configure, tm
     data = load_report_data(folder)
     assert data.curves.benchmark_names == ("both",)
     assert load_curves(folder).benchmark_names == ("early", "late")
-    assert analyse_campaigns([str(folder)], replicates=0).curves.benchmark_names == ("both",)
+    analysis = analyse_campaigns([str(folder)], asked=Asked(replicates=0))
+    assert analysis.curves.benchmark_names == ("both",)
     assert len(data.trajectories) == data.curves.trajectories == 2 * 3 * 3
     assert sorted(q.id for q in data.questions) == sorted(data.curves.question_names)
     # Options stand in the prompt already, under their letters.

@@ -12,15 +12,15 @@ from scipy.stats import rankdata
 
 from evaluator.bootstrap import bootstrap_curves
 from evaluator.findings import describe, pair_differences, rank_correlation
-from evaluator.frontiers import cell_frontiers, savings
-from evaluator.groups import completeness, known_groups, pool_benchmarks
+from evaluator.frontiers import average_frontiers, cell_frontiers, savings
+from evaluator.groups import common_questions, completeness, known_groups, pool_benchmarks
 from evaluator.headline import make_headline
+from evaluator.interval_tables import difference_table, frontier_table, interval_table
 from evaluator.overthinking import per_trajectory, summarise
 from evaluator.progress import changes_by_progress
 from evaluator.table_text import Table
 from evaluator.tables import (
     baseline_table,
-    interval_table,
     overthinking_table,
     probed_accuracy_table,
     savings_table,
@@ -103,6 +103,40 @@ def test_intervals_are_the_replicates_percentiles(curves):
     assert "20260721" in table.note
 
 
+def test_differences_are_of_paired_replicates(curves):
+    bootstrap = bootstrap_curves(curves, replicates=200, workers=1)
+    table = difference_table(curves, bootstrap, "full_tokens")
+    pairs = [("model0", "model1"), ("model0", "model2"), ("model1", "model2")]
+    benchmarks = ("bench0", "bench1", "Average")
+    assert table.frame.index.tolist() == [(*pair, b) for pair in pairs for b in benchmarks]
+    place = bootstrap.statistics.index("full_tokens")
+    apart = bootstrap.replicates[:, 0, 1, place] - bootstrap.replicates[:, 2, 1, place]
+    row = table.frame.loc[("model0", "model2", "bench1")]
+    estimate = bootstrap.estimate[0, 1, place] - bootstrap.estimate[2, 1, place]
+    assert row.tolist() == pytest.approx([estimate, *np.quantile(apart, [0.025, 0.975])])
+    assert "+" in table.to_markdown() or "-" in table.to_markdown()
+
+
+def test_the_frontier_table_is_on_the_papers_grid(curves):
+    frontiers = average_frontiers(cell_frontiers(curves))
+    frame = frontier_table(curves, frontiers).frame
+    assert frame.index.tolist()[::500] == ["0.0%", "50.0%", "100.0%"]
+    assert len(frame) == 1001
+    assert (frame["Dynamic routing"] <= frame["Fixed budgets"] + 1e-9).all()
+    assert (frame["Fixed budgets"] <= frame["Dynamic early exit"] + 1e-9).all()
+
+
+def test_common_questions_are_those_of_all_models_of_a_benchmark(curves):
+    keep = ~((curves.model == 1) & (curves.question == 3))
+    keep &= ~((curves.model == 2) & (curves.benchmark == 1))
+    shared = common_questions(curves.select(keep))
+    first, second = (shared.benchmark == b for b in (0, 1))
+    assert set(shared.question[first].tolist()) == {0, 1, 2, 4}
+    assert set(shared.question[second].tolist()) == {5, 6, 7, 8, 9}
+    assert set(shared.model[second].tolist()) == {0, 1}
+    assert completeness(shared).missing == ("model2 has nothing on bench1.",)
+
+
 def test_zero_step_beside_direct_answers(curves, summary):
     alone = zero_step_table(curves, summary).frame
     assert {label for _, label in alone.columns} == {"Zero-step"}
@@ -115,6 +149,13 @@ def test_zero_step_beside_direct_answers(curves, summary):
         100 * curves.zero_correct_s[inside].mean() / curves.probes
     )
     assert "belong to no cell" not in zero_step_table(curves, summary, direct).note
+    del direct["model1", "bench1"]
+    partly = zero_step_table(curves, summary, direct)
+    assert "No direct accuracy is known of model1 on bench1." in partly.note
+    for place in (("model1", "bench1"), ("model1", "Average"), ("Average", "Average")):
+        assert np.isnan(partly.frame.loc[place[0], (place[1], "Direct")])
+        zero = partly.frame.loc[place[0], (place[1], "Zero-step")]
+        assert zero == pytest.approx(alone.loc[place[0], (place[1], "Zero-step")])
     note = zero_step_table(curves, summary, {**direct, ("modell2", "bench1"): 0.5}).note
     assert "Direct accuracies that belong to no cell here: modell2 on bench1." in note
 
@@ -225,6 +266,38 @@ def test_texts_survive_hostile_labels():
     assert r"& -- \\" in body.replace(" --", " --")
     assert r"\cmidrule(lr){2-3}" in latex
     assert latex.count("{") == latex.count("}")
+
+
+@pytest.mark.parametrize("width", [50, 80, 100, 200])
+@pytest.mark.parametrize("name", ["m", "Qwen3-30B-A3B-Thinking-2507", "x" * 60])
+def test_no_number_is_cut_on_a_terminal(width, name):
+    from rich.console import Console
+
+    values = np.random.default_rng(0).random((3, 10)) * 1e5
+    groups = ["AIME", "MATH-500", "GPQA-Diamond", "LiveCodeBench", "Average"]
+    frame = pd.DataFrame(
+        values,
+        index=pd.Index([f"{name}{i}" for i in range(3)], name="Model"),
+        columns=pd.MultiIndex.from_product([groups, ["low", "high"]]),
+    )
+    console = Console(width=width, file=io.StringIO())
+    console.print(Table(name="t", title="T", frame=frame).to_rich(width))
+    lines = console.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    words = " ".join(lines).split()
+    for value in values.ravel():
+        assert words.count(f"{value:.2f}") == 1
+    parts = sum("low" in line for line in lines)
+    assert (parts == 1) == (width == 200)
+
+
+def test_a_long_table_is_a_longtable_in_latex():
+    short, long = (
+        Table(name="t", title="T", frame=pd.DataFrame({"x": range(n)})).to_latex() for n in (50, 51)
+    )
+    assert r"\begin{longtable}" not in short
+    assert long.startswith(r"\begin{longtable}")
+    assert long.index(r"\endhead") < long.index(r"50 & 50 \\")
 
 
 def test_a_long_table_is_thinned_on_a_terminal_only():

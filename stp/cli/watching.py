@@ -1,0 +1,76 @@
+"""How long work without a campaign's stages is shown: bars on a terminal, plain lines elsewhere."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from stp.cli.progress import duration
+
+_SECONDS_BETWEEN_LINES = 10.0
+
+Watch = Callable[[str, int, int], None]
+"""Called with (stage, done, all); 0 of 0 when a stage begins."""
+
+
+@contextlib.contextmanager
+def shown_stages(console: Console) -> Iterator[Watch]:
+    """Yield who shows stages on a console, one after the other, with the time that each has left.
+
+    Bars go when the work is done. Where the console is no terminal, a line says now and then how
+    far a stage is; short stages say nothing.
+    """
+    if not console.is_terminal:
+        yield _Lines(console)
+        return
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=None),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left", style="dim"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    ) as progress:
+        yield _Bars(progress)
+
+
+class _Bars:
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._tasks: dict[str, TaskID] = {}
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        if stage not in self._tasks:
+            self._tasks[stage] = self._progress.add_task(stage, total=None)
+        self._progress.update(self._tasks[stage], completed=done, total=total or None)
+
+
+class _Lines:
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._stage = ""
+        self._begin = self._last = 0.0
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        if stage != self._stage:
+            self._stage, self._begin, self._last = stage, now, now
+        if now - self._last < _SECONDS_BETWEEN_LINES or not done:
+            return
+        self._last = now
+        # The first pieces also compile and warm up, and say little about the rest.
+        known = done > 0.05 * total
+        left = duration((now - self._begin) * (total - done) / done) if known else "unknown time"
+        self._console.print(f"{stage}: {done:,} of {total:,}, {left} left")
