@@ -21,6 +21,7 @@ from stp.cli import (
     report,
     showing,
     signals,
+    think,
 )
 
 app = typer.Typer(
@@ -67,6 +68,7 @@ def _register() -> None:
     signals.register(app)
     app.command()(release.release)
     otbench.register(app)
+    think.register(app)
     benchmarks.register(app)
 
 

@@ -1,0 +1,90 @@
+r"""LLMThinkBench: basic arithmetic, how right and at what length (papers 000, 001, 003).
+
+``evaluate(model, out)`` runs it; ``compare_runs`` scores several runs in one pool. The modules:
+``config`` and ``questions`` (what is asked), ``run`` (asking, grading, the folder), ``grade``
+(responses to verdicts and counts), ``measures`` (per task, category, overall), ``pools`` (token
+efficiency and O-Scores), ``statistics`` and ``comparison`` (runs beside each other),
+``error_kinds``, ``patterns``, ``judge`` and ``agreement`` (the taxonomy), ``bridge`` (beside a
+campaign of step-wise truncation probing), ``tables`` and ``page`` (what people read).
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from evaluator.thinkbench.agreement import Agreement, cohens_kappa
+    from evaluator.thinkbench.bridge import Bridge, bridge_campaign
+    from evaluator.thinkbench.comparison import Comparison, compare_runs
+    from evaluator.thinkbench.config import STYLES, ThinkConfig
+    from evaluator.thinkbench.error_kinds import ERROR_KINDS
+    from evaluator.thinkbench.leaderboard import aggregate_runs, read_leaderboard
+    from evaluator.thinkbench.measures import Measures, measure
+    from evaluator.thinkbench.patterns import PATTERNS, trace_pattern
+    from evaluator.thinkbench.pools import Pool, make_pool, score_all, score_model
+    from evaluator.thinkbench.run import Run, evaluate, grade_run, load_run
+    from evaluator.thinkbench.statistics import leave_one_out, paired_tests, pareto_set
+
+_HOMES = {
+    "Agreement": "agreement",
+    "cohens_kappa": "agreement",
+    "Bridge": "bridge",
+    "bridge_campaign": "bridge",
+    "Comparison": "comparison",
+    "compare_runs": "comparison",
+    "STYLES": "config",
+    "ThinkConfig": "config",
+    "ERROR_KINDS": "error_kinds",
+    "aggregate_runs": "leaderboard",
+    "read_leaderboard": "leaderboard",
+    "Measures": "measures",
+    "measure": "measures",
+    "PATTERNS": "patterns",
+    "trace_pattern": "patterns",
+    "Pool": "pools",
+    "make_pool": "pools",
+    "score_all": "pools",
+    "score_model": "pools",
+    "Run": "run",
+    "evaluate": "run",
+    "grade_run": "run",
+    "load_run": "run",
+    "leave_one_out": "statistics",
+    "paired_tests": "statistics",
+    "pareto_set": "statistics",
+}
+
+__all__ = [
+    "ERROR_KINDS",
+    "PATTERNS",
+    "STYLES",
+    "Agreement",
+    "Bridge",
+    "Comparison",
+    "Measures",
+    "Pool",
+    "Run",
+    "ThinkConfig",
+    "aggregate_runs",
+    "bridge_campaign",
+    "cohens_kappa",
+    "compare_runs",
+    "evaluate",
+    "grade_run",
+    "leave_one_out",
+    "load_run",
+    "make_pool",
+    "measure",
+    "paired_tests",
+    "pareto_set",
+    "read_leaderboard",
+    "score_all",
+    "score_model",
+    "trace_pattern",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for on first use, so that the package itself stays light."""
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,159 @@
+"""What a run of LLMThinkBench is: its questions, how they are put, and how they are answered."""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, get_args
+
+from data.errors import ConfigError, MisuseError
+from data.puzzles import puzzle_names
+from data.tasks import TaskParameters, get_task, task_names
+from data.tasks.base import DEFAULT_HIGH, DEFAULT_LOW, DEFAULT_SAMPLES, DEFAULT_SEED
+from stp.asking import Settings
+
+Style = Literal["standard", "concise", "ultra-concise"]
+
+STYLES: Final[dict[str, str]] = {
+    "standard": "Put your final answer inside \\boxed{}, and nothing else into the box.",
+    "concise": "Do not explain anything; give the final answer alone, inside \\boxed{}.",
+    "ultra-concise": "Use as few tokens as you can. No words, just \\boxed{answer}.",
+}
+"""How an answer is asked for, after the question (paper 000, S, in other words)."""
+
+DEFAULT_FOLDS: Final = 3
+DEFAULT_SETTINGS: Final = Settings(temperature=0.1, top_p=0.9)
+"""Sampling of paper 000, E.1; the length of a response is the model's own affair."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThinkConfig:
+    """A run's questions and settings; two runs with equal ones ask the same.
+
+    Attributes
+    ----------
+    tasks
+        Names of tasks and puzzles, sorted; by default the fourteen tasks.
+    samples
+        Questions of a task in a fold.
+    folds
+        Independent samples, from fold 0 on.
+    seed
+        Another seed gives other questions and other samples.
+    low, high
+        Range of the values, both included.
+    sizes
+        Numbers in an instance, in turn; each task's own where it is None.
+    task_sizes
+        Sizes of single tasks, before ``sizes``.
+    style
+        How the answer is asked for.
+    settings
+        How the model answers.
+    """
+
+    tasks: tuple[str, ...] = field(default_factory=task_names)
+    samples: int = DEFAULT_SAMPLES
+    folds: int = DEFAULT_FOLDS
+    seed: int = DEFAULT_SEED
+    low: int = DEFAULT_LOW
+    high: int = DEFAULT_HIGH
+    sizes: tuple[int, ...] | None = None
+    task_sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    style: Style = "standard"
+    settings: Settings = DEFAULT_SETTINGS
+
+    def __post_init__(self) -> None:
+        if not self.tasks:
+            raise ConfigError("tasks is empty; name at least one, or leave it out for all")
+        for name in (*self.tasks, *self.task_sizes):
+            if name not in puzzle_names():
+                get_task(name)
+        object.__setattr__(self, "tasks", tuple(sorted(set(self.tasks))))
+        unused = sorted(set(self.task_sizes) - set(self.tasks))
+        if unused:
+            raise ConfigError(f"sizes are given for {unused[0]}, which is not among the tasks")
+        if self.folds < 1:
+            raise MisuseError(f"folds must be at least 1, not {self.folds}")
+        if self.style not in get_args(Style):
+            raise ConfigError(f"no prompt style {self.style!r}; there are {', '.join(STYLES)}")
+        for name in self.tasks:
+            self.parameters(name, 0)
+
+    def parameters(self, task: str, fold: int) -> TaskParameters:
+        """Return what one fold of a task is made from."""
+        return TaskParameters(
+            samples=self.samples,
+            fold=fold,
+            seed=self.seed,
+            low=self.low,
+            high=self.high,
+            sizes=self.task_sizes.get(task, self.sizes),
+        )
+
+    def fold_seeds(self) -> dict[str, list[str]]:
+        """Return the stable hash of (seed, fold, task), per task and fold, as hexadecimal."""
+        return {
+            task: [
+                hashlib.blake2b(f"{self.seed}/{fold}/{task}".encode(), digest_size=8).hexdigest()
+                for fold in range(self.folds)
+            ]
+            for task in self.tasks
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the configuration as plain values."""
+        values = dataclasses.asdict(self)
+        return {
+            **values,
+            "tasks": list(self.tasks),
+            "sizes": None if self.sizes is None else list(self.sizes),
+            "task_sizes": {task: list(sizes) for task, sizes in self.task_sizes.items()},
+            "settings": {**values["settings"], "tools": list(self.settings.tools)},
+        }
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "ThinkConfig":
+        """Return the configuration that :meth:`to_json` wrote.
+
+        Raises
+        ------
+        data.errors.ConfigError
+            If a key or a value is not one of a configuration.
+        """
+        try:
+            settings = dict(values["settings"])
+            settings["tools"] = tuple(settings["tools"])
+            sizes = values["sizes"]
+            return cls(
+                **{
+                    **values,
+                    "tasks": tuple(values["tasks"]),
+                    "sizes": None if sizes is None else tuple(sizes),
+                    "task_sizes": {
+                        task: tuple(given) for task, given in values["task_sizes"].items()
+                    },
+                    "settings": Settings(**settings),
+                }
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ConfigError(f"this is no configuration of a run: {error}") from error
+
+    def questions_hash(self) -> str:
+        """Return a digest of all that decides the questions: runs that share it can be paired."""
+        values = self.to_json()
+        del values["settings"], values["style"]
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """Return in words where two plain configurations differ."""
+    found: list[str] = []
+    for key in sorted({*old, *new}):
+        before, after = old.get(key), new.get(key)
+        if isinstance(before, dict) and isinstance(after, dict):
+            found += differences(before, after, f"{prefix}{key}.")
+        elif before != after:
+            found.append(f"{prefix}{key} was {before!r} and is {after!r}")
+    return found

@@ -1,0 +1,121 @@
+"""The leaderboard file: runs with their pool and their metadata, so that rows can be made again."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from data.errors import MisuseError
+from evaluator.thinkbench.comparison import Comparison
+from evaluator.thinkbench.run import SCHEMA, Run, load_run
+from stp.asking import strict_json
+
+LEADERBOARD: Final = "leaderboard"
+_METADATA: Final = (
+    "config",
+    "questions_hash",
+    "fold_seeds",
+    "model",
+    "attributes",
+    "versions",
+    "checker",
+    "started",
+    "finished",
+)
+
+
+def aggregate_runs(comparison: Comparison) -> dict[str, Any]:
+    """Return a comparison as a leaderboard: the pool, and for each run scores and metadata.
+
+    Returns
+    -------
+    dict
+        Plain values; what is unknown is None, and no number is NaN.
+    """
+    return {
+        "kind": LEADERBOARD,
+        "schema": SCHEMA,
+        "made_by": f"stp-engine {version('stp-engine')}",
+        "pool": comparison.pool.to_json(),
+        "pareto": list(comparison.pareto),
+        "rows": [_row(run, comparison) for run in comparison.runs],
+        "tests": [asdict(test) for test in comparison.tests],
+        "stability": None if comparison.stability is None else asdict(comparison.stability),
+        "correlations": [asdict(found) for found in comparison.correlations],
+    }
+
+
+def _row(run: Run, comparison: Comparison) -> dict[str, Any]:
+    score = comparison.scores[run.name]
+    interval = comparison.intervals.get(run.name)
+    fit = comparison.lengths[run.name]
+    return {
+        "name": run.name,
+        "folder": str(run.folder),
+        "scores": asdict(score),
+        "oscore_interval": None if interval is None else list(interval),
+        "measures": run.measures.to_json(),
+        "lengths": None if fit is None else asdict(fit),
+        "failed": len(run.failed),
+        "metadata": {key: run.record.get(key) for key in _METADATA},
+    }
+
+
+def write_leaderboard(comparison: Comparison, path: str | Path) -> Path:
+    """Write a leaderboard file as strict JSON; returns where it is.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If it cannot be written there.
+    """
+    target = Path(path).expanduser()
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(strict_json(aggregate_runs(comparison), indent=2) + b"\n")
+    except OSError as error:
+        raise MisuseError(f"{target}: cannot be written: {error.strerror}") from error
+    return target
+
+
+def read_leaderboard(path: str | Path) -> Mapping[str, Any]:
+    """Return a leaderboard's content.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If the file cannot be read or is none.
+    """
+    source = Path(path).expanduser()
+    try:
+        content = json.loads(source.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise MisuseError(f"{source}: cannot be read as a leaderboard: {error}") from error
+    if not isinstance(content, dict) or content.get("kind") != LEADERBOARD:
+        raise MisuseError(f"{source}: it is no leaderboard; make one with stp think aggregate")
+    return content
+
+
+def find_runs(places: Sequence[str | Path]) -> list[Run]:
+    """Return the runs of folders: a folder is a run, or holds runs below it; or of leaderboards.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If there is no run in one of them.
+    """
+    runs: list[Run] = []
+    for place in places:
+        path = Path(place).expanduser()
+        if path.is_file():
+            folders = [Path(row["folder"]) for row in read_leaderboard(path)["rows"]]
+        elif (path / "run.json").is_file():
+            folders = [path]
+        else:
+            folders = sorted(found.parent for found in path.rglob("run.json"))
+        if not folders:
+            raise MisuseError(f"{place}: no run here; start one with stp think run MODEL --out DIR")
+        runs += [load_run(folder) for folder in folders]
+    return runs

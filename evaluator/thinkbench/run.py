@@ -1,0 +1,372 @@
+"""One run: ask what has no response yet, grade, and write what came out.
+
+A run's folder::
+
+    run.json           what was asked of whom: seeds, settings, model, versions, times
+    questions.jsonl    the questions with their references
+    responses.jsonl    raw responses, appended as they come
+    graded.jsonl       parsed answers, verdicts, counts, kinds of error, patterns
+    tasks.csv          a row per task, category and overall
+    measures.json      the same, and folds
+
+Only ``responses.jsonl`` costs anything; the rest is made again whenever a run ends.
+"""
+
+import contextlib
+import json
+import logging
+import os
+import platform
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final
+
+from data.errors import ConfigError, MisuseError, StoreError, StoreMismatchError
+from evaluator.answers import CHECKER_VERSION
+from evaluator.thinkbench.config import ThinkConfig, differences
+from evaluator.thinkbench.grade import Graded, grade, graded_from_json, graded_to_json
+from evaluator.thinkbench.measures import Measures, measure
+from evaluator.thinkbench.questions import Item, make_request, plan_items
+from stp.asking import ModelSpec, Responder, Response, ResponseStore, open_responder, strict_json
+
+_LOG = logging.getLogger(__name__)
+
+RUN: Final = "run.json"
+QUESTIONS: Final = "questions.jsonl"
+RESPONSES: Final = "responses.jsonl"
+GRADED: Final = "graded.jsonl"
+MEASURES: Final = "measures.json"
+TASKS: Final = "tasks.csv"
+SCHEMA: Final = 1
+
+OnProgress = Callable[[int, int], None]
+"""Called with the responses there are and those there will be."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A run as it is on disk.
+
+    Attributes
+    ----------
+    folder
+        Where it is.
+    name
+        What the model is called in tables.
+    config
+        What was asked.
+    record
+        All of ``run.json``.
+    graded
+        Graded responses, in the order of the questions.
+    measures
+        What they come to.
+    failed
+        Questions without a response, and why.
+    """
+
+    folder: Path
+    name: str
+    config: ThinkConfig
+    record: Mapping[str, Any]
+    graded: tuple[Graded, ...]
+    measures: Measures
+    failed: Mapping[str, str]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every question has a response."""
+        return not self.failed
+
+
+def evaluate(
+    model: str | ModelSpec | Responder,
+    out: str | Path,
+    config: ThinkConfig | None = None,
+    *,
+    name: str | None = None,
+    attributes: Mapping[str, float | str] | None = None,
+    on_progress: OnProgress | None = None,
+) -> Run:
+    r"""Run LLMThinkBench on a model, or go on with a run that was interrupted.
+
+    Parameters
+    ----------
+    model
+        What :func:`stp.asking.open_responder` opens, or a responder.
+    out
+        The run's folder.
+    config
+        What to ask; by default the fourteen tasks with paper 000's sizes and sampling.
+    name
+        What the model is called in tables; by default as it is described.
+    attributes
+        Facts about the model for correlations, such as ``{"parameters": 14e9}``.
+    on_progress
+        Told how far it is.
+
+    Returns
+    -------
+    Run
+        With ``failed`` naming the questions that nobody answered; the same call asks them again.
+
+    Raises
+    ------
+    data.errors.StoreMismatchError
+        If the folder holds a run with another configuration or another model.
+    data.errors.EngineError
+        If the model fails on every request; what was answered is kept.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from stp.asking import CallableResponder
+    >>> config = ThinkConfig(tasks=("sum",), samples=2, folds=1, sizes=(8,))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run = evaluate(CallableResponder(lambda prompt: r"It is \boxed{1}."), folder, config)
+    >>> run.measures.overall.responses, run.measures.overall.accuracy.mean
+    (2, 0.0)
+    """
+    folder = Path(out).expanduser()
+    config = config or ThinkConfig()
+    items = plan_items(config)
+    with contextlib.ExitStack() as stack:
+        if isinstance(model, Responder):
+            responder = model
+        else:
+            responder = stack.enter_context(open_responder(model))
+        description = responder.describe()
+        label = name or str(description.get("model") or "model")
+        stack.enter_context(_locked(folder))
+        record = _record(folder, config, description, label, attributes or {})
+        store = stack.enter_context(ResponseStore(folder / RESPONSES))
+        _write_questions(folder, items)
+        _ask(responder, items, config, store, on_progress)
+        record["finished"] = _now()
+        _write(folder / RUN, strict_json(record, indent=2))
+        return _finish(folder, config, record, items)
+
+
+def grade_run(folder: str | Path) -> Run:
+    """Grade a run's stored responses again and write what comes out; needs no model.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If there is no run in the folder.
+    """
+    path = Path(folder).expanduser()
+    record = _read_record(path)
+    config = ThinkConfig.from_json(record["config"])
+    with _locked(path):
+        return _finish(path, config, record, plan_items(config))
+
+
+def load_run(folder: str | Path) -> Run:
+    """Return a run from its folder.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If there is no run in the folder.
+    data.errors.StoreError
+        If a file of it cannot be read.
+    """
+    path = Path(folder).expanduser()
+    record = _read_record(path)
+    config = ThinkConfig.from_json(record["config"])
+    try:
+        lines = (path / GRADED).read_text(encoding="utf-8").splitlines()
+        graded = graded_from_json((json.loads(line) for line in lines), str(path / GRADED))
+    except FileNotFoundError as error:
+        raise MisuseError(f"{path}: this run has not been graded; run it to its end") from error
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{path / GRADED}: cannot be read: {error}") from error
+    return _run(path, config, record, graded)
+
+
+def _ask(
+    responder: Responder,
+    items: list[Item],
+    config: ThinkConfig,
+    store: ResponseStore,
+    on_progress: OnProgress | None,
+) -> None:
+    requests = [make_request(item, config) for item in items]
+    missing = store.missing(requests)
+    done = len(requests) - len(missing)
+    if on_progress is not None:
+        on_progress(done, len(requests))
+
+    def keep(response: Response) -> None:
+        nonlocal done
+        store.append(response)
+        done += 1
+        if on_progress is not None:
+            on_progress(done, len(requests))
+
+    if missing:
+        responder.respond(missing, config.settings, keep)
+
+
+def _finish(folder: Path, config: ThinkConfig, record: Mapping[str, Any], items: list[Item]) -> Run:
+    from evaluator.thinkbench.tables import run_table
+
+    responses = ResponseStore(folder / RESPONSES).read()
+    graded = grade(items, responses)
+    _write(folder / GRADED, b"".join(strict_json(graded_to_json(row)) + b"\n" for row in graded))
+    run = _run(folder, config, record, graded, items, responses)
+    _write(folder / MEASURES, strict_json(run.measures.to_json(), indent=2))
+    _write(folder / TASKS, run_table(run).to_csv().encode())
+    return run
+
+
+def _run(
+    folder: Path,
+    config: ThinkConfig,
+    record: Mapping[str, Any],
+    graded: list[Graded],
+    items: list[Item] | None = None,
+    responses: Mapping[str, Response] | None = None,
+) -> Run:
+    """Put a run together; what failed is what has no grade."""
+    items = plan_items(config) if items is None else items
+    known = {row.id for row in graded}
+    if responses is None:
+        responses = ResponseStore(folder / RESPONSES).read()
+    failed = {
+        item.id: (responses[item.id].error or "not graded")
+        if item.id in responses
+        else "not asked yet"
+        for item in items
+        if item.id not in known
+    }
+    return Run(
+        folder=folder,
+        name=str(record["name"]),
+        config=config,
+        record=record,
+        graded=tuple(graded),
+        measures=measure(graded),
+        failed=failed,
+    )
+
+
+def _record(
+    folder: Path,
+    config: ThinkConfig,
+    description: Mapping[str, Any],
+    name: str,
+    attributes: Mapping[str, float | str],
+) -> dict[str, Any]:
+    """Return what ``run.json`` says, new or of a run that is gone on with."""
+    values: dict[str, Any] = {
+        "schema": SCHEMA,
+        "name": name,
+        "config": config.to_json(),
+        "questions_hash": config.questions_hash(),
+        "fold_seeds": config.fold_seeds(),
+        "model": dict(description),
+        "attributes": dict(attributes),
+        "versions": _versions(),
+        "checker": CHECKER_VERSION,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "started": _now(),
+        "finished": None,
+    }
+    if not (folder / RUN).exists():
+        _write(folder / RUN, strict_json(values, indent=2))
+        return values
+    old = _read_record(folder)
+    other = differences(old["config"], values["config"])
+    other += differences(_identity(old["model"]), _identity(description), "model.")
+    if other:
+        raise StoreMismatchError(
+            f"{folder} holds a run with another configuration ({'; '.join(other[:3])}); choose "
+            "another folder, or ask as before to go on"
+        )
+    return {**old, "name": name, "attributes": {**old["attributes"], **values["attributes"]}}
+
+
+def _identity(description: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what makes a model the same one, wherever it lies and whatever runs it on."""
+    known = ("engine", "model", "revision", "weights_hash", "family", "base_url", "dtype")
+    return {key: description[key] for key in known if description.get(key) is not None}
+
+
+def _read_record(folder: Path) -> dict[str, Any]:
+    try:
+        record = json.loads((folder / RUN).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise MisuseError(
+            f"{folder}: no run here (no {RUN}); start one with stp think run MODEL --out FOLDER"
+        ) from error
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{folder / RUN}: cannot be read: {error}") from error
+    if not isinstance(record, dict) or record.get("schema") != SCHEMA:
+        raise ConfigError(f"{folder / RUN}: it is no record of a run that this version reads")
+    return record
+
+
+def _versions() -> dict[str, str | None]:
+    found: dict[str, str | None] = {}
+    for package in ("stp-engine", "transformers", "torch", "vllm", "inspect_ai", "reasoning-gym"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = None
+    return found
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _write_questions(folder: Path, items: list[Item]) -> None:
+    rows = [
+        {
+            "id": item.id,
+            "task": item.task,
+            "fold": item.fold,
+            "size": item.size,
+            "prompt": item.question.prompt,
+            "reference": item.question.reference,
+        }
+        for item in items
+    ]
+    _write(folder / QUESTIONS, b"".join(strict_json(row) + b"\n" for row in rows))
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold a run's folder, as a campaign's is held."""
+    from fsspec.implementations.local import LocalFileSystem
+
+    from stp.campaign.lock import folder_lock
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise MisuseError(f"{folder}: a file is in the way; choose another folder") from error
+    except OSError as error:
+        raise StoreError(f"{folder}: cannot be made: {error.strerror}") from error
+    with folder_lock(LocalFileSystem(), str(folder / "run.lock")):
+        yield
