@@ -18,6 +18,7 @@ from oracle import core, grid, resampling
 from oracle.actions import STRATEGIES, Strategy, strategy_actions
 from oracle.frontier import grid_budgets
 from oracle.resampling import CellTable
+from oracle.search import UNSETTLED
 from stp.curves import Curves, IntArray
 
 FloatArray = npt.NDArray[np.float64]
@@ -243,7 +244,12 @@ def bootstrap_frontiers(
     blocks = replicate_blocks(replicates)
     with ThreadPoolExecutor(max_workers=workers) as pool:
         parts = pool.map(lambda block: prepared.block(*block), blocks)
-        return gather_blocks(parts, replicates, progress)
+        try:
+            return gather_blocks(parts, replicates, progress)
+        except BaseException:
+            # An interrupt waits for the blocks in work, not for all that are queued.
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def replicate_blocks(replicates: int, size: int = BLOCK) -> list[tuple[int, int]]:
@@ -300,7 +306,7 @@ def _prepare(curves: Curves, model: int, benchmark: int) -> _Cell:
         table=resampling.cell_table(curves, model=model, group=benchmark),
         exit_core=exit_core,
         exit_base=actions.reward[actions.unit_offsets[:-1]],
-        exit_work=grid.LEAST_WORK + grid.full_work(exit_core.reward, exit_core.offsets),
+        exit_work=grid.work_limit(exit_core.reward, exit_core.offsets),
         probes=curves.probes,
     )
 
@@ -315,7 +321,7 @@ def _early_exit(
     copies = resampling.trajectory_copies(cell.table, samples)
     extra, _ = core.grid_rewards(cell.exit_core, copies, budgets, cell.exit_work)
     fallbacks = 0
-    for row in np.flatnonzero((extra == core.UNSETTLED).any(axis=1)).tolist():
+    for row in np.flatnonzero((extra == UNSETTLED).any(axis=1)).tolist():
         units = repeated_units(cell.exit_core, copies[row])
         fallbacks += grid.settle(*units, budgets[row], extra[row])
     reward[:] = (copies @ cell.exit_base)[:, None] + extra

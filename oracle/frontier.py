@@ -148,17 +148,13 @@ def frontier_of_actions(
     full_cost
         What a budget is a fraction of; the least cost of the greatest reward when left out.
     """
-    least = tree.value_function(
-        tree.unit_arrays(actions.reward, actions.cost, actions.unit_offsets)
-    )
-    keep = np.ones(least.size, np.bool_)
-    keep[:-1] = least[:-1] < least[1:]
-    extra = np.flatnonzero(keep)
+    cost, reward = tree.nondominated_states(actions.reward, actions.cost, actions.unit_offsets)
+    # The last state is every unit's greatest reward, which one action of each unit has.
     return Frontier(
-        cost=least[extra].astype(np.int64) + actions.base_cost,
-        reward=extra + actions.base_reward,
-        probes=actions.top_reward if probes is None else probes,
-        full_cost=actions.top_cost if full_cost is None else full_cost,
+        cost=cost,
+        reward=reward,
+        probes=int(reward[-1]) if probes is None else probes,
+        full_cost=int(cost[-1]) if full_cost is None else full_cost,
         actions=actions,
     )
 

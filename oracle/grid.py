@@ -4,16 +4,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oracle import core, tree
+from oracle import core, dense, tree
 from oracle.actions import Actions
+from oracle.search import BELOW_BASE, UNSETTLED
 from stp.curves import IntArray
 
 # Up to so many elementary steps the full program is as fast as a hundred searches; where units have
 # one step each, searches find fewer ways to fill a gap and take longer.
 SMALL_WORK = 1 << 21
 SMALL_WORK_SINGLE = 1 << 25
-# Steps that searches may always take together; beyond it, as many as the full program would.
+# Steps that searches may always take together, and the part of the dense program's steps that they
+# may take beyond: about what the full program takes in time.
 LEAST_WORK = 1 << 16
+WORK_PART = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -55,17 +58,22 @@ def best_rewards(actions: Actions, budgets: IntArray) -> Grid:
     asked = np.asarray(budgets)
     if asked.ndim != 1 or (asked.size and not np.issubdtype(asked.dtype, np.integer)):
         raise ValueError("budgets must be a one-dimensional array of integers")
+    offsets = actions.unit_offsets
+    states = dense.small_frontier(actions.reward, actions.cost, offsets)
+    if states is None and _is_quick(actions.reward, offsets):
+        states = tree.nondominated_states(actions.reward, actions.cost, offsets)
+    if states is not None:
+        return Grid(reward=_rewards_within(states, asked, -1), fallbacks=0)
     order = np.argsort(asked, kind="stable")
-    extra = asked[order].astype(np.int64) - actions.base_cost
-    base = np.repeat(actions.unit_offsets[:-1], np.diff(actions.unit_offsets))
-    rewards, fallbacks = extra_rewards(
+    base = np.repeat(offsets[:-1], np.diff(offsets))
+    rewards, fallbacks = _core_rewards(
         actions.reward - actions.reward[base],
         actions.cost - actions.cost[base],
-        actions.unit_offsets,
-        extra,
+        offsets,
+        asked[order].astype(np.int64) - actions.base_cost,
     )
     result = np.empty_like(rewards)
-    result[order] = np.where(rewards == core.BELOW_BASE, -1, rewards + actions.base_reward)
+    result[order] = np.where(rewards == BELOW_BASE, -1, rewards + actions.base_reward)
     return Grid(reward=result, fallbacks=fallbacks)
 
 
@@ -74,20 +82,11 @@ def extra_rewards(
 ) -> tuple[IntArray, int]:
     """Return the best extra reward within rising extra budgets, and the number of fall-backs.
 
-    Units are counted from their cheapest actions; ``core.BELOW_BASE`` marks negative budgets.
+    Units are counted from their cheapest actions; ``BELOW_BASE`` marks negative budgets.
     """
-    work = full_work(reward, offsets)
-    single = reward.size <= 2 * (offsets.size - 1)
-    if work <= (SMALL_WORK_SINGLE if single else SMALL_WORK):
-        rewards = np.full(budgets.size, core.UNSETTLED, np.int64)
-        rewards[budgets < 0] = core.BELOW_BASE
-        settle(reward, cost, offsets, budgets, rewards)
-        return rewards, 0
-    copies = np.ones((1, offsets.size - 1), np.int64)
-    prepared = core.core_of_arrays(reward, cost, offsets)
-    found, _ = core.grid_rewards(prepared, copies, budgets[None, :], LEAST_WORK + work)
-    rewards = found[0]
-    return rewards, settle(reward, cost, offsets, budgets, rewards)
+    if _is_quick(reward, offsets):
+        return _full_rewards(reward, cost, offsets, budgets), 0
+    return _core_rewards(reward, cost, offsets, budgets)
 
 
 def single_step_rewards(gain: IntArray, cost: IntArray, budgets: IntArray) -> tuple[IntArray, int]:
@@ -110,10 +109,10 @@ def single_step_rewards(gain: IntArray, cost: IntArray, budgets: IntArray) -> tu
     useful = gain > 0
     rewards = np.empty(budgets.shape, np.int64)
     work = np.where(useful, gain, 0).sum(axis=1) * useful.sum(axis=1)
-    fits = int(cost.max(initial=0)) >> tree.STEP_BITS == 0
-    fits = fits and int(gain.max(initial=0)) >> tree.STEP_GAIN_BITS == 0
+    fits = int(cost.max(initial=0)) >> dense.STEP_BITS == 0
+    fits = fits and int(gain.max(initial=0)) >> dense.STEP_GAIN_BITS == 0
     if fits and int(work.max(initial=0)) <= SMALL_WORK_SINGLE:
-        values, starts = tree.single_step_functions(gain, cost)
+        values, starts = dense.single_step_functions(gain, cost)
         for row in range(budgets.shape[0]):
             least = values[starts[row] : starts[row + 1]]
             rewards[row] = np.searchsorted(least, budgets[row], side="right") - 1
@@ -131,16 +130,49 @@ def single_step_rewards(gain: IntArray, cost: IntArray, budgets: IntArray) -> tu
 def settle(
     reward: IntArray, cost: IntArray, offsets: IntArray, budgets: IntArray, rewards: IntArray
 ) -> int:
-    """Replace every ``core.UNSETTLED`` by the full program's answer; return how many there were."""
-    unsettled = rewards == core.UNSETTLED
+    """Replace every ``UNSETTLED`` by the full program's answer; return how many there were."""
+    unsettled = rewards == UNSETTLED
     if unsettled.any():
-        least = tree.value_function(tree.unit_arrays(reward, cost, offsets))
-        rewards[unsettled] = np.searchsorted(least, budgets[unsettled], side="right") - 1
+        rewards[unsettled] = _full_rewards(reward, cost, offsets, budgets[unsettled])
     return int(unsettled.sum())
 
 
-def full_work(reward: IntArray, offsets: IntArray) -> int:
+def work_limit(reward: IntArray, offsets: IntArray) -> int:
+    """Return the steps that searches for all budgets may take together before they give up."""
+    return LEAST_WORK + _full_work(reward, offsets) // WORK_PART
+
+
+def _full_work(reward: IntArray, offsets: IntArray) -> int:
     """Return about the elementary steps of the dense program."""
-    if offsets.size < 2:
-        return 0
-    return int(reward[offsets[1:] - 1].sum()) * reward.size // 2
+    gains = reward[offsets[1:] - 1] - reward[offsets[:-1]]
+    return int(gains.sum()) * reward.size // 2
+
+
+def _is_quick(reward: IntArray, offsets: IntArray) -> bool:
+    """Whether the full program is as fast as searches."""
+    single = reward.size <= 2 * (offsets.size - 1)
+    return _full_work(reward, offsets) <= (SMALL_WORK_SINGLE if single else SMALL_WORK)
+
+
+def _core_rewards(
+    reward: IntArray, cost: IntArray, offsets: IntArray, budgets: IntArray
+) -> tuple[IntArray, int]:
+    copies = np.ones((1, offsets.size - 1), np.int64)
+    limit = work_limit(reward, offsets)
+    prepared = core.core_of_arrays(reward, cost, offsets)
+    rewards = core.grid_rewards(prepared, copies, budgets[None, :], limit)[0][0]
+    return rewards, settle(reward, cost, offsets, budgets, rewards)
+
+
+def _full_rewards(
+    reward: IntArray, cost: IntArray, offsets: IntArray, budgets: IntArray
+) -> IntArray:
+    return _rewards_within(tree.nondominated_states(reward, cost, offsets), budgets, BELOW_BASE)
+
+
+def _rewards_within(
+    states: tuple[IntArray, IntArray], budgets: IntArray, below_base: int
+) -> IntArray:
+    cost, reward = states
+    state = cost.searchsorted(budgets, side="right") - 1
+    return np.where(state < 0, below_base, reward[state])

@@ -1,10 +1,13 @@
 """Bootstrap replicates spread over a Ray cluster, with the same bits as on one machine.
 
 A replicate depends only on the curves, the seed and its number (:mod:`oracle.resampling`), so
-blocks of replicates go to whichever worker is free and are put together in order. Ray is imported
-here only; install it beside the project where it is wanted.
+blocks of replicates are dealt to the workers and put together in order. A worker that is lost is
+started again and its blocks computed again. Ray is imported here only; every machine of the cluster
+needs it and this project.
 """
 
+import logging
+import os
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any
@@ -20,6 +23,10 @@ from oracle.bootstrap import (
     replicate_blocks,
 )
 from stp.curves import Curves
+
+logger = logging.getLogger(__name__)
+# How often a worker may be lost, with its machine, before the run ends with an error.
+RESTARTS = 3
 
 
 def bootstrap_frontiers_on_ray(
@@ -39,33 +46,51 @@ def bootstrap_frontiers_on_ray(
     curves, strategies, replicates, seed, steps, progress
         As there.
     workers
-        Actors, one processor each, on whatever cluster ``ray.init`` joined; a local one is started
-        where none was.
+        Actors, one processor each. They run on the cluster that ``ray.init`` joined before the
+        call, else on the one that ``RAY_ADDRESS`` names, else on a local one that ends with it.
 
     Raises
     ------
     ModuleNotFoundError
         If Ray is not installed.
+    ValueError
+        If there are no workers.
     """
+    if workers < 1:
+        raise ValueError(f"workers must be positive, not {workers}")
     try:
         # By name: Ray is optional, and type checkers need not find it.
         ray = import_module("ray")
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            "spreading replicates over a cluster needs Ray: pip install ray"
+            "spreading replicates over a cluster needs Ray: pip install 'stp-engine[ray]'"
         ) from error
     started = not ray.is_initialized()
     if started:
-        ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False)
+        _join_or_start(ray, workers)
     try:
+        processors = int(ray.cluster_resources().get("CPU", 0))
+        if processors < workers:
+            logger.warning(
+                "the cluster has %d processors now; the run waits until it has %d",
+                processors,
+                workers,
+            )
         shared = ray.put((curves, tuple(strategies), seed, steps))
-        actor = ray.remote(num_cpus=1)(_Worker)
+        actor = ray.remote(num_cpus=1, max_restarts=RESTARTS, max_task_retries=RESTARTS)(_Worker)
         pool = [actor.remote(shared) for _ in range(workers)]
         parts = _in_order(ray, pool, replicate_blocks(replicates))
         return gather_blocks(parts, replicates, progress)
     finally:
         if started:
             ray.shutdown()
+
+
+def _join_or_start(ray: Any, workers: int) -> None:
+    if os.environ.get("RAY_ADDRESS"):
+        ray.init(log_to_driver=False)
+    else:
+        ray.init(address="local", num_cpus=workers, include_dashboard=False, log_to_driver=False)
 
 
 class _Worker:

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from oracle import core, tree
+from oracle import convolve, core, dense, tree
 from oracle.actions import make_actions
 from oracle.frontier import frontier_of_actions, grid_budgets
 from oracle.grid import best_rewards
@@ -22,7 +22,11 @@ def value_function(rng, units=6):
         cost=np.concatenate([np.append(0, c) for c in costs]),
         unit_offsets=4 * np.arange(units + 1),
     )
-    return tree.value_function(tree.unit_arrays(actions.reward, actions.cost, actions.unit_offsets))
+    return root_values(tree.unit_arrays(actions.reward, actions.cost, actions.unit_offsets))
+
+
+def root_values(arrays):
+    return tree.solve_tree(arrays).levels[-1].values
 
 
 def convolution(f, g):
@@ -34,7 +38,7 @@ def convolution(f, g):
 
 def hull_of(values):
     vertices = np.empty(values.size, np.int64)
-    return vertices[: tree._lower_hull(values, vertices, True)].copy()
+    return vertices[: convolve._lower_hull(values, vertices, True)].copy()
 
 
 def test_hulls_merge():
@@ -43,7 +47,7 @@ def test_hulls_merge():
         f, g = value_function(rng), value_function(rng)
         hull_f, hull_g = hull_of(f), hull_of(g)
         merged, splits = (np.empty(hull_f.size + hull_g.size, np.int64) for _ in range(2))
-        count = tree._merge_hulls(f, g, hull_f, hull_g, merged, splits, True)
+        count = convolve._merge_hulls(f, g, hull_f, hull_g, merged, splits, True)
         h = convolution(f, g)
         vertices = hull_of(h)
         assert set(vertices.tolist()) <= set(merged[:count].tolist())
@@ -59,7 +63,7 @@ def test_both_slope_comparisons_agree():
         dx_a, dx_b = (int(x) for x in rng.integers(1, 12, 2))
         exact = Fraction(dy_a, dx_a) <= Fraction(dy_b, dx_b)
         for products_fit in (True, False):
-            assert tree._less_steep(dy_a, dx_a, dy_b, dx_b, products_fit) == exact
+            assert convolve._less_steep(dy_a, dx_a, dy_b, dx_b, products_fit) == exact
 
 
 def test_bound_holds_for_any_price():
@@ -90,7 +94,7 @@ def test_given_up_merges_are_completed():
             continue
         half = units // 2
         cut = arrays.offsets[half]
-        left = tree.value_function(
+        left = root_values(
             tree.UnitArrays(
                 arrays.reward[:cut],
                 arrays.cost[:cut],
@@ -98,9 +102,9 @@ def test_given_up_merges_are_completed():
                 arrays.unit[:half],
             )
         )
-        whole = tree.value_function(arrays)
+        whole = root_values(arrays)
         h = np.zeros_like(whole)
-        tree._add_units(
+        dense.add_units(
             left, arrays.reward, arrays.cost.astype(left.dtype), arrays.offsets[half:], h
         )
         assert np.array_equal(h, whole)
@@ -118,12 +122,12 @@ def test_merges_that_give_up(monkeypatch):
         unit_offsets=2 * np.arange(41),
     )
     arrays = tree.unit_arrays(actions.reward, actions.cost, actions.unit_offsets)
-    f = tree.value_function(arrays)
+    f = root_values(arrays)
     hull = hull_of(f)
     merged, splits = (np.empty(2 * hull.size, np.int64) for _ in range(2))
-    count = tree._merge_hulls(f, f, hull, hull, merged, splits, True)
+    count = convolve._merge_hulls(f, f, hull, hull, merged, splits, True)
     h = np.empty(2 * f.size - 1, f.dtype)
-    assert not tree._convolve(f, f, hull, hull, splits[:count], h, 1000)
+    assert not convolve._convolve(f, f, hull, hull, splits[:count], h, 1000)
     cost, reward = textbook_frontier(actions)
     frontier = frontier_of_actions(actions)
     assert np.array_equal(frontier.cost, cost)

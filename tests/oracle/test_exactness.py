@@ -9,9 +9,10 @@ import itertools
 import numpy as np
 import pytest
 
-from oracle import core, grid, tree
+from oracle import core, dense, grid, tree
 from oracle.actions import make_actions
 from oracle.frontier import frontier_of_actions
+from oracle.search import BELOW_BASE, UNSETTLED
 from oracle.textbook import textbook_frontier
 from tests.oracle import generators, twins
 
@@ -20,7 +21,7 @@ INSTANCES = 8_000
 
 def expected_rewards(cost, reward, budgets):
     at = np.searchsorted(cost, budgets, side="right") - 1
-    return np.where(at < 0, core.BELOW_BASE, reward[np.maximum(at, 0)])
+    return np.where(at < 0, BELOW_BASE, reward[np.maximum(at, 0)])
 
 
 @pytest.mark.parametrize("generator", generators.ALL, ids=lambda g: g.__name__)
@@ -35,9 +36,13 @@ def test_equals_the_textbook(generator, monkeypatch):
         reward, cost, offsets = generator(rng)
         actions = make_actions(reward=reward, cost=cost, unit_offsets=offsets)
         true_cost, true_reward = textbook_frontier(actions)
-        frontier = frontier_of_actions(actions)
-        assert np.array_equal(frontier.cost, true_cost)
-        assert np.array_equal(frontier.reward, true_reward)
+        with monkeypatch.context() as patch:
+            patch.setattr(dense, "SMALL_WORK", -1)
+            frontiers = [frontier_of_actions(actions)]
+        frontiers.append(frontier_of_actions(actions))
+        for frontier in frontiers:
+            assert np.array_equal(frontier.cost, true_cost)
+            assert np.array_equal(frontier.reward, true_reward)
         near = rng.choice(true_cost, 4) + np.array([-1, 0, 1, 0])
         budgets = np.sort(np.append(near, rng.integers(0, true_cost[-1] + 3, 4)))
         found, _ = core.grid_rewards(
@@ -46,7 +51,7 @@ def test_equals_the_textbook(generator, monkeypatch):
             (budgets - actions.base_cost)[None, :],
             10**6,
         )
-        sure = found[0] != core.UNSETTLED
+        sure = found[0] != UNSETTLED
         settled += int(sure.sum())
         found = np.where(found[0] >= 0, found[0] + actions.base_reward, found[0])
         assert np.array_equal(found[sure], expected_rewards(true_cost, true_reward, budgets)[sure])
@@ -176,6 +181,6 @@ def test_multiplicities_equal_units_written_out():
         for row in range(2):
             units = repeated_units(prepared, copies[row])
             explicit = frontier_of(*units) if units[2].size > 1 else None
-            sure = found[row] != core.UNSETTLED
+            sure = found[row] != UNSETTLED
             expected = explicit.reward_within(budgets[row]) if explicit else np.zeros(6, np.int64)
             assert np.array_equal(found[row][sure], expected[sure])
