@@ -6,7 +6,7 @@ verdicts → exact rules (this process) → other processes (symbolic equality, 
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
@@ -48,6 +48,9 @@ class Checker:
     unsandboxed
         True allows programs to run without a sandbox where bubblewrap is missing. They then run
         with your rights: never say so for programs of a model that you do not trust.
+    model_judge
+        Judges answers in words (kind ``"judged"``) that no rule decides; called from several
+        threads. Without it such an answer is an error.
 
     Examples
     --------
@@ -64,10 +67,13 @@ class Checker:
         workers: int | None = None,
         limit_seconds: float = LIMIT_SECONDS,
         unsandboxed: bool = False,
+        model_judge: Callable[[Question, str], Verdict] | None = None,
     ) -> None:
         self._workers = workers or min(4, os.cpu_count() or 1)
         self._pool = SymbolicPool(self._workers, limit_seconds)
-        self._tools = SlowTools(symbolic_equal=self._pool.equal, unsandboxed=unsandboxed)
+        self._tools = SlowTools(
+            symbolic_equal=self._pool.equal, unsandboxed=unsandboxed, model_judge=model_judge
+        )
         self._file = VerdictFile(cache_path) if cache_path is not None else None
         self._known: dict[Question, _Known] = {}
         self._lock = threading.RLock()

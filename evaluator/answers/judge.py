@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from data.question import Question
 from evaluator.answers.verdict import Verdict
 
 
@@ -22,10 +23,13 @@ class SlowTools:
         `symbolic.SymbolicTimeoutError` or `errors.CheckerError`.
     unsandboxed
         Whether the user has said that programs may run without a sandbox.
+    model_judge
+        ``(question, answer) -> Verdict`` for answers in words, by a model; None if there is none.
     """
 
     symbolic_equal: Callable[[str, str], bool]
     unsandboxed: bool = False
+    model_judge: Callable[[Question, str], Verdict] | None = None
 
 
 class Judge(Protocol):

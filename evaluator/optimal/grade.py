@@ -1,0 +1,359 @@
+"""From stored responses to graded rows: rules first, the judge for what no rule decides.
+
+A row is one response to one question under one method. What has no verdict stays without one
+(``right`` is missing), and whoever scores has to say what to do with it.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from data.errors import MisuseError, StoreError
+from data.optimal.domains import discipline_of
+from data.reasoning_gym_tasks import ANSWER_KIND as REASONING_GYM
+from evaluator.answers import Checker, Verdict
+from evaluator.answers.judged import boxed_or_whole, plain_words
+from evaluator.answers.reasoning_gym import partial_credit
+from evaluator.optimal.judge import Agreement, Case, ModelJudge, agreement, reason_of
+from evaluator.optimal.methods import MODES, NO_THINKING, ORACLE_ROUTER, ROUTER, THINKING
+from evaluator.optimal.plan import Plan, read_plan
+from evaluator.optimal.run import items_of, requests_of, response_file, route_file, routes_of
+from evaluator.optimal.subsets import Item
+from stp.asking import Response, ResponseStore, strict_json
+
+GRADED_FILE = "graded.parquet"
+JUDGING_FILE = "judging.json"
+JUDGE_REPLIES = "judge-replies.jsonl"
+
+Progress = Callable[[str, int, int], None]
+
+_PLAIN_NUMBER = re.compile(r"[-+]?\d[\d.,/ ]*(?: ?[a-z°%]{1,12})?")
+_NO_ANSWER = Verdict(right=False, answer=None, reason="wrong: no answer")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judging:
+    """How the rows of a run got their verdicts.
+
+    Attributes
+    ----------
+    responses
+        Verdicts there are, over all modes.
+    by_rule, by_judge, undecided
+        How many were decided by rule, by the judge, and not at all.
+    agreement
+        How repeated judgements agree.
+    judge
+        Which model judged; ``""`` where none was needed.
+    unrouted
+        Questions that the router model did not sort; they are thought about.
+    """
+
+    responses: int
+    by_rule: int
+    by_judge: int
+    undecided: int
+    agreement: Agreement
+    judge: str = ""
+    unrouted: int = 0
+
+
+def grade(
+    folder: Path,
+    *,
+    judge: ModelJudge | None = None,
+    judge_name: str = "",
+    checker: Checker | None = None,
+    allow_incomplete: bool = False,
+    progress: Progress | None = None,
+) -> tuple[pd.DataFrame, Judging]:
+    """Grade a run, and write ``graded.parquet`` and ``judging.json`` into its folder.
+
+    Parameters
+    ----------
+    folder
+        The run's.
+    judge
+        Judges what no rule decides; only needed where there is such an answer.
+    judge_name
+        What the judge is called in the report.
+    checker
+        Judges by rules; by default one of its own with a cache in the folder.
+    allow_incomplete
+        Grade what is there instead of refusing.
+    progress
+        Told how far it is.
+
+    Returns
+    -------
+    rows : pandas.DataFrame
+        See :func:`read_graded`.
+    judging : Judging
+        How they came about.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If responses are missing, or a judge is needed and there is none.
+    """
+    plan = read_plan(folder)
+    items = items_of(plan)
+    by_key = {item.key: item for item in items}
+    modes = [name for name in plan.methods if name in MODES]
+    responses = {
+        mode: _responses(folder, mode, plan, items, allow_incomplete=allow_incomplete)
+        for mode in modes
+    }
+    pairs = [
+        (mode, name, by_key[name.rpartition("/")[0]], response)
+        for mode in modes
+        for name, response in responses[mode].items()
+    ]
+    if not pairs:
+        raise MisuseError(f"{folder}: no responses yet; `stp optimal run` asks for them")
+    own = Checker(cache_path=folder / "verdicts.sqlite") if checker is None else None
+    try:
+        verdicts = _by_rule(pairs, checker or own, progress)
+    finally:
+        if own is not None:
+            own.close()
+    judged, votes = _by_judge(pairs, verdicts, judge, progress)
+    rows = [
+        _row(plan, mode, name, item, response, verdicts[place], by_judge=place in judged)
+        for place, (mode, name, item, response) in enumerate(pairs)
+    ]
+    frame = pd.DataFrame(rows)
+    frame, unrouted = _with_routers(frame, plan, folder)
+    judging = Judging(
+        responses=len(pairs),
+        by_rule=len(pairs) - len(judged),
+        by_judge=sum(verdicts[place] is not None for place in judged),
+        undecided=sum(verdicts[place] is None for place in judged),
+        agreement=votes,
+        judge=judge_name if judged else "",
+        unrouted=unrouted,
+    )
+    frame = _typed(frame)
+    _write(folder, frame, judging)
+    return frame, judging
+
+
+def _responses(
+    folder: Path, mode: str, plan: Plan, items: Sequence[Item], *, allow_incomplete: bool
+) -> dict[str, Response]:
+    """Return the responses of a mode, in the order of the requests."""
+    stored = ResponseStore(response_file(folder, mode)).read()
+    wanted = [request.id for request in requests_of(items, plan)]
+    there = {name: stored[name] for name in wanted if name in stored and stored[name].error is None}
+    if len(there) < len(wanted) and not allow_incomplete:
+        raise MisuseError(
+            f"{folder}: {len(wanted) - len(there):,} of {len(wanted):,} responses are missing "
+            f"({mode}); `stp optimal run` asks for them, --allow-incomplete leaves them out"
+        )
+    return there
+
+
+def _by_rule(
+    pairs: Sequence[tuple[str, str, Item, Response]],
+    checker: Checker | None,
+    progress: Progress | None,
+) -> list[Verdict | None]:
+    """Return the verdicts of rules; None where they do not decide."""
+    assert checker is not None
+    verdicts: list[Verdict | None] = [None] * len(pairs)
+    ruled = [
+        place
+        for place, (_, _, item, response) in enumerate(pairs)
+        if (response.text.strip() and item.question.answer_kind in _RULED) or not item.judged
+    ]
+    step = 256
+    for start in range(0, len(ruled), step):
+        chunk = ruled[start : start + step]
+        found = checker.check_many([(pairs[p][2].question, pairs[p][3].text) for p in chunk])
+        for place, verdict in zip(chunk, found, strict=True):
+            item = pairs[place][2]
+            verdicts[place] = _decided(verdict) if item.judged else verdict
+        if progress is not None:
+            progress("grading", start + len(chunk), len(ruled))
+    for place, (_, _, item, response) in enumerate(pairs):
+        if not item.judged:
+            continue
+        answer = boxed_or_whole(response.text)
+        if answer is None:
+            verdicts[place] = _NO_ANSWER
+        elif verdicts[place] is None and plain_words(answer) == plain_words(reference_text(item)):
+            verdicts[place] = Verdict(True, answer, "right: the reference's words")
+    return verdicts
+
+
+_RULED = frozenset({"math", "choice"})
+
+
+def _decided(verdict: Verdict) -> Verdict | None:
+    """Return a rule's verdict on an answer that a judge could see otherwise, if it is certain."""
+    if verdict.right:
+        return verdict
+    if verdict.answer is None:
+        return None
+    letter = len(verdict.answer) == 1 and verdict.answer.isalpha()
+    number = _PLAIN_NUMBER.fullmatch(plain_words(verdict.answer).lstrip("$€£"))
+    return verdict if letter or number else None
+
+
+def reference_text(item: Item) -> str:
+    """Return the right answer as a judge may read it: an option with its letter, or the text."""
+    question = item.question
+    if question.answer_kind == "choice":
+        option = question.choices["ABCDEFGHIJKLMNOPQRSTUVWXYZ".index(question.reference)]
+        return f"{question.reference}. {option}"
+    return question.reference
+
+
+def _by_judge(
+    pairs: Sequence[tuple[str, str, Item, Response]],
+    verdicts: list[Verdict | None],
+    judge: ModelJudge | None,
+    progress: Progress | None,
+) -> tuple[set[int], Agreement]:
+    """Fill in the verdicts that rules left open; return whose they are, and the agreement."""
+    open_places = [place for place, verdict in enumerate(verdicts) if verdict is None]
+    if not open_places:
+        return set(), agreement([])
+    if judge is None:
+        raise MisuseError(
+            f"{len(open_places):,} answers are in words that no rule decides: name a model that "
+            "judges them, --judge MODEL"
+        )
+    cases = []
+    for place in open_places:
+        item, response = pairs[place][2], pairs[place][3]
+        cases.append(
+            Case(
+                question=item.question.prompt,
+                reference=reference_text(item),
+                answer=boxed_or_whole(response.text) or "",
+            )
+        )
+    judgements = judge.judge(
+        cases, None if progress is None else lambda done, total: progress("judging", done, total)
+    )
+    for place, case, judgement in zip(open_places, cases, judgements, strict=True):
+        if judgement.right is not None:
+            verdicts[place] = Verdict(judgement.right, case.answer, reason_of(judgement.right))
+    distinct = dict(zip(cases, judgements, strict=True))
+    return set(open_places), agreement(list(distinct.values()))
+
+
+def _row(
+    plan: Plan,
+    mode: str,
+    name: str,
+    item: Item,
+    response: Response,
+    verdict: Verdict | None,
+    *,
+    by_judge: bool,
+) -> dict[str, Any]:
+    gym = item.question.answer_kind == REASONING_GYM
+    return {
+        "model": plan.name,
+        "method": mode,
+        "subset": item.subset,
+        "side": item.side,
+        "benchmark": item.benchmark,
+        "question": item.key,
+        "sample": int(name.rpartition("/")[2]),
+        "right": None if verdict is None else verdict.right,
+        "thinking_tokens": response.thinking_tokens,
+        "output_tokens": response.output_tokens,
+        "credit": partial_credit(verdict) if gym and verdict is not None else None,
+        "answer": None if verdict is None else verdict.answer,
+        "reason": "undecided: no verdict of the judge" if verdict is None else verdict.reason,
+        "by_judge": by_judge,
+        "finish": response.finish,
+        "domain": item.domain,
+        "discipline": discipline_of(item.domain) if item.domain else "",
+        "answer_type": item.answer_type,
+        "options": item.options,
+        "size": plan.size,
+    }
+
+
+def _with_routers(frame: pd.DataFrame, plan: Plan, folder: Path) -> tuple[pd.DataFrame, int]:
+    """Add the rows of routers: each question's responses in the mode that the router chose."""
+    added, unrouted = [], 0
+    chosen: dict[str, Mapping[str, bool]] = {}
+    if ORACLE_ROUTER in plan.methods:
+        sides = frame.drop_duplicates("question").set_index("question")["side"]
+        chosen[ORACLE_ROUTER] = {str(key): side == "ut" for key, side in sides.items()}
+    if ROUTER in plan.methods:
+        routes = routes_of(ResponseStore(route_file(folder)))
+        questions = frame["question"].unique()
+        unrouted = sum(question not in routes for question in questions)
+        if not routes:
+            raise MisuseError(f"{folder}: the router model sorted no question; run it, or another")
+        # What the router could not sort is thought about: nobody said that it is simple.
+        chosen[ROUTER] = {question: routes.get(question, True) for question in questions}
+    for method, thinks in chosen.items():
+        wanted = frame["question"].map(thinks).map({True: THINKING, False: NO_THINKING})
+        added.append(frame[frame["method"] == wanted].assign(method=method))
+    return pd.concat([frame, *added], ignore_index=True), unrouted
+
+
+def _typed(frame: pd.DataFrame) -> pd.DataFrame:
+    types = {
+        "right": "boolean",
+        "thinking_tokens": "Int64",
+        "output_tokens": "Int64",
+        "credit": "Float64",
+        "size": "Float64",
+        "answer": "string",
+    }
+    return frame.astype(types)
+
+
+def _write(folder: Path, frame: pd.DataFrame, judging: Judging) -> None:
+    path = folder / GRADED_FILE
+    try:
+        partial = path.with_suffix(".partial")
+        frame.to_parquet(partial, index=False)
+        partial.replace(path)
+        (folder / JUDGING_FILE).write_bytes(strict_json(asdict(judging), indent=1) + b"\n")
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def read_graded(folder: Path) -> tuple[pd.DataFrame, Judging]:
+    """Read the graded rows of a run.
+
+    Returns
+    -------
+    rows : pandas.DataFrame
+        One row for each response under each method: ``model``, ``method``, ``subset``, ``side``
+        (``"ovt"`` or ``"ut"``), ``benchmark``, ``question`` (a key), ``sample``, ``right``
+        (missing where undecided), ``thinking_tokens`` and ``output_tokens`` (missing where
+        unknown), ``credit`` (Reasoning Gym's own, missing elsewhere), ``answer``, ``reason``,
+        ``by_judge``, ``finish``, ``domain``, ``discipline``, ``answer_type``, ``options``,
+        ``size``.
+    judging : Judging
+        How the verdicts came about.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If the run is not graded yet.
+    """
+    path = folder / GRADED_FILE
+    if not path.exists():
+        raise MisuseError(f"{folder}: is not graded; `stp optimal score {folder}` does it")
+    try:
+        values = json.loads((folder / JUDGING_FILE).read_text(encoding="utf-8"))
+        values["agreement"] = Agreement(**values["agreement"])
+        return _typed(pd.read_parquet(path)), Judging(**values)
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise StoreError(f"{path}: cannot be read ({error}); score the run again") from error

@@ -1,0 +1,214 @@
+"""Asking: every question of a plan, in every mode, once for each seed.
+
+Responses go to one file a mode as they come, so a run that was stopped goes on where it was, and
+more seeds, methods or subsets add to what is there.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from data.errors import EngineError, MisuseError
+from evaluator.optimal.methods import MODES, ROUTER, read_route
+from evaluator.optimal.plan import Plan, write_plan
+from evaluator.optimal.subsets import Item, load_items
+from stp.asking import Request, Responder, Response, ResponseStore, Settings, strict_json
+from stp.asking.opening import open_responder
+from stp.seeds import sample_seed
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how many responses are there, and of how many."""
+
+ROUTER_SETTINGS = Settings(max_tokens=256, temperature=0.0, thinking="default")
+ROUTER_ATTEMPTS = 3
+
+
+def response_file(folder: Path, mode: str) -> Path:
+    """Return where the responses of a mode are."""
+    return folder / "responses" / f"{mode}.jsonl"
+
+
+def route_file(folder: Path) -> Path:
+    """Return where the replies of the router model are."""
+    return folder / "responses" / "router-replies.jsonl"
+
+
+def items_of(plan: Plan) -> list[Item]:
+    """Return the questions of a plan."""
+    return load_items(
+        plan.subsets,
+        general=plan.general,
+        data_dir=Path(plan.data_dir) if plan.data_dir else None,
+        limit=plan.limit,
+    )
+
+
+def requests_of(items: Sequence[Item], plan: Plan) -> list[Request]:
+    """Return one request for each question and seed; seeds do not depend on the mode."""
+    return [
+        Request(
+            id=f"{item.key}/{sample}",
+            prompt=item.prompt,
+            seed=sample_seed(
+                plan.seed,
+                model=plan.name,
+                benchmark=item.benchmark,
+                question=item.question.id,
+                trajectory=sample,
+                phase="optimal",
+            ),
+        )
+        for sample in range(plan.seeds)
+        for item in items
+    ]
+
+
+def run(
+    plan: Plan,
+    folder: Path,
+    *,
+    responder: Responder | None = None,
+    router: Responder | None = None,
+    progress: Progress | None = None,
+) -> None:
+    """Ask what a plan asks and has no response yet.
+
+    Parameters
+    ----------
+    plan
+        What to ask.
+    folder
+        The run's folder; made, or gone on with.
+    responder, router
+        Who answers; opened from the plan where left out.
+    progress
+        Told how far it is.
+
+    Raises
+    ------
+    data.errors.EngineError
+        If some requests stay without a response. What was answered is kept.
+    data.errors.StpError
+        If the plan does not fit the folder, the model, or the questions.
+    """
+    items = items_of(plan)
+    write_plan(folder, plan)
+    requests = requests_of(items, plan)
+    opened: list[Responder] = []
+    described: dict[str, object] = {}
+    try:
+        for mode in (name for name in plan.methods if name in MODES):
+            store = ResponseStore(response_file(folder, mode))
+            missing = store.missing(requests)
+            if not missing:
+                continue
+            if responder is None:
+                responder = open_responder(plan.model)
+                opened.append(responder)
+            described = dict(responder.describe())
+            settings = MODES[mode].settings(plan.settings)
+            _ask(responder, store, missing, settings, mode, len(requests), progress)
+        if ROUTER in plan.methods:
+            _ask_router(plan, folder, items, router, opened, progress)
+    finally:
+        for each in opened:
+            each.close()
+    if described:
+        _record_model(folder, described)
+
+
+def _ask(
+    responder: Responder,
+    store: ResponseStore,
+    missing: Sequence[Request],
+    settings: Settings,
+    doing: str,
+    total: int,
+    progress: Progress | None,
+) -> None:
+    done = total - len(missing)
+    errors: list[str] = []
+    if progress is not None:
+        progress(doing, done, total)
+
+    def take(response: Response) -> None:
+        nonlocal done
+        writing.append(response)
+        if response.error is None:
+            done += 1
+        else:
+            errors.append(f"{response.id}: {response.error}")
+        if progress is not None:
+            progress(doing, done, total)
+
+    with store as writing:
+        responder.respond(missing, settings, take)
+    if errors:
+        raise EngineError(
+            f"{len(errors)} of {len(missing)} requests were not answered, the first "
+            f"{errors[0]}; run again, what was answered is kept"
+        )
+
+
+def _ask_router(
+    plan: Plan,
+    folder: Path,
+    items: Sequence[Item],
+    router: Responder | None,
+    opened: list[Responder],
+    progress: Progress | None,
+) -> None:
+    """Have every question sorted; a reply without a route is asked for again."""
+    from string import Template
+
+    from data.optimal import prompt_text
+
+    store = ResponseStore(route_file(folder))
+    prompt = Template(prompt_text("router"))
+    for attempt in range(ROUTER_ATTEMPTS):
+        sorted_already = routes_of(store)
+        waiting = [item for item in items if item.key not in sorted_already]
+        requests = [
+            Request(
+                id=f"{item.key}/{attempt}",
+                prompt=prompt.substitute(question=item.question.prompt),
+                seed=attempt,
+            )
+            for item in waiting
+        ]
+        missing = store.missing(requests)
+        if not missing:
+            continue
+        if router is None:
+            if plan.router is None:
+                raise MisuseError("the method router needs a router model: --router MODEL")
+            router = open_responder(plan.router)
+            opened.append(router)
+        # A greedy router would say the same again.
+        settings = replace(ROUTER_SETTINGS, temperature=0.0 if attempt == 0 else 1.0)
+        _ask(router, store, missing, settings, ROUTER, len(items), progress)
+
+
+def routes_of(store: ResponseStore) -> dict[str, bool]:
+    """Return for each question that the router sorted whether it is complex.
+
+    Questions whose replies name no route are left out.
+    """
+    routes: dict[str, bool] = {}
+    for name, reply in store.read().items():
+        route = read_route(reply.text) if reply.error is None else None
+        if route is not None:
+            routes.setdefault(name.rpartition("/")[0], route)
+    return routes
+
+
+def _record_model(folder: Path, described: dict[str, object]) -> None:
+    import platform
+    from importlib import metadata
+
+    record = {
+        "model": described,
+        "stp_engine": metadata.version("stp-engine"),
+        "python": platform.python_version(),
+    }
+    (folder / "model.json").write_bytes(strict_json(record, indent=1) + b"\n")

@@ -1,0 +1,177 @@
+"""What is asked: the four subsets of OptimalThinkingBench, and subsets of one's own.
+
+A subset lies on one of two sides. On the overthinking side (``"ovt"``) a right answer counts the
+less the longer it was thought about; on the underthinking side (``"ut"``) only being right counts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from data import Question, get_benchmark
+from data.catalogue.underthinking import TASKS
+from data.errors import MisuseError
+from data.optimal import prompt_text
+from data.optimal.general import JUDGED, load_general
+
+Side = Literal["ovt", "ut"]
+
+GENERAL = "ovt-general"
+BENCHMARKS: dict[str, tuple[Side, tuple[str, ...]]] = {
+    "ovt-math": ("ovt", ("math500_level_1", "math500_level_2")),
+    "ut-reasoning": ("ut", tuple(f"ut-{task.dataset}" for task in TASKS)),
+    "ut-math": ("ut", ("aime2025", "hmmt_feb_2025")),
+}
+"""The subsets that are made of benchmarks; 133 questions, 550, and 60 (paper 004, section 2).
+
+The paper's 133 questions of MATH's levels 1 and 2 are those of MATH-500.
+"""
+SUBSETS = ("ovt-math", GENERAL, "ut-reasoning", "ut-math")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """A question as a run asks it.
+
+    Attributes
+    ----------
+    subset, side
+        Where it counts.
+    benchmark
+        Which benchmark of the subset it is from.
+    question
+        What is asked, and how an answer is judged.
+    instruction
+        Follows the question.
+    domain, answer_type, options
+        Of a question of OvT-General; ``""`` and 0 otherwise (options: how many are shown).
+    """
+
+    subset: str
+    side: Side
+    benchmark: str
+    question: Question
+    instruction: str
+    domain: str = ""
+    answer_type: str = ""
+    options: int = 0
+
+    @property
+    def key(self) -> str:
+        """The item's name, unique within a run."""
+        return f"{self.subset}/{self.benchmark}/{self.question.id}"
+
+    @property
+    def prompt(self) -> str:
+        """The user's message."""
+        return f"{self.question.prompt}\n\n{self.instruction}"
+
+    @property
+    def judged(self) -> bool:
+        """Whether a model may have to judge its answers."""
+        return self.subset.startswith(GENERAL) or self.question.answer_kind == JUDGED
+
+
+def load_items(
+    subsets: Sequence[str],
+    *,
+    general: str | None = None,
+    data_dir: Path | None = None,
+    limit: int | None = None,
+) -> list[Item]:
+    """Return the questions of subsets.
+
+    Parameters
+    ----------
+    subsets
+        Names of :data:`SUBSETS`, or ``"ovt:BENCHMARK"`` and ``"ut:BENCHMARK"`` for any benchmark
+        of the registry (or a TOML file of one's own) as a subset of its own.
+    general
+        Where OvT-General's questions are: a folder, a file or an id on the hub.
+    data_dir
+        Folder of question files, for benchmarks.
+    limit
+        Only the first so many questions of each benchmark. Of OvT-General so many of every answer
+        type, domains in turn.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If a subset is unknown or named twice, or its questions cannot be read.
+    """
+    if not subsets:
+        raise MisuseError(f"no subset; choose from {', '.join(SUBSETS)}, ovt:NAME and ut:NAME")
+    if len(set(subsets)) < len(subsets):
+        raise MisuseError(f"a subset is named twice in {', '.join(subsets)}")
+    items: list[Item] = []
+    for name in subsets:
+        if name == GENERAL:
+            items += _general_items(general, limit)
+            continue
+        side, benchmarks = _parts(name)
+        for benchmark_name in benchmarks:
+            benchmark = get_benchmark(benchmark_name)
+            items += [
+                Item(
+                    subset=name,
+                    side=side,
+                    benchmark=benchmark.name,
+                    question=question,
+                    instruction=benchmark.instruction,
+                )
+                for question in benchmark.load(data_dir, limit=limit)
+            ]
+    return items
+
+
+def _parts(name: str) -> tuple[Side, tuple[str, ...]]:
+    if name in BENCHMARKS:
+        return BENCHMARKS[name]
+    side, colon, benchmark = name.partition(":")
+    if colon and side == "ovt":
+        return "ovt", (benchmark,)
+    if colon and side == "ut":
+        return "ut", (benchmark,)
+    raise MisuseError(
+        f"no subset {name!r}; there are {', '.join(SUBSETS)}, and ovt:BENCHMARK and ut:BENCHMARK "
+        "for any other"
+    )
+
+
+def _general_items(source: str | None, limit: int | None) -> list[Item]:
+    if source is None:
+        raise MisuseError(
+            f"{GENERAL} needs its questions: --general FOLDER (made by `stp optimal build`), a "
+            "file, or facebook/optimal_thinking_bench"
+        )
+    questions = load_general(source)
+    if limit is not None:
+        taken: dict[tuple[str, str], int] = {}
+        ranks: list[tuple[int, int]] = []
+        for question in questions:
+            pair = (question.answer_type, question.domain)
+            ranks.append((taken.get(pair, 0), len(ranks)))
+            taken[pair] = taken.get(pair, 0) + 1
+        counts: dict[str, int] = {}
+        kept = set()
+        for _, place in sorted(ranks):
+            kind = questions[place].answer_type
+            if counts.get(kind, 0) < limit:
+                counts[kind] = counts.get(kind, 0) + 1
+                kept.add(place)
+        questions = [question for place, question in enumerate(questions) if place in kept]
+    instruction = prompt_text("answer")
+    return [
+        Item(
+            subset=GENERAL,
+            side="ovt",
+            benchmark=GENERAL,
+            question=question.as_question(),
+            instruction=instruction,
+            domain=question.domain,
+            answer_type=question.answer_type,
+            options=len(question.options),
+        )
+        for question in questions
+    ]
