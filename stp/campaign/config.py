@@ -152,6 +152,12 @@ class EngineConfig(_Section):
     ----------
     name
         An engine: ``"transformers"``, ``"vllm"`` or ``"server"``.
+    actors
+        Engines side by side with ``--ray``. Left out: as many as the cluster's GPUs allow, or one a
+        node without GPUs.
+    gpus_per_actor
+        GPUs of each. Left out: as many as it runs in parallel (``tensor_parallel_size``), or none
+        where the cluster has none.
     stall_seconds
         How long it may give nothing before it counts as hanging, and the run ends.
     options
@@ -159,6 +165,8 @@ class EngineConfig(_Section):
     """
 
     name: str = "transformers"
+    actors: Count | None = None
+    gpus_per_actor: int | None = Field(default=None, ge=0, le=LARGEST_COUNT, strict=True)
     stall_seconds: float = Field(default=3600.0, gt=0)
     options: dict[str, JsonValue] = Field(default_factory=dict)
 
@@ -326,8 +334,9 @@ class CampaignConfig(_Section):
             del values["generation"]["mode"]
         values["shards"]["trajectories"] = self.trajectories_per_unit
         options = values["engine"]["options"]
-        # How long a hang may last says nothing of the rows.
-        del values["engine"]["stall_seconds"]
+        # How long a hang may last, and how many engines there are, say nothing of the rows.
+        for key in ("stall_seconds", "actors", "gpus_per_actor"):
+            del values["engine"][key]
         values["engine"]["options"] = {
             key: value for key, value in options.items() if key not in SCHEDULING_OPTIONS
         }

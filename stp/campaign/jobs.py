@@ -4,6 +4,8 @@ A job is a plain value that can be sent to another process or machine; it reads 
 store. Whoever has an engine and knows how the model is spoken to can run it.
 """
 
+import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,6 +16,7 @@ from stp.campaign.config import CampaignConfig
 from stp.campaign.generate import OnProgress, generate_unit
 from stp.campaign.prepare import Subject
 from stp.campaign.probe import probe_unit
+from stp.campaign.tables import Work
 from stp.campaign.units import Unit
 from stp.engines.base import Engine
 
@@ -35,6 +38,40 @@ class Job(Protocol):
         data.errors.EngineError
             If the engine fails; there are no rows then.
         """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A job, and what its unit's rows are made from."""
+
+    unit: Unit
+    source: str
+    job: Job
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """A task with the rows of its unit, and the work that they took."""
+
+    task: Task
+    tables: tuple[pa.Table, ...]
+    work: Work
+
+
+class Pool(Protocol):
+    """Whoever does tasks side by side."""
+
+    def run(self, tasks: Iterator[Task], stop: threading.Event) -> Iterator[Done]:
+        """Do tasks in any order; yield each when it is done; after a stop begin no more.
+
+        Raises
+        ------
+        data.errors.EngineError
+            If a unit cannot be done; the others that were begun are done first.
+        """
+
+    def close(self) -> None:
+        """Free what is open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,20 +10,58 @@ import contextlib
 import json
 import logging
 import os
+import re
 import socket
+import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fsspec.implementations.local import LocalFileSystem
 
-from data.errors import StoreError
+from data.errors import MisuseError, StoreError
 
 _LOG = logging.getLogger(__name__)
 
 
+_SHARED_TRIES = 50
+_SHARED_SECONDS = 0.1
+
+
 class FolderInUseError(StoreError):
     """Another run works on the folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Part ``number`` of ``count`` of a campaign's units, counted from 1.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If there is no such part.
+
+    Examples
+    --------
+    >>> Part.parse("2/8")
+    Part(number=2, count=8)
+    """
+
+    number: int
+    count: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.number <= self.count:
+            raise MisuseError(f"there is no part {self.number} of {self.count}")
+
+    @classmethod
+    def parse(cls, text: str) -> "Part":
+        """Return the part that a text such as ``2/8`` names."""
+        match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text.strip())
+        if match is None:
+            raise MisuseError(f"--shard {text}: give its number and how many there are, as in 2/8")
+        return cls(int(match[1]), int(match[2]))
 
 
 @contextlib.contextmanager
@@ -37,6 +75,90 @@ def folder_lock(fs: Any, path: str) -> Iterator[None]:
     """
     with _kernel_lock(path) if isinstance(fs, LocalFileSystem) else _file_lock(fs, path):
         yield
+
+
+@contextlib.contextmanager
+def part_lock(fs: Any, folder: str, name: str, part: Part) -> Iterator[None]:
+    """Hold a campaign's folder for one part: beside other parts of the same count.
+
+    On an object store a part holds the whole folder.
+
+    Parameters
+    ----------
+    fs, folder
+        Where it is.
+    name
+        The folder's lock file, which a whole run holds alone.
+    part
+        Which one.
+
+    Raises
+    ------
+    FolderInUseError
+        If a whole run, this part, or a part of another count works there.
+    """
+    if not isinstance(fs, LocalFileSystem):
+        with _file_lock(fs, f"{folder}/{name}"):
+            yield
+        return
+    own = f"{folder}/part-{part.number}-of-{part.count}.lock"
+    with _shared_lock(f"{folder}/{name}", part), _kernel_lock(own):
+        yield
+
+
+@contextlib.contextmanager
+def waiting_lock(fs: Any, path: str) -> Iterator[None]:
+    """Hold a lock file, after whoever holds it now; an object store has none."""
+    if not isinstance(fs, LocalFileSystem):
+        yield
+        return
+    import fcntl
+
+    with Path(path).open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@contextlib.contextmanager
+def _shared_lock(path: str, part: Part) -> Iterator[None]:
+    """Hold a lock that a whole run wants alone; parts of another count cut units otherwise."""
+    import fcntl
+
+    with Path(path).open("a+", encoding="utf-8", errors="replace") as file:
+        if _try_lock(file, fcntl.LOCK_EX):
+            _write(file, json.dumps({"parts": part.count}))
+        # Parts start and end together: for a moment one of them may hold the lock alone.
+        for _ in range(_SHARED_TRIES):
+            if _try_lock(file, fcntl.LOCK_SH):
+                break
+            time.sleep(_SHARED_SECONDS)
+        else:
+            file.seek(0)
+            raise FolderInUseError(
+                f"{path}: {_holder(file.read())} works on this campaign; wait for it or stop it"
+            )
+        file.seek(0)
+        others = file.read()
+        if others != json.dumps({"parts": part.count}):
+            raise FolderInUseError(
+                f"{path}: others work on this campaign in another number of parts ({others}); use "
+                "the same number, or a folder for each"
+            )
+        try:
+            yield
+        finally:
+            if _try_lock(file, fcntl.LOCK_EX):
+                _write(file, "")
+
+
+def _try_lock(file: Any, kind: int) -> bool:
+    import fcntl
+
+    try:
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
+        return True
+    except BlockingIOError:
+        return False
 
 
 def _me() -> str:

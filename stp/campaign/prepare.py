@@ -293,13 +293,13 @@ def _write_questions(store: Store, model: str, benchmark: Benchmark, rows: pa.Ta
     if record.shortened or record.too_long:
         limits = [limit for limit in rows["thinking_limit"].to_pylist() if limit]
         _LOG.warning(
-            "%s on %s: of %d prompts, %d leave thinking less room in the context than was asked "
-            "for (%d tokens or more) and are marked as shortened, %d are too long and are not run",
+            "%s on %s: of %d prompts, %d leave less room in the context than was asked for%s and "
+            "are marked as shortened, %d are too long and are not run",
             model,
             benchmark.name,
             record.questions,
             record.shortened,
-            min(limits),
+            f" (for thinking, {min(limits)} tokens or more)" if limits else "",
             record.too_long,
         )
     return record

@@ -5,6 +5,7 @@ torn or out of date; what is done with a unit is a worker's business (:mod:`stp.
 """
 
 import contextlib
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+import pyarrow as pa
+
 from stp.campaign.config import CampaignConfig
+from stp.campaign.jobs import Pool, Task
+from stp.campaign.lock import Part
 from stp.campaign.manifest import StageRecord
 from stp.campaign.prepare import Prepared, prepare_campaign
 from stp.campaign.store import Store
@@ -22,6 +27,7 @@ from stp.campaign.watchdog import Watchdog, end_process
 from stp.campaign.workers import (
     EngineOpener,
     EngineRoom,
+    EngineWorker,
     GenerateWorker,
     GradeWorker,
     ProbeWorker,
@@ -83,6 +89,10 @@ class RunResult:
     waiting: int = 0
 
 
+PoolOpener = Callable[[Prepared, EngineOpener], Pool]
+"""Opens a pool for a campaign, given how an engine is opened."""
+
+
 class _StopAskedError(Exception):
     """The run was asked to stop, and stands between two units."""
 
@@ -95,6 +105,8 @@ def run_campaign(
     observer: Observer | None = None,
     stop: threading.Event | None = None,
     open_model: EngineOpener | None = None,
+    open_pool: PoolOpener | None = None,
+    part: Part | None = None,
     attempts: int = 3,
     retry_seconds: float = 1.0,
     on_stall: Callable[[str], None] = end_process,
@@ -115,6 +127,11 @@ def run_campaign(
         Set it from a signal handler: the run then ends after the unit in work.
     open_model
         Opens an engine for a model; by default the one that the configuration names.
+    open_pool
+        Opens a pool of engines that do units side by side, elsewhere; by default there is none, and
+        one engine here does one unit after the other.
+    part
+        Only this part of the units. Parts may be run side by side, into one folder or several.
     attempts, retry_seconds
         How often a unit is tried while its engine fails, and the wait before the second time,
         which doubles from then on. The engine is opened anew, unless one request alone failed.
@@ -128,11 +145,13 @@ def run_campaign(
         One line that says what went wrong. What was written is kept.
     """
     store = Store(url)
-    with store.lock():
-        prepared = prepare_campaign(store, config)
+    with store.lock(part), contextlib.ExitStack() as held:
+        with store.preparing(part):
+            prepared = prepare_campaign(store, config)
+        open_model = open_model or configured_engine(config)
         models = EngineRoom(
             prepared,
-            open_model=open_model or configured_engine(config),
+            open_model=open_model,
             attempts=attempts,
             retry_seconds=retry_seconds,
             watchdog=Watchdog(config.engine.stall_seconds, on_stall=on_stall),
@@ -149,9 +168,12 @@ def run_campaign(
                 "probe": ProbeWorker(store, prepared, models),
                 "grade": GradeWorker(store, prepared.manifest),
             },
+            part=part,
         )
-        with contextlib.closing(models):
-            return run_stages(run, stages)
+        held.enter_context(contextlib.closing(models))
+        if open_pool is not None:
+            run.pool = held.enter_context(contextlib.closing(open_pool(prepared, open_model)))
+        return run_stages(run, stages)
 
 
 def grade_campaign(
@@ -213,6 +235,8 @@ class StagedRun:
     observer: Observer
     stop: threading.Event
     workers: dict[Stage, Worker]
+    pool: Pool | None = None
+    part: Part | None = None
     units: int = 0
     waiting: int = 0
 
@@ -227,10 +251,16 @@ def run_stages(run: StagedRun, stages: Sequence[Stage]) -> RunResult:
                 with contextlib.closing(run.workers[stage]) as worker:
                     _run_stage(run, stage, worker, manifest.stages[stage])
     except _StopAskedError:
-        run.store.write_manifest(manifest)
+        _note_work(run)
         return RunResult(finished=False, units=run.units, waiting=run.waiting)
-    run.store.write_manifest(manifest)
+    _note_work(run)
     return RunResult(finished=run.waiting == 0, units=run.units, waiting=run.waiting)
+
+
+def _note_work(run: StagedRun) -> None:
+    """Write the work of all stages into the manifest. A part knows only its own, and leaves it."""
+    if run.part is None:
+        run.store.write_manifest(run.prepared.manifest)
 
 
 def _run_stage(run: StagedRun, stage: Stage, worker: Worker, record: StageRecord) -> None:
@@ -249,11 +279,35 @@ def _run_stage(run: StagedRun, stage: Stage, worker: Worker, record: StageRecord
             done += unit.trajectories
             record.add(work)
     run.observer.stage_started(stage, done=done, total=total)
-    for unit, source in pending:
-        if run.stop.is_set():
-            raise _StopAskedError
-        _do_unit(run, stage, worker, unit, source, record)
+    if run.pool is not None and isinstance(worker, EngineWorker):
+        _do_in_pool(run, run.pool, stage, worker, pending, record)
+    else:
+        for unit, source in pending:
+            if run.stop.is_set():
+                raise _StopAskedError
+            _do_unit(run, stage, worker, unit, source, record)
     run.observer.stage_finished(stage)
+
+
+def _do_in_pool(
+    run: StagedRun,
+    pool: Pool,
+    stage: Stage,
+    worker: EngineWorker,
+    pending: Sequence[tuple[Unit, str]],
+    record: StageRecord,
+) -> None:
+    """Have units done side by side; each is written when it comes back."""
+    tasks = (Task(unit=unit, source=source, job=worker.job(unit)) for unit, source in pending)
+    left = len(pending)
+    for done in pool.run(tasks, run.stop):
+        unit = done.task.unit
+        run.observer.unit_progressed(stage, unit, 1.0, done.work.samples)
+        _write(run, stage, unit, done.task.source, done.tables, done.work)
+        record.add(done.work)
+        left -= 1
+    if left:
+        raise _StopAskedError
 
 
 def _do_unit(
@@ -269,19 +323,38 @@ def _do_unit(
     begin = time.monotonic()
     tables, usage = worker.work(unit, on_progress)
     work = Work(usage=usage, samples=samples, seconds=max(0.0, time.monotonic() - begin))
+    _write(run, stage, unit, source, tables, work)
+    record.add(work)
+
+
+def _write(
+    run: StagedRun,
+    stage: Stage,
+    unit: Unit,
+    source: str,
+    tables: tuple[pa.Table, ...],
+    work: Work,
+) -> None:
+    """Write a unit's rows."""
     names = STAGE_TABLES[stage]
     for name, rows in zip(names, tables, strict=True):
         # The last table of a stage carries its work, so that it is counted once.
         share = work if name == names[-1] else Work()
         run.store.write_shard(name, unit.shard(name), rows, source=source, work=share)
     run.units += 1
-    record.add(work)
     run.observer.unit_finished(stage, unit, work)
 
 
 def _all_units(run: StagedRun) -> Iterator[Unit]:
-    for cell in run.prepared.manifest.cells:
-        yield from run.store.plan(run.prepared.config, cell)
+    """Yield the units of the run, or of its part: every n-th, so that parts are alike."""
+    units = (
+        unit
+        for cell in run.prepared.manifest.cells
+        for unit in run.store.plan(run.prepared.config, cell)
+    )
+    if run.part is None:
+        return units
+    return itertools.islice(units, run.part.number - 1, None, run.part.count)
 
 
 def _finished_work(store: Store, stage: Stage, unit: Unit, source: str, again: bool) -> Work | None:

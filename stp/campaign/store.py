@@ -16,6 +16,7 @@ import contextlib
 import errno
 import logging
 import os
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -26,7 +27,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from data.errors import MisuseError, StoreError, StoreMismatchError, StpError
 from stp.campaign.config import CampaignConfig, differences, parse_config
-from stp.campaign.lock import folder_lock
+from stp.campaign.lock import Part, folder_lock, part_lock, waiting_lock
 from stp.campaign.manifest import CellRecord, Manifest, parse_manifest, text_hash
 from stp.campaign.tables import (
     ShardInfo,
@@ -46,6 +47,7 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 MANIFEST = "manifest.json"
 CONFIG = "campaign.toml"
 LOCK = "run.lock"
+PREPARING = "prepare.lock"
 
 
 class Store:
@@ -130,8 +132,13 @@ class Store:
             raise StoreError(f"{self.url}: the store cannot be reached: {reason}") from error
 
     @contextlib.contextmanager
-    def lock(self) -> Iterator[None]:
+    def lock(self, part: Part | None = None) -> Iterator[None]:
         """Hold the folder for one run, and clear what a killed one left half-written.
+
+        Parameters
+        ----------
+        part
+            Hold it beside other parts of the same count; what they are writing is left alone.
 
         Raises
         ------
@@ -141,7 +148,11 @@ class Store:
         with contextlib.ExitStack() as held:
             try:
                 self._fs.makedirs(self._root, exist_ok=True)
-                held.enter_context(folder_lock(self._fs, self._path(LOCK)))
+                held.enter_context(
+                    folder_lock(self._fs, self._path(LOCK))
+                    if part is None
+                    else part_lock(self._fs, self._root, LOCK, part)
+                )
             except (FileExistsError, NotADirectoryError) as error:
                 raise MisuseError(
                     f"{self.url}: a file is in the way; choose another folder"
@@ -151,9 +162,18 @@ class Store:
             # File systems that are for reading only, or know no such call.
             except (NotImplementedError, ValueError) as error:
                 raise MisuseError(f"{self.url}: cannot be written: {error}") from error
-            if self._local:
+            if self._local and part is None:
                 for path in Path(self._root).rglob(".*.tmp"):
                     path.unlink(missing_ok=True)
+            yield
+
+    @contextlib.contextmanager
+    def preparing(self, part: Part | None) -> Iterator[None]:
+        """Hold back other parts while one of them makes or opens the campaign."""
+        if part is None:
+            yield
+            return
+        with waiting_lock(self._fs, self._path(PREPARING)):
             yield
 
     # -- the campaign --------------------------------------------------------------------------
@@ -177,10 +197,10 @@ class Store:
         """
         if not self._fs.exists(self._root) or self.is_campaign():
             return
-        ours = {CONFIG, LOCK, "questions", "tokenizer"}
+        ours = {CONFIG, "questions", "tokenizer"}
         for path in self._fs.ls(self._root, detail=False):
             name = str(path).rstrip("/").rpartition("/")[2]
-            if name not in ours and not name.endswith(".tmp"):
+            if name not in ours and not name.endswith((".tmp", ".lock")):
                 raise MisuseError(
                     f"{self.url}: the folder is no campaign and is not empty (it holds {name}); "
                     f"choose a new folder, or put its {MANIFEST} back if it was lost"
@@ -351,7 +371,7 @@ def read_questions(store: Store, cell: Cell) -> pa.Table:
 
 
 def _write_durably(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as file:
             file.write(content)

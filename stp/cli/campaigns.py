@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from stp.campaign.config import CampaignConfig
-    from stp.campaign.run import Observer, RunResult
+    from stp.campaign.lock import Part
+    from stp.campaign.run import Observer, PoolOpener, RunResult
 
 
 class StageName(StrEnum):
@@ -48,12 +49,26 @@ def run(
             help="Only this stage (generate, probe or grade); may be repeated.",
         ),
     ] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            "--ray",
+            metavar="[ADDRESS]",
+            help="Many engines on a Ray cluster: its address; without one, the cluster of this "
+            "machine, or one started here.",
+        ),
+    ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option("--shard", metavar="I/N", help="Only part I of N, for a Slurm array."),
+    ] = None,
 ) -> None:
     """Run a campaign, or go on with one that was stopped.
 
-    Killed, stopped or failed, a run loses at most the unit in work: the same command goes on.
+    Killed, stopped or failed, a run loses at most the units in work: the same command goes on.
     """
     from stp.campaign.config import load_config
+    from stp.campaign.lock import Part
     from stp.campaign.run import run_campaign
     from stp.campaign.store import CONFIG, Store
     from stp.campaign.units import STAGES
@@ -71,13 +86,27 @@ def run(
         raise MisuseError("say where the campaign goes: stp run CONFIG.toml --out FOLDER")
     typer.echo("preparing: models, questions, prompts", err=True)
     go_on = f"stp run {folder}" + "".join(f" --stage {name}" for name in asked)
+    go_on += f" --ray {ray}" * (ray is not None) + f" --shard {shard}" * (shard is not None)
+    part = None if shard is None else Part.parse(shard)
     result = watched(
         go_on,
         lambda observer, stop: run_campaign(
-            settings, folder, stages=stages, observer=observer, stop=stop
+            settings,
+            folder,
+            stages=stages,
+            observer=observer,
+            stop=stop,
+            open_pool=None if ray is None else _ray_pool(ray),
+            part=part,
         ),
     )
-    _say_how_it_ended(folder, settings, result)
+    _say_how_it_ended(folder, settings, result, part)
+
+
+def _ray_pool(address: str) -> "PoolOpener":
+    from stp.campaign.pool import RayPool
+
+    return lambda prepared, open_model: RayPool(prepared, open_model=open_model, address=address)
 
 
 def grade(
@@ -118,12 +147,12 @@ def grade(
 
 
 def status(folder: Folder) -> None:
-    """Show how far a campaign is: done, rate, time left."""
+    """Show how far a campaign is: done, rate, time left, prefill."""
     from rich.console import Console
     from rich.table import Table
 
     from stp.campaign.status import campaign_status
-    from stp.cli.progress import duration
+    from stp.cli.progress import duration, per_second
 
     found = campaign_status(folder)
     console = Console(highlight=False)
@@ -135,7 +164,7 @@ def status(folder: Folder) -> None:
         console.print(line)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("stage", no_wrap=True)
-    for heading in ("trajectories", "samples", "per s", "tokens", "prefilled", "took", "left"):
+    for heading in ("trajectories", "samples", "per s", "tokens", "prefill", "took", "left"):
         table.add_column(heading, justify="right", no_wrap=True)
     for stage, entry in found.stages.items():
         record, rate = entry.record, entry.samples_per_second
@@ -144,14 +173,20 @@ def status(folder: Folder) -> None:
             stage,
             f"{entry.trajectories:,} of {found.trajectories:,}",
             f"{record.samples:,}",
-            f"{rate:,.0f}" if rate is not None else "",
+            per_second(rate) if rate is not None else "",
             f"{record.generated_tokens:,}" if stage != "grade" else "",
-            f"{record.usage.prefill_amplification:.3f} x" if record.prefill_least_tokens else "",
+            f"{record.prefill_amplification:.2f} x" if record.prefill_amplification else "",
             duration(record.seconds),
             duration(left) if left is not None else "unknown",
         )
     console.print(table)
-    console.print("prefilled: tokens that the model read, over the least possible")
+    console.print(
+        "prefill: prompt tokens that the model read, over the least that its cache allows"
+    )
+    for stage, entry in found.stages.items():
+        if entry.record.prefill_least_tokens != entry.record.prefill_block_least_tokens:
+            plain = entry.record.usage.prefill_amplification
+            console.print(f"  ({stage}: {plain:.2f} x the least without blocks)")
     for name in found.torn:
         console.print(f"torn: {name}; `stp run {found.url}` sets it aside and makes it again")
 
@@ -172,10 +207,19 @@ def watched(go_on: str, work: "Callable[[Observer, threading.Event], RunResult]"
     return result
 
 
-def _say_how_it_ended(folder: str, config: "CampaignConfig", result: "RunResult") -> None:
+def _say_how_it_ended(
+    folder: str, config: "CampaignConfig", result: "RunResult", part: "Part | None"
+) -> None:
     if result.waiting:
         typer.echo(
             f"{result.waiting} units wait for the stage before; go on with: stp run {folder}",
+            err=True,
+        )
+        return
+    if part is not None:
+        typer.echo(
+            f"{config.name}: part {part.number} of {part.count} is done in {folder}; when all are: "
+            f"stp merge FOLDERS --out MERGED, or stp run {folder} if they share it",
             err=True,
         )
         return

@@ -16,6 +16,7 @@ from stp.cli import (
     benchmarks,
     campaigns,
     demo,
+    merge,
     otbench,
     release,
     report,
@@ -66,6 +67,7 @@ def _register() -> None:
     app.command()(report.report)
     app.command()(analyze.analyze)
     signals.register(app)
+    merge.register(app)
     app.command()(release.release)
     otbench.register(app)
     think.register(app)
@@ -84,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     try:
-        app(args=[argument for argument in given if argument != "--debug"], prog_name="stp")
+        app(args=_arguments(given), prog_name="stp")
     except StpError as error:
         if debug:
             raise
@@ -106,6 +108,23 @@ def _was_interrupted(ended: BaseException | None) -> bool:
     while ended is not None and not isinstance(ended, KeyboardInterrupt):
         ended = ended.__cause__ or ended.__context__
     return ended is not None
+
+
+def _arguments(given: Sequence[str]) -> list[str]:
+    """Return the arguments for the application: its own options apart, ``--ray`` with an address.
+
+    The library knows no option whose value may be left out. An address is ``auto``, ``local``, or
+    holds a colon.
+    """
+    arguments: list[str] = []
+    for index, argument in enumerate(given):
+        if argument == "--debug":
+            continue
+        arguments.append(argument)
+        value = given[index + 1] if index + 1 < len(given) else ""
+        if argument == "--ray" and value not in ("auto", "local") and ":" not in value:
+            arguments.append("auto")
+    return arguments
 
 
 def _fail(message: str, code: int) -> None:
