@@ -4,6 +4,7 @@ A row is one response to one question under one method. What has no verdict stay
 (``right`` is missing), and whoever scores has to say what to do with it.
 """
 
+import contextlib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -116,12 +117,10 @@ def grade(
     ]
     if not pairs:
         raise MisuseError(f"{folder}: no responses yet; `stp optimal run` asks for them")
-    own = Checker(cache_path=folder / "verdicts.sqlite") if checker is None else None
-    try:
-        verdicts = _by_rule(pairs, checker or own, progress)
-    finally:
-        if own is not None:
-            own.close()
+    with contextlib.ExitStack() as stack:
+        if checker is None:
+            checker = stack.enter_context(Checker(cache_path=folder / "verdicts.sqlite"))
+        verdicts = _by_rule(pairs, checker, progress)
     judged, votes = _by_judge(pairs, verdicts, judge, progress)
     rows = [
         _row(plan, mode, name, item, response, verdicts[place], by_judge=place in judged)
@@ -160,42 +159,40 @@ def _responses(
 
 def _by_rule(
     pairs: Sequence[tuple[str, str, Item, Response]],
-    checker: Checker | None,
+    checker: Checker,
     progress: Progress | None,
 ) -> list[Verdict | None]:
     """Return the verdicts of rules; None where they do not decide."""
-    assert checker is not None
     verdicts: list[Verdict | None] = [None] * len(pairs)
-    ruled = [
-        place
-        for place, (_, _, item, response) in enumerate(pairs)
-        if (response.text.strip() and item.question.answer_kind in _RULED) or not item.judged
-    ]
     step = 256
-    for start in range(0, len(ruled), step):
-        chunk = ruled[start : start + step]
-        found = checker.check_many([(pairs[p][2].question, pairs[p][3].text) for p in chunk])
-        for place, verdict in zip(chunk, found, strict=True):
-            item = pairs[place][2]
-            verdicts[place] = _decided(verdict) if item.judged else verdict
+    for start in range(0, len(pairs), step):
+        chunk = pairs[start : start + step]
+        plain = [place for place, pair in enumerate(chunk) if not pair[2].judged]
+        found = checker.check_many([(chunk[p][2].question, chunk[p][3].text) for p in plain])
+        for place, verdict in zip(plain, found, strict=True):
+            verdicts[start + place] = verdict
+        for place, (_, _, item, response) in enumerate(chunk):
+            if item.judged:
+                verdicts[start + place] = decide_by_rule(item, response.text, checker)
         if progress is not None:
-            progress("grading", start + len(chunk), len(ruled))
-    for place, (_, _, item, response) in enumerate(pairs):
-        if not item.judged:
-            continue
-        answer = boxed_or_whole(response.text)
-        if answer is None:
-            verdicts[place] = _NO_ANSWER
-        elif verdicts[place] is None and plain_words(answer) == plain_words(reference_text(item)):
-            verdicts[place] = Verdict(True, answer, "right: the reference's words")
+            progress("grading", start + len(chunk), len(pairs))
     return verdicts
 
 
-_RULED = frozenset({"math", "choice"})
+def decide_by_rule(item: Item, text: str, checker: Checker) -> Verdict | None:
+    """Return what rules say of an answer that a judge could be asked about; None if they do not.
 
-
-def _decided(verdict: Verdict) -> Verdict | None:
-    """Return a rule's verdict on an answer that a judge could see otherwise, if it is certain."""
+    Numbers and letters are decided as in mathematics and choices, if the answer is one of these
+    and nothing else; words only if they are the reference's own.
+    """
+    answer = boxed_or_whole(text)
+    if answer is None:
+        return _NO_ANSWER
+    if plain_words(answer) == plain_words(reference_text(item)):
+        return Verdict(True, answer, "right: the reference's words")
+    if item.question.answer_kind not in _RULED:
+        return None
+    verdict = checker.check(item.question, text)
     if verdict.right:
         return verdict
     if verdict.answer is None:
@@ -203,6 +200,9 @@ def _decided(verdict: Verdict) -> Verdict | None:
     letter = len(verdict.answer) == 1 and verdict.answer.isalpha()
     number = _PLAIN_NUMBER.fullmatch(plain_words(verdict.answer).lstrip("$€£"))
     return verdict if letter or number else None
+
+
+_RULED = frozenset({"math", "choice"})
 
 
 def reference_text(item: Item) -> str:

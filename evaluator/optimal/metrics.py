@@ -100,15 +100,24 @@ def auc_oaa(correct: npt.ArrayLike, thinking_tokens: npt.ArrayLike, t_max: int =
     """
     right, tokens = _checked(correct, thinking_tokens)
     last = _threshold("t_max", t_max, least=1)
-    return int(response_areas(right, tokens, last).sum()) / (right.size * last)
+    return int(np.maximum(0, last - tokens[right]).sum()) / (right.size * last)
 
 
-def response_areas(right: npt.NDArray[np.bool_], tokens: _Integers, t_max: int) -> _Integers:
-    """Return ``t_max`` times each response's own AUC_OAA, as integers; int64, shape of ``tokens``.
+def area_fractions(
+    right: npt.NDArray[np.float64], tokens: npt.NDArray[np.float64], t_max: int = T_MAX
+) -> npt.NDArray[np.float64]:
+    """Return what each response adds to AUC_OAA, from 0 to 1; its mean is the AUC_OAA.
 
-    Thresholds t of 1..t_max that the response is right below. Arrays are taken as they are.
+    Parameters
+    ----------
+    right
+        How right each response is: 0, 1, or the right fraction of a trajectory's probes.
+    tokens
+        Thinking tokens; NaN where unknown, and then the result is NaN.
+    t_max
+        As in :func:`auc_oaa`.
     """
-    return np.where(right, np.maximum(0, t_max - tokens), 0)
+    return np.asarray(right * np.maximum(0.0, t_max - tokens) / t_max)
 
 
 def f1_otb(auc: float, accuracy: float) -> float:

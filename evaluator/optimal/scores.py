@@ -14,7 +14,7 @@ import pandas as pd
 
 from data.errors import MisuseError
 from evaluator.bootstrap import LEVEL, SEED, Interval, bootstrap_values
-from evaluator.optimal.metrics import T_MAX, response_areas
+from evaluator.optimal.metrics import T_MAX, area_fractions
 
 REPLICATES = 10_000
 STATISTICS = ("accuracy", "area", "thinking_tokens", "output_tokens", "credit")
@@ -91,8 +91,9 @@ def score(
     Parameters
     ----------
     graded
-        Rows as :func:`evaluator.optimal.grade.read_graded` gives them; of several runs put
-        together.
+        Rows as :func:`evaluator.optimal.grade.read_graded` gives them, of several runs put
+        together, or :func:`evaluator.optimal.bridge.method_rows`: ``right`` may be a fraction of
+        the probes of a trajectory.
     t_max
         Of AUC_OAA.
     replicates, seed
@@ -159,11 +160,8 @@ def _columns(
     """Return one row a response with integer indices and the value columns."""
     row_of = {row: place for place, row in enumerate(rows)}
     pairs = zip(kept["model"], kept["method"], strict=True)
-    right = kept["right"].to_numpy(bool)
+    right = kept["right"].to_numpy(np.float64)
     thinking = kept["thinking_tokens"].to_numpy(np.float64, na_value=np.nan)
-    known = ~np.isnan(thinking)
-    areas = np.full(len(kept), np.nan)
-    areas[known] = response_areas(right[known], thinking[known].astype(np.int64), t_max) / t_max
     # One question has one number in all models and methods: their draws are paired.
     questions = kept["subset"].astype(str) + "\x1f" + kept["question"].astype(str)
     return pd.DataFrame(
@@ -172,8 +170,8 @@ def _columns(
             "benchmark": kept["subset"].map({name: i for i, name in enumerate(subsets)}).to_numpy(),
             "question": pd.factorize(questions, sort=True)[0],
             "sample": kept["sample"].to_numpy(),
-            "accuracy": right.astype(np.float64),
-            "area": areas,
+            "accuracy": right,
+            "area": area_fractions(right, thinking, t_max),
             "thinking_tokens": thinking,
             "output_tokens": kept["output_tokens"].to_numpy(np.float64, na_value=np.nan),
             "credit": kept["credit"].to_numpy(np.float64, na_value=np.nan),

@@ -1,21 +1,24 @@
 """What is asked: the four subsets of OptimalThinkingBench, and subsets of one's own.
 
-A subset lies on one of two sides. On the overthinking side (``"ovt"``) a right answer counts the
-less the longer it was thought about; on the underthinking side (``"ut"``) only being right counts.
+A subset lies on one of two sides, or on none. On the overthinking side (``"ovt"``) a right answer
+counts the less the longer it was thought about; on the underthinking side (``"ut"``) only being
+right counts.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from data import Question, get_benchmark
-from data.catalogue.underthinking import TASKS
+from data import Benchmark, Question, get_benchmark
+from data.catalogue.underthinking import TASKS, gym_benchmark
+from data.choices import LETTERS, letter_question
+from data.draws import StableDraws
 from data.errors import MisuseError
 from data.optimal import prompt_text
 from data.optimal.general import JUDGED, load_general
 
-Side = Literal["ovt", "ut"]
+Side = Literal["ovt", "ut", "none"]
 
 GENERAL = "ovt-general"
 BENCHMARKS: dict[str, tuple[Side, tuple[str, ...]]] = {
@@ -86,7 +89,9 @@ def load_items(
     ----------
     subsets
         Names of :data:`SUBSETS`, or ``"ovt:BENCHMARK"`` and ``"ut:BENCHMARK"`` for any benchmark
-        of the registry (or a TOML file of one's own) as a subset of its own.
+        of the registry, a TOML file of one's own, or ``gym:TASK`` as a subset of its own.
+        ``"ovt-general+8"`` is OvT-General's choices with irrelevant options added up to 8; it
+        counts on neither side.
     general
         Where OvT-General's questions are: a folder, a file or an id on the hub.
     data_dir
@@ -106,12 +111,16 @@ def load_items(
         raise MisuseError(f"a subset is named twice in {', '.join(subsets)}")
     items: list[Item] = []
     for name in subsets:
+        base, plus, count = name.partition("+")
+        if base == GENERAL and plus:
+            items += with_irrelevant_options(_general_items(general, limit), name, count)
+            continue
         if name == GENERAL:
             items += _general_items(general, limit)
             continue
         side, benchmarks = _parts(name)
         for benchmark_name in benchmarks:
-            benchmark = get_benchmark(benchmark_name)
+            benchmark = _benchmark(benchmark_name)
             items += [
                 Item(
                     subset=name,
@@ -123,6 +132,15 @@ def load_items(
                 for question in benchmark.load(data_dir, limit=limit)
             ]
     return items
+
+
+def _benchmark(name: str) -> Benchmark:
+    """Return a benchmark of the registry, or ``gym:TASK``: any task of Reasoning Gym."""
+    kind, colon, task = name.partition(":")
+    if not (colon and kind == "gym"):
+        return get_benchmark(name)
+    parameters = next((each.parameters for each in TASKS if each.dataset == task), {})
+    return gym_benchmark(task, parameters)
 
 
 def _parts(name: str) -> tuple[Side, tuple[str, ...]]:
@@ -175,3 +193,64 @@ def _general_items(source: str | None, limit: int | None) -> list[Item]:
         )
         for question in questions
     ]
+
+
+def with_irrelevant_options(items: Sequence[Item], subset: str, wanted: str) -> list[Item]:
+    """Return the choices among items with options added that have nothing to do with them.
+
+    Added options are right answers to questions of other domains (paper 004, D.2), drawn from the
+    question's id; the right option keeps its text and gets another letter.
+
+    Parameters
+    ----------
+    items
+        Items of OvT-General.
+    subset
+        Name of the new subset.
+    wanted
+        How many options each has then; questions that have more already are left out.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If the number is none, or the other domains do not give so many options.
+    """
+    total = int(wanted) if wanted.isdecimal() else 0
+    if not 2 <= total <= len(LETTERS):
+        raise MisuseError(f"{subset}: write {GENERAL}+N, with N options from 2 to {len(LETTERS)}")
+    pool = {
+        item.question.choices[LETTERS.index(item.question.reference)]: item.domain
+        for item in items
+        if item.answer_type == "choice"
+    }
+    made = []
+    for item in items:
+        question = item.question
+        if item.answer_type != "choice" or item.options > total:
+            continue
+        draws = StableDraws("irrelevant", question.id)
+        others = [o for o, d in pool.items() if d != item.domain and o not in question.choices]
+        added = draws.shuffled(sorted(others))[: total - item.options]
+        if len(added) < total - item.options:
+            raise MisuseError(
+                f"{subset}: the other domains have {len(others)} options for {question.id}; "
+                f"{total - item.options} are needed"
+            )
+        options = draws.shuffled([*question.choices, *added])
+        right = question.choices[LETTERS.index(question.reference)]
+        stem = question.prompt.rpartition("\n\n")[0]
+        made.append(
+            replace(
+                item,
+                subset=subset,
+                side="none",
+                benchmark=subset,
+                options=total,
+                question=letter_question(
+                    question.id, stem, options, LETTERS[options.index(right)], question.id
+                ),
+            )
+        )
+    if not made:
+        raise MisuseError(f"{subset}: no choice has {total} options or fewer")
+    return made

@@ -1,0 +1,329 @@
+"""The bridge to step-wise truncation probing: how much of the lost area stopping could win back.
+
+A campaign probes the same questions at every step. Its curves tell what each trajectory would have
+answered had it stopped after k steps, so AUC_OAA can be computed for any rule of stopping: for the
+rule that knows everything, for rules that lose no accuracy, and for the methods of OTBench.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from data.errors import MisuseError
+from evaluator.bootstrap import SEED, Quantity, bootstrap_values
+from evaluator.names import benchmark_name, model_name
+from evaluator.optimal.metrics import T_MAX
+from evaluator.optimal.subsets import BENCHMARKS, Side
+from oracle import exact_frontier
+from stp.curves import Curves, IntArray
+
+if TYPE_CHECKING:
+    from evaluator.otbench.load import Release
+
+GRID = 101
+REPLICATES = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stopping:
+    """What a rule of stopping comes to in one cell.
+
+    Attributes
+    ----------
+    rule
+        Its name.
+    accuracy
+        Mean over questions, fraction.
+    thinking_tokens
+        Mean tokens of thinking kept.
+    auc_oaa
+        AUC_OAA, fraction.
+    """
+
+    rule: str
+    accuracy: float
+    thinking_tokens: float
+    auc_oaa: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BridgeCell:
+    """One model on one benchmark: AUC_OAA beside the early-exit frontier.
+
+    Attributes
+    ----------
+    model, benchmark
+        Names.
+    questions, trajectories
+        How many.
+    rules
+        ``full thinking``, ``no thinking``, ``earliest stop that loses no accuracy`` (each
+        trajectory's first position that is no worse than its end), and ``ideal for the area``.
+    lost_area
+        Accuracy with full thinking minus its AUC_OAA: what thinking tokens cost.
+    won_back
+        AUC_OAA of the ideal rule minus that of full thinking.
+    won_back_low, won_back_high
+        Its paired bootstrap interval.
+    thresholds, full_curve, ideal_curve
+        OAA_t of full thinking and of the ideal rule; float64 ``(t_max + 1,)``.
+    budgets, frontier
+        The early-exit frontier: fractions of full thinking's tokens, and the best accuracy there.
+    """
+
+    model: str
+    benchmark: str
+    questions: int
+    trajectories: int
+    rules: tuple[Stopping, ...]
+    lost_area: float
+    won_back: float
+    won_back_low: float
+    won_back_high: float
+    thresholds: IntArray
+    full_curve: npt.NDArray[np.float64]
+    ideal_curve: npt.NDArray[np.float64]
+    budgets: npt.NDArray[np.float64]
+    frontier: npt.NDArray[np.float64]
+
+    @property
+    def won_back_fraction(self) -> float:
+        """Area won back over area lost; above 1 where stopping also makes answers right.
+
+        NaN where nothing was lost.
+        """
+        return self.won_back / self.lost_area if self.lost_area > 0 else float("nan")
+
+
+def stop_ideal(curves: Curves, t_max: int = T_MAX) -> IntArray:
+    """Return the position of each trajectory that gives the greatest area; int64 ``(s,)``.
+
+    The earliest of several. Positions count within the trajectory, from 0.
+    """
+    area = curves.correct.astype(np.int64) * np.maximum(0, t_max - curves.tokens)
+    return _first_best(area, curves)
+
+
+def stop_without_loss(curves: Curves) -> IntArray:
+    """Return each trajectory's first position that is at least as right as its end; int64."""
+    end = np.repeat(curves.full_correct_s, np.diff(curves.trajectory_offsets))
+    return _first_best((curves.correct >= end).astype(np.int64), curves)
+
+
+def _first_best(values: IntArray, curves: Curves) -> IntArray:
+    """Return the earliest position of the greatest value of each trajectory."""
+    starts = curves.trajectory_offsets[:-1]
+    lengths = np.diff(curves.trajectory_offsets)
+    best = np.repeat(np.maximum.reduceat(values, starts), lengths)
+    places = np.flatnonzero(values == best)
+    first = places[np.searchsorted(places, starts)]
+    return np.asarray(first - starts, np.int64)
+
+
+def per_stop(curves: Curves, stop: IntArray, t_max: int = T_MAX) -> pd.DataFrame:
+    """Return what each trajectory comes to when it stops at a position.
+
+    Parameters
+    ----------
+    curves
+        Any number of cells.
+    stop
+        A position of each trajectory, from 0; int64 ``(trajectories,)``.
+    t_max
+        Of AUC_OAA.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``model``, ``benchmark``, ``question``, ``sample``, ``right`` (the fraction of right
+        probes), ``thinking_tokens`` and ``area``; a row for each trajectory.
+    """
+    rows = curves.trajectory_offsets[:-1] + stop
+    correct, tokens = curves.correct[rows].astype(np.int64), curves.tokens[rows]
+    return pd.DataFrame(
+        {
+            "model": curves.model,
+            "benchmark": curves.benchmark,
+            "question": curves.question,
+            "sample": curves.sample,
+            "right": correct / curves.probes,
+            "thinking_tokens": tokens,
+            "area": correct * np.maximum(0, t_max - tokens) / (curves.probes * t_max),
+        }
+    )
+
+
+def bridge(
+    curves: Curves, *, t_max: int = T_MAX, replicates: int = REPLICATES, seed: int = SEED
+) -> list[BridgeCell]:
+    """Put AUC_OAA beside the early-exit frontier, cell by cell.
+
+    Parameters
+    ----------
+    curves
+        Of a campaign; see :func:`stp.campaign.load_curves`.
+    t_max
+        Of AUC_OAA.
+    replicates, seed
+        Of the bootstrap.
+
+    Notes
+    -----
+    The ideal rule chooses by the probes that it is scored on, so it is a bound: chance makes it
+    look a little better than any rule could be.
+    """
+    return [
+        _cell(
+            cell,
+            model_name(curves, model),
+            benchmark_name(curves, benchmark),
+            t_max,
+            replicates,
+            seed,
+        )
+        for model, benchmark, cell in curves.cells()
+    ]
+
+
+def _cell(
+    curves: Curves, model: str, benchmark: str, t_max: int, replicates: int, seed: int
+) -> BridgeCell:
+    last = np.diff(curves.trajectory_offsets) - 1
+    stops = {
+        "full thinking": last,
+        "no thinking": np.zeros_like(last),
+        "earliest stop that loses no accuracy": stop_without_loss(curves),
+        "ideal for the area": stop_ideal(curves, t_max),
+    }
+    frames = {rule: per_stop(curves, stop, t_max) for rule, stop in stops.items()}
+    rules = tuple(_stopping(rule, frame) for rule, frame in frames.items())
+    full, ideal = rules[0], rules[-1]
+    paired = frames["full thinking"].assign(
+        full_area=frames["full thinking"]["area"], ideal_area=frames["ideal for the area"]["area"]
+    )
+    won = bootstrap_values(
+        paired, ("ideal_area", "full_area"), replicates=max(1, replicates), seed=seed
+    ).difference(Quantity(statistic="ideal_area"), Quantity(statistic="full_area"))
+    frontier = exact_frontier(curves, "early_exit")
+    budgets = np.linspace(0.0, 1.0, GRID)
+    return BridgeCell(
+        model=model,
+        benchmark=benchmark,
+        questions=int(np.unique(curves.question).size),
+        trajectories=curves.trajectories,
+        rules=rules,
+        lost_area=full.accuracy - full.auc_oaa,
+        won_back=ideal.auc_oaa - full.auc_oaa,
+        won_back_low=won.low,
+        won_back_high=won.high,
+        thresholds=np.arange(t_max + 1),
+        full_curve=_oaa(frames["full thinking"], t_max),
+        ideal_curve=_oaa(frames["ideal for the area"], t_max),
+        budgets=budgets,
+        frontier=np.asarray(frontier.accuracy_at(budgets)),
+    )
+
+
+def _stopping(rule: str, frame: pd.DataFrame) -> Stopping:
+    means = frame.groupby("question")[["right", "thinking_tokens", "area"]].mean().mean()
+    return Stopping(
+        rule=rule,
+        accuracy=float(means["right"]),
+        thinking_tokens=float(means["thinking_tokens"]),
+        auc_oaa=float(means["area"]),
+    )
+
+
+def _oaa(frame: pd.DataFrame, t_max: int) -> npt.NDArray[np.float64]:
+    """Return OAA_t for t = 0..t_max; trajectories of a question weigh its part together."""
+    sizes = frame.groupby("question")["right"].transform("size").to_numpy(float)
+    weights = frame["right"].to_numpy(float) / (sizes * frame["question"].nunique())
+    tokens = frame["thinking_tokens"].to_numpy(np.int64)
+    inside = tokens < t_max
+    counts = np.bincount(tokens[inside], weights=weights[inside], minlength=t_max)
+    return np.concatenate([np.zeros(1), np.cumsum(counts)])
+
+
+def sides_of(
+    benchmarks: Sequence[str], ovt: Sequence[str] = (), ut: Sequence[str] = ()
+) -> dict[str, tuple[str, Side]]:
+    """Return subset and side of each benchmark of a campaign.
+
+    Parameters
+    ----------
+    benchmarks
+        Names.
+    ovt, ut
+        Benchmarks that are not the paper's, by side; each is a subset of its own.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If nobody says on which side a benchmark lies.
+    """
+    known: dict[str, tuple[str, Side]] = {
+        name: (subset, side) for subset, (side, names) in BENCHMARKS.items() for name in names
+    }
+    known |= {name: (f"ovt:{name}", "ovt") for name in ovt}
+    known |= {name: (f"ut:{name}", "ut") for name in ut}
+    for name in benchmarks:
+        if name not in known:
+            raise MisuseError(
+                f"benchmark {name!r} is in no subset of the paper; say where it counts, with "
+                f"--ovt {name} or --ut {name}"
+            )
+    return {name: known[name] for name in benchmarks}
+
+
+def method_rows(
+    release: "Release",
+    methods: Sequence[str] = (),
+    *,
+    sides: Mapping[str, tuple[str, Side]],
+    progress: Any = None,
+) -> pd.DataFrame:
+    """Return the decisions of OTBench's methods on test questions as rows for ``score``.
+
+    Parameters
+    ----------
+    release
+        Of a campaign on these benchmarks; see :mod:`evaluator.otbench`.
+    methods
+        As ``stp otbench run`` takes them; without any, all that the release has signals for.
+    sides
+        From :func:`sides_of`.
+    progress
+        As of :func:`evaluator.otbench.run.evaluate`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each method and trajectory: ``right`` is the fraction of right probes at the
+        stop that the method's selected setting chose, ``thinking_tokens`` what it had thought.
+        Output tokens are not known of a thinking that was cut.
+    """
+    from evaluator.otbench.run import evaluate, methods_for, split_curves
+
+    curves = split_curves(release, "test")
+    asked, _ = methods_for(release, methods)
+    frames = []
+    for each in asked:
+        result = evaluate(release, each, progress=progress)
+        stop = result.decided.stop[result.selected]
+        frames.append(per_stop(curves, stop).assign(method=result.label))
+    rows = pd.concat(frames, ignore_index=True)
+    names = rows["benchmark"].map(lambda b: benchmark_name(curves, b))
+    rows = rows.assign(
+        model=rows["model"].map(lambda m: model_name(curves, m)),
+        question=names + "/" + rows["question"].astype(str),
+        subset=names.map(lambda name: sides[name][0]),
+        side=names.map(lambda name: sides[name][1]),
+        benchmark=names,
+        output_tokens=np.nan,
+        credit=np.nan,
+    )
+    return rows.drop(columns="area")

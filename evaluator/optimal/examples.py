@@ -1,0 +1,141 @@
+"""Questions on which thinking hurts, or its lack does: chosen only where it is no chance.
+
+Two methods answered a question several times each. A question is shown only if Fisher's exact test
+on right and wrong finds a difference that stands the correction for having looked at all questions
+(Benjamini and Hochberg's false discovery rate). The paper takes 128 responses of each.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy import stats
+
+from evaluator.optimal.methods import NO_THINKING, THINKING
+
+FALSE_DISCOVERIES = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """A question that one way of asking answers better, and responses that show it.
+
+    Attributes
+    ----------
+    kind
+        ``"overthinking"``: an easy question that is answered worse with thinking;
+        ``"underthinking"``: a hard one that is answered worse without.
+    model, question
+        Which model, and the question's key.
+    better, worse
+        The two methods.
+    better_right, better_responses, worse_right, worse_responses
+        How often each was right, and out of how many.
+    p_value, q_value
+        Fisher's exact test, two-sided; and adjusted.
+    better_sample, worse_sample
+        A right response of the better method, and a wrong one of the worse.
+    """
+
+    kind: str
+    model: str
+    question: str
+    better: str
+    worse: str
+    better_right: int
+    better_responses: int
+    worse_right: int
+    worse_responses: int
+    p_value: float
+    q_value: float
+    better_sample: int
+    worse_sample: int
+
+
+def find_examples(
+    rows: pd.DataFrame,
+    *,
+    thinking: str = THINKING,
+    plain: str = NO_THINKING,
+    rate: float = FALSE_DISCOVERIES,
+) -> list[Example]:
+    """Return all questions with a significant difference, clearest first.
+
+    Parameters
+    ----------
+    rows
+        Graded rows of one or several models.
+    thinking, plain
+        The two methods.
+    rate
+        False discoveries allowed among what is returned.
+
+    Returns
+    -------
+    list of Example
+        On the overthinking side where thinking is worse, on the other where its lack is.
+    """
+    kept = rows[rows["right"].notna() & rows["method"].isin([thinking, plain])]
+    kept = kept[kept["side"] != "none"]
+    found: list[tuple[int, Example]] = []
+    tested: list[float] = []
+    for (model, question), group in kept.groupby(["model", "question"], sort=True):
+        halves = {
+            name: group[group["method"] == name].sort_values("sample") for name in (thinking, plain)
+        }
+        counts = {name: (int(h["right"].sum()), len(h)) for name, h in halves.items()}
+        if not all(total for _, total in counts.values()):
+            continue
+        table = [[right, total - right] for right, total in counts.values()]
+        p_value = float(stats.fisher_exact(table).pvalue)
+        tested.append(p_value)
+        side = group["side"].iloc[0]
+        better, worse = (plain, thinking) if side == "ovt" else (thinking, plain)
+        # Compared as whole numbers: right / total of one against the other.
+        gain = counts[better][0] * counts[worse][1] - counts[worse][0] * counts[better][1]
+        if gain <= 0:
+            continue
+        example = Example(
+            kind="overthinking" if side == "ovt" else "underthinking",
+            model=str(model),
+            question=str(question),
+            better=better,
+            worse=worse,
+            better_right=counts[better][0],
+            better_responses=counts[better][1],
+            worse_right=counts[worse][0],
+            worse_responses=counts[worse][1],
+            p_value=p_value,
+            q_value=p_value,
+            better_sample=_first(halves[better], right=True),
+            worse_sample=_first(halves[worse], right=False),
+        )
+        found.append((len(tested) - 1, example))
+    adjusted = false_discovery_rate(np.array(tested))
+    kept_examples = [
+        replace(example, q_value=float(adjusted[place]))
+        for place, example in found
+        if adjusted[place] <= rate
+    ]
+    return sorted(kept_examples, key=lambda each: (each.p_value, each.model, each.question))
+
+
+def false_discovery_rate(p_values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return p-values adjusted for the false discovery rate (Benjamini and Hochberg).
+
+    Examples
+    --------
+    >>> false_discovery_rate(np.array([0.01, 0.04, 0.03])).round(3).tolist()
+    [0.03, 0.04, 0.04]
+    """
+    count = p_values.size
+    order = np.argsort(p_values, kind="stable")
+    scaled = p_values[order] * count / np.arange(1, count + 1)
+    adjusted = np.empty(count)
+    adjusted[order] = np.minimum(1.0, np.minimum.accumulate(scaled[::-1])[::-1])
+    return adjusted
+
+
+def _first(rows: pd.DataFrame, *, right: bool) -> int:
+    return int(rows[rows["right"] == right]["sample"].iloc[0])

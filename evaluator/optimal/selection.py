@@ -1,0 +1,187 @@
+"""Which tasks need thinking (paper 004, section 2.2): a small thinking model against a large one.
+
+A task is kept if the small model, thinking, is better than the large model, not thinking, by more
+than λ. The paper says 0.1 in its text and 0.3 in its appendix; it is a parameter.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from data.catalogue.underthinking import TASKS
+from data.errors import MisuseError
+from evaluator.optimal.grade import grade
+from evaluator.optimal.plan import SEEDS, TEMPERATURE, Plan
+from evaluator.optimal.run import run
+from evaluator.optimal.scores import score
+from stp.asking import Responder, Settings
+from stp.asking.opening import ModelSpec
+
+LAMBDA = 0.1
+QUESTIONS = 50
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectedTask:
+    """A task, how both models did, and whether it is kept.
+
+    Attributes
+    ----------
+    task
+        Reasoning Gym's name.
+    small_thinking, large_plain
+        Accuracies, fractions.
+    gap, low, high
+        The first minus the second, and its paired bootstrap interval.
+    kept
+        Whether the gap is above λ.
+    """
+
+    task: str
+    small_thinking: float
+    large_plain: float
+    gap: float
+    low: float
+    high: float
+    kept: bool
+
+
+def task_names(names: Sequence[str] | None) -> tuple[str, ...]:
+    """Return names of Reasoning Gym's tasks: the given ones, or all of them for ``["all"]``.
+
+    Without names, the eleven of the benchmark.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If a name is given twice.
+    """
+    if not names:
+        return tuple(task.dataset for task in TASKS)
+    if list(names) == ["all"]:
+        from data.reasoning_gym_tasks import gym_module
+
+        gym_module()
+        from reasoning_gym.factory import DATASETS
+
+        # Made of other tasks, and of nothing without them.
+        return tuple(sorted(set(DATASETS) - {"composite"}))
+    if len(set(names)) < len(names):
+        raise MisuseError("a task is named twice")
+    return tuple(names)
+
+
+def select(
+    small: ModelSpec,
+    large: ModelSpec,
+    folder: Path,
+    *,
+    tasks: Sequence[str],
+    threshold: float = LAMBDA,
+    limit: int = QUESTIONS,
+    seeds: int = SEEDS,
+    settings: Settings | None = None,
+    replicates: int = 2000,
+    small_responder: Responder | None = None,
+    large_responder: Responder | None = None,
+    progress: Progress | None = None,
+) -> list[SelectedTask]:
+    """Measure both models on tasks, and say which are kept.
+
+    Parameters
+    ----------
+    small, large
+        The thinking model, and the one that answers without thinking; any two models.
+    folder
+        Both runs go there, in folders ``small`` and ``large``; resumed if there.
+    tasks
+        Names of Reasoning Gym's tasks.
+    threshold
+        λ, between -1 and 1.
+    limit, seeds
+        Questions of each task, and responses to each question.
+    settings
+        How both models are sampled.
+    replicates
+        Of the bootstrap.
+    small_responder, large_responder
+        Who answers; opened from the specifications where left out.
+    progress
+        Told how far it is.
+    """
+    if not -1 <= threshold <= 1:
+        raise MisuseError(f"lambda must lie between -1 and 1, not {threshold}")
+    common = settings or Settings(temperature=TEMPERATURE)
+    frames = []
+    parts: tuple[tuple[str, ModelSpec, str, Responder | None], ...] = (
+        ("small", small, "thinking", small_responder),
+        ("large", large, "no-thinking", large_responder),
+    )
+    for name, model, method, responder in parts:
+        plan = Plan(
+            model=model,
+            # Both runs are rows of one table, whatever the two models are called.
+            name=name,
+            subsets=tuple(f"ut:gym:{task}" for task in tasks),
+            methods=(_possible(model, method),),
+            limit=limit,
+            seeds=seeds,
+            settings=common,
+        )
+        run(plan, folder / name, responder=responder, progress=progress)
+        rows, _ = grade(folder / name, progress=progress)
+        frames.append(rows.assign(method="selection"))
+    return _selected(pd.concat(frames, ignore_index=True), tasks, threshold, replicates)
+
+
+def _possible(model: ModelSpec, method: str) -> str:
+    """Return the mode: a model without a thinking format is asked as it is."""
+    return "default" if method == "no-thinking" and model.family == "none" else method
+
+
+def _selected(
+    rows: pd.DataFrame, tasks: Sequence[str], threshold: float, replicates: int
+) -> list[SelectedTask]:
+    selected = []
+    for task in tasks:
+        scores = score(rows[rows["subset"] == f"ut:gym:{task}"], replicates=replicates)
+        small, large = (scores.rows.index((name, "selection")) for name in ("small", "large"))
+        found = scores.difference(small, large, "ut_accuracy")
+        accuracies = scores.by_subset[:, 0, 0]
+        gap = float(accuracies[small] - accuracies[large])
+        selected.append(
+            SelectedTask(
+                task=task,
+                small_thinking=float(accuracies[small]),
+                large_plain=float(accuracies[large]),
+                gap=gap,
+                low=found.low,
+                high=found.high,
+                # A gap of exactly λ in decimals is not above it, whatever its last bit says.
+                kept=bool(gap > threshold + 1e-12),
+            )
+        )
+    return selected
+
+
+def selection_frame(selected: Sequence[SelectedTask]) -> pd.DataFrame:
+    """Return the outcome as a table; percent and points."""
+    records: list[dict[str, Any]] = [
+        {
+            "task": item.task,
+            "small, thinking (%)": 100 * item.small_thinking,
+            "large, not (%)": 100 * item.large_plain,
+            "gap": 100 * item.gap,
+            "low": 100 * item.low,
+            "high": 100 * item.high,
+            "kept": "yes" if item.kept else "no",
+        }
+        for item in sorted(selected, key=lambda item: -np.nan_to_num(item.gap))
+    ]
+    return pd.DataFrame(records).set_index("task")
