@@ -330,7 +330,7 @@ def analyse_campaigns(
     *,
     allow_incomplete: bool = False,
     asked: Asked | None = None,
-    direct: str | Path | Direct | None = None,
+    direct: Sequence[str | Path] | Direct | None = None,
     watch: Watch = nobody,
 ) -> Analysis:
     """Analyse graded campaigns together, usually one a model.
@@ -345,7 +345,7 @@ def analyse_campaigns(
     asked, watch
         As for :func:`analyse`.
     direct
-        Direct answers: as for :func:`analyse`, or a campaign in direct mode or a CSV file (see
+        Direct answers: as for :func:`analyse`, or campaigns in direct mode and CSV files (see
         :func:`evaluator.direct.direct_accuracies`).
 
     Raises
@@ -356,7 +356,7 @@ def analyse_campaigns(
         If a campaign is incomplete (unless allowed) or damaged.
     """
     asked = asked or Asked()
-    if isinstance(direct, str | Path):
+    if isinstance(direct, Sequence):
         direct = direct_accuracies(direct, allow_incomplete=allow_incomplete)
     curves = load_curves(
         list(urls), allow_incomplete=allow_incomplete, progress=stage_of(watch, "reading curves")

@@ -6,6 +6,8 @@ come from a campaign that answered directly, from curves of one, or from a CSV f
 """
 
 import csv
+import math
+from collections.abc import Sequence
 from pathlib import Path
 
 from data.errors import MisuseError
@@ -20,28 +22,37 @@ Accuracies = dict[tuple[str, str], float]
 """By (model name, reporting group), a fraction."""
 
 
-def direct_accuracies(source: str | Path, *, allow_incomplete: bool = False) -> Accuracies:
-    """Return the accuracies of direct answers of every cell of a source.
+def direct_accuracies(
+    sources: Sequence[str | Path], *, allow_incomplete: bool = False
+) -> Accuracies:
+    """Return the accuracies of direct answers of every cell of some sources.
 
     Parameters
     ----------
-    source
-        The folder or URL of a campaign whose model answered directly, or a CSV file as
-        :func:`read_direct_accuracies` takes it.
+    sources
+        Folders or URLs of campaigns whose models answered directly, usually one a model, and CSV
+        files as :func:`read_direct_accuracies` takes them.
     allow_incomplete
         Take the answers that are graded.
 
     Raises
     ------
     data.errors.MisuseError
-        If the source is neither, or its trajectories think.
+        If a source is neither, its trajectories think, or a cell is in two of them.
     data.errors.StoreError
         If the campaign is incomplete (unless allowed) or damaged.
     """
-    if str(source).endswith(".csv"):
-        return read_direct_accuracies(Path(source))
-    curves = load_curves(source, allow_incomplete=allow_incomplete)
-    return accuracies_of_answers(pool_benchmarks(curves, recorded_groups([source])))
+    found: Accuracies = {}
+    for source in sources:
+        if str(source).endswith(".csv"):
+            accuracies = read_direct_accuracies(Path(source))
+        else:
+            curves = load_curves(source, allow_incomplete=allow_incomplete)
+            accuracies = accuracies_of_answers(pool_benchmarks(curves, recorded_groups([source])))
+        for model, benchmark in found.keys() & accuracies.keys():
+            raise MisuseError(f"{source}: {model} on {benchmark} has direct answers elsewhere too")
+        found |= accuracies
+    return found
 
 
 def accuracies_of_answers(curves: Curves) -> Accuracies:
@@ -73,7 +84,7 @@ def accuracies_of_answers(curves: Curves) -> Accuracies:
         (model_label(curves, model), benchmark_label(curves, benchmark)): float(means[m, b, 0])
         for m, model in enumerate(nesting.models.tolist())
         for b, benchmark in enumerate(nesting.benchmarks.tolist())
-        if means[m, b, 0] == means[m, b, 0]
+        if not math.isnan(means[m, b, 0])
     }
 
 

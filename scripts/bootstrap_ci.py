@@ -13,15 +13,20 @@ values from anywhere. A table is CSV or Parquet with a row per trajectory::
     python scripts/bootstrap_ci.py values.csv
     python scripts/bootstrap_ci.py values.csv --difference mine-theirs
     python scripts/bootstrap_ci.py campaign-folder another-campaign --replicates 2000
+    python scripts/bootstrap_ci.py campaign-folder another-campaign --difference M1-M2
+
+A difference is of two value columns (methods on the same trajectories) or of two models.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Annotated
 
 import pandas as pd
 import typer
-from rich.progress import Progress
+from rich.console import Console
 
 from data.errors import MisuseError, StpError
 from evaluator.bootstrap import (
@@ -30,13 +35,17 @@ from evaluator.bootstrap import (
     SEED,
     STATISTICS,
     Bootstrap,
+    Interval,
     Quantity,
     bootstrap_values,
 )
-from evaluator.groups import pool_benchmarks, recorded_groups
+from evaluator.groups import completeness, pool_benchmarks, recorded_groups
+from evaluator.missing import missing_sentences
 from evaluator.nesting import AVERAGE
 from evaluator.overthinking import per_trajectory
+from evaluator.watch import stage_of
 from stp.campaign.curves import load_curves
+from stp.cli.watching import shown_stages
 
 KEYS = ("model", "benchmark", "question", "sample")
 Names = dict[str, list[str]]
@@ -51,7 +60,9 @@ def main(
     ] = None,
     difference: Annotated[
         list[str] | None,
-        typer.Option(help="Two value columns as A-B: the paired interval of A minus B."),
+        typer.Option(
+            help="Two value columns or two models as A-B: the paired interval of A minus B."
+        ),
     ] = None,
     replicates: Annotated[int, typer.Option(min=1)] = REPLICATES,
     seed: Annotated[int, typer.Option(min=0)] = SEED,
@@ -59,24 +70,26 @@ def main(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Threads; the result does not depend on it.")
     ] = None,
+    allow_incomplete: Annotated[
+        bool, typer.Option(help="Of campaigns, take what is graded, and say what is missing.")
+    ] = False,
     csv: Annotated[bool, typer.Option(help="Print CSV with full digits.")] = False,
 ) -> None:
     """Print bootstrap intervals."""
     try:
-        frame, names = read_values(sources)
+        frame, names = read_values(sources, allow_incomplete=allow_incomplete)
         columns = value_columns(frame, column)
-        pairs = [_pair(text, columns) for text in difference or []]
+        pairs = [_pair(text, columns, names.get("model", [])) for text in difference or []]
         if not 0 < level < 1:
             raise MisuseError(f"--level must lie between 0 and 1, not {level}")
-        with Progress(transient=True) as bar:
-            task = bar.add_task("resampling", total=replicates)
+        with shown_stages(Console(stderr=True, highlight=False)) as watch:
             drawn = bootstrap_values(
                 frame,
                 columns,
                 replicates=replicates,
                 seed=seed,
                 workers=workers,
-                progress=lambda done, total: bar.update(task, completed=done),
+                progress=stage_of(watch, "bootstrap"),
             )
     except StpError as error:
         typer.echo(f"error: {error}", err=True)
@@ -85,17 +98,29 @@ def main(
     typer.echo(table.to_csv(index=False) if csv else table.round(5).to_string(index=False))
 
 
-def read_values(sources: Sequence[str]) -> tuple[pd.DataFrame, Names]:
+def read_values(
+    sources: Sequence[str], *, allow_incomplete: bool = False
+) -> tuple[pd.DataFrame, Names]:
     """Return per-trajectory values with numbers as keys, and the names behind the numbers.
 
     Raises
     ------
     data.errors.StpError
-        If a source cannot be read or a needed column is missing.
+        If a source cannot be read, a needed column is missing, or campaigns are incomplete (unless
+        allowed; then what is missing is written to standard error).
     """
     files = [source for source in sources if Path(source).suffix in (".csv", ".parquet")]
     if not files:
-        curves = pool_benchmarks(load_curves(sources), recorded_groups(sources))
+        measured = load_curves(sources, allow_incomplete=allow_incomplete)
+        curves = pool_benchmarks(measured, recorded_groups(sources))
+        unequal = completeness(curves).missing
+        if unequal and not allow_incomplete:
+            raise MisuseError(
+                f"models do not have the same questions and trajectories: {' '.join(unequal)} "
+                "Take what is there with --allow-incomplete"
+            )
+        for sentence in (*missing_sentences(sources, measured), *unequal):
+            typer.echo(sentence, err=True)
         frame = per_trajectory(curves)[[*KEYS, *STATISTICS]]
         return frame, {
             "model": list(curves.model_names),
@@ -147,37 +172,57 @@ def value_columns(frame: pd.DataFrame, wanted: list[str] | None) -> list[str]:
     return wanted or numbers
 
 
-def _pair(text: str, columns: list[str]) -> tuple[str, str]:
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A difference a - b of two value columns, or of two models where those are given."""
+
+    a: str
+    b: str
+    models: tuple[int, int] | None = None
+
+
+def _pair(text: str, columns: list[str], models: list[str]) -> Pair:
     for cut in (i for i, letter in enumerate(text) if letter == "-"):
-        if text[:cut] in columns and text[cut + 1 :] in columns:
-            return text[:cut], text[cut + 1 :]
+        a, b = text[:cut], text[cut + 1 :]
+        if a in columns and b in columns:
+            return Pair(a, b)
+        if a in models and b in models:
+            return Pair(a, b, (models.index(a), models.index(b)))
     raise MisuseError(
-        f"--difference {text!r} is not A-B with two of the value columns {', '.join(columns)}"
+        f"--difference {text!r} is not A-B with two of the value columns {', '.join(columns)}, or "
+        f"of the models {', '.join(models)}"
     )
 
 
-def interval_table(
-    drawn: Bootstrap, pairs: list[tuple[str, str]], names: Names, level: float
-) -> pd.DataFrame:
+def interval_table(drawn: Bootstrap, pairs: list[Pair], names: Names, level: float) -> pd.DataFrame:
     """Return a row per statistic (or difference), model and benchmark, averages last."""
     rows = []
-    for model in drawn.models:
-        for benchmark in drawn.benchmarks:
-            place = {"model": _name(names, "model", model)}
-            place["benchmark"] = _name(names, "benchmark", benchmark)
 
-            def at(name: str, m: int = model, b: int = benchmark) -> Quantity:
-                return Quantity(statistic=name, model=m, benchmark=b)
+    def add(statistic: str, model: str, benchmark: int, interval: Interval) -> None:
+        place = {"model": model, "benchmark": _name(names, "benchmark", benchmark)}
+        ends = {"estimate": interval.estimate, "low": interval.low, "high": interval.high}
+        rows.append({"statistic": statistic, **place, **ends})
 
-            found = [(name, drawn.interval(at(name), level=level)) for name in drawn.statistics]
-            found += [(f"{a} - {b}", drawn.difference(at(a), at(b), level=level)) for a, b in pairs]
-            for name, interval in found:
-                values = {
-                    "estimate": interval.estimate,
-                    "low": interval.low,
-                    "high": interval.high,
-                }
-                rows.append({"statistic": name, **place, **values})
+    methods = [pair for pair in pairs if pair.models is None]
+    for model, benchmark in product(drawn.models, drawn.benchmarks):
+        at = {
+            name: Quantity(statistic=name, model=model, benchmark=benchmark)
+            for name in drawn.statistics
+        }
+        label = _name(names, "model", model)
+        for name, quantity in at.items():
+            add(name, label, benchmark, drawn.interval(quantity, level=level))
+        for pair in methods:
+            apart = drawn.difference(at[pair.a], at[pair.b], level=level)
+            add(f"{pair.a} - {pair.b}", label, benchmark, apart)
+    for pair in pairs:
+        for benchmark, name in product(drawn.benchmarks if pair.models else (), drawn.statistics):
+            one, other = (
+                Quantity(statistic=name, model=model, benchmark=benchmark)
+                for model in pair.models or ()
+            )
+            apart = drawn.difference(one, other, level=level)
+            add(name, f"{pair.a} - {pair.b}", benchmark, apart)
     return pd.DataFrame(rows).dropna().sort_values("statistic", kind="stable")
 
 

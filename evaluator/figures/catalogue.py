@@ -11,6 +11,7 @@ from evaluator.figures.progress import FEWEST_STEPS, progress_plot
 from evaluator.figures.steps import step_length_plot, step_lengths
 from evaluator.figures.trajectories import (
     representative_question,
+    representative_trajectory,
     small_multiples,
     trajectory_curve,
 )
@@ -68,7 +69,7 @@ def all_figures(
         f"{curves.probes} probes per position{b}."
     )
     yield _frontiers(cells, note, bands)
-    yield from _trajectories(curves, summary)
+    yield from _trajectories(curves, summary, note)
     if (changes["steps"] >= FEWEST_STEPS).any():
         figure = progress_plot(changes, note=note)
         yield NamedFigure(title="Changes by progress", stem="progress", figure=figure)
@@ -97,23 +98,21 @@ def _frontiers(cells: tuple[CellFrontiers, ...], note: str, bands: Bands | None)
     return NamedFigure(title="The three frontiers", stem="frontiers", figure=figure)
 
 
-def _trajectories(curves: Curves, summary: Summary) -> Iterator[NamedFigure]:
-    """Yield a question's trajectories, and the one of them with the greatest AD."""
+def _trajectories(curves: Curves, summary: Summary, note: str) -> Iterator[NamedFigure]:
+    """Yield the curve of a typical trajectory, and all those of a typical question."""
     group = representative_question(curves)
     if not group:
         return
-    loss = summary.trajectories["accuracy_degradation"]
-    shown = max(group, key=lambda s: (loss.iloc[s], -s))
-    model = model_name(curves, int(curves.model[shown]), NAME_LIMIT)
-    name = f"{model}, {question_name(curves, int(curves.question[shown]), NAME_LIMIT)}"
+    shown = representative_trajectory(summary)
     yield NamedFigure(
         title="A trajectory's curve",
         stem="curve",
         figure=trajectory_curve(
             curves,
             shown,
-            title=f"{name}, trajectory {int(curves.sample[shown])}",
-            note=f"Each point: {curves.probes} answer probes. Shaded: after k*.",
+            title=f"{_where(curves, shown)}, trajectory {int(curves.sample[shown])}",
+            note=f"Each point: {curves.probes} answer probes. Shaded: after k*. Chosen by rule: OR "
+            f"and AD nearest to the averages. Of {note}",
         ),
     )
     yield NamedFigure(
@@ -122,10 +121,15 @@ def _trajectories(curves: Curves, summary: Summary) -> Iterator[NamedFigure]:
         figure=small_multiples(
             curves,
             group,
-            title=name,
-            note="Chosen by rule: the median spread of OR within a question.",
+            title=_where(curves, group[0]),
+            note=f"Chosen by rule: the median spread of OR within a question. Of {note}",
         ),
     )
+
+
+def _where(curves: Curves, trajectory: int) -> str:
+    model = model_name(curves, int(curves.model[trajectory]), NAME_LIMIT)
+    return f"{model}, {question_name(curves, int(curves.question[trajectory]), NAME_LIMIT)}"
 
 
 def _lengths(curves: Curves, step_tokens: int) -> dict[str, dict[int, IntArray]]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
@@ -44,53 +45,13 @@ def frontier_plot(
     with house_style():
         figure = new_figure(6.6, 4.3)
         axes = figure.subplots()
-        axes.axhline(full_accuracy, color=MUTED, linewidth=1.0, linestyle=(0, (6, 3)), zorder=1)
-        # Where routing is far below and the others are past it; under the line if they lie on it.
         best = max(float(frontier.accuracy[-1]) for frontier in frontiers)
+        # Where routing is far below and the others are past it; under the line if they lie on it.
         above = best - full_accuracy > 0.08 * (best - zero_accuracy)
-        axes.annotate(
-            f"full thinking {full_accuracy:.1%}",
-            (0.62, full_accuracy),
-            xytext=(0, 4 if above else -4),
-            textcoords="offset points",
-            ha="center",
-            va="bottom" if above else "top",
-            color=MUTED,
-            fontsize=8.5,
-        )
+        _draw_reference(axes, full_accuracy, above=above)
         for frontier in frontiers:
-            style = STRATEGY_STYLES[frontier.strategy]
-            if bands and frontier.strategy in bands:
-                low, high = bands[frontier.strategy]
-                axes.fill_between(
-                    np.linspace(0, 1, low.size),
-                    low,
-                    high,
-                    color=style.colour,
-                    alpha=0.14,
-                    linewidth=0,
-                    step="post",
-                )
-            axes.step(
-                frontier.budget_fraction,
-                frontier.accuracy,
-                where="post",
-                color=style.colour,
-                linestyle=style.dash,
-                linewidth=style.width,
-                label=STRATEGY_LABELS[frontier.strategy],
-            )
-        axes.plot([0], [zero_accuracy], "o", color=INK, markersize=6, clip_on=False, zorder=6)
-        axes.annotate(
-            f"k = 0: {zero_accuracy:.1%}",
-            (0, zero_accuracy),
-            xytext=(9, -2),
-            textcoords="offset points",
-            color=INK,
-            fontsize=8.5,
-            va="top",
-        )
-        axes.plot([1], [full_accuracy], "D", color=INK, markersize=6, clip_on=False, zorder=6)
+            _draw_frontier(axes, frontier, (bands or {}).get(frontier.strategy))
+        _mark_ends(axes, zero_accuracy, full_accuracy)
         axes.set_xlim(0, 1)
         axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
         axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
@@ -101,3 +62,63 @@ def frontier_plot(
         axes.legend(handles[::-1], labels[::-1], loc="lower right", handlelength=3.2)
         add_note(figure, note)
     return figure
+
+
+def _draw_reference(axes: Axes, full_accuracy: float, *, above: bool) -> None:
+    """Draw the line of full thinking, its label above or below it."""
+    axes.axhline(full_accuracy, color=MUTED, linewidth=1.0, linestyle=(0, (6, 3)), zorder=1)
+    axes.annotate(
+        f"full thinking {full_accuracy:.1%}",
+        (0.62, full_accuracy),
+        xytext=(0, 4 if above else -4),
+        textcoords="offset points",
+        ha="center",
+        va="bottom" if above else "top",
+        color=MUTED,
+        fontsize=8.5,
+    )
+
+
+def _draw_frontier(
+    axes: Axes, frontier: AverageFrontier, band: tuple[FloatArray, FloatArray] | None
+) -> None:
+    """Draw one strategy's frontier as steps, over its band."""
+    style = STRATEGY_STYLES[frontier.strategy]
+    if band is not None:
+        budgets = np.linspace(0, 1, band[0].size)
+        axes.fill_between(budgets, *band, color=style.colour, alpha=0.14, linewidth=0, step="post")
+        # Shades that overlap are one grey in print; the edges keep the strategy's own dashes.
+        for edge in band:
+            axes.step(
+                budgets,
+                edge,
+                where="post",
+                color=style.colour,
+                linestyle=style.dash,
+                linewidth=0.6,
+                alpha=0.6,
+            )
+    axes.step(
+        frontier.budget_fraction,
+        frontier.accuracy,
+        where="post",
+        color=style.colour,
+        linestyle=style.dash,
+        linewidth=style.width,
+        label=STRATEGY_LABELS[frontier.strategy],
+    )
+
+
+def _mark_ends(axes: Axes, zero_accuracy: float, full_accuracy: float) -> None:
+    """Mark k = 0 and full thinking."""
+    axes.plot([0], [zero_accuracy], "o", color=INK, markersize=6, clip_on=False, zorder=6)
+    axes.annotate(
+        f"k = 0: {zero_accuracy:.1%}",
+        (0, zero_accuracy),
+        xytext=(9, -2),
+        textcoords="offset points",
+        color=INK,
+        fontsize=8.5,
+        va="top",
+    )
+    axes.plot([1], [full_accuracy], "D", color=INK, markersize=6, clip_on=False, zorder=6)

@@ -10,7 +10,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from evaluator.figures.style import CURVE, INK, MARK, MUTED, add_note, house_style, new_figure
-from evaluator.overthinking import per_trajectory
+from evaluator.overthinking import Summary, per_trajectory
 from stp.curves import Curves
 
 
@@ -156,6 +156,16 @@ def small_multiples(
         shared = f"x: thinking tokens kept, L(k). Star: k*. {curves.probes} probes per position."
         add_note(figure, f"{shared} {note}".strip())
     return figure
+
+
+def representative_trajectory(summary: Summary) -> int:
+    """Return the trajectory whose OR and AD are nearest to their averages, the first on ties.
+
+    Nearest in the sum of both distances, as fractions.
+    """
+    names = ["overthinking_ratio", "accuracy_degradation"]
+    distance = (summary.trajectories[names] - summary.overall[names]).abs().sum(axis=1)
+    return int(distance.to_numpy().argmin())
 
 
 def representative_question(curves: Curves) -> list[int]:

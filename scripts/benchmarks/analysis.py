@@ -15,9 +15,10 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from evaluator.analysis import analyse
+from evaluator.analysis import Asked, analyse, frontier_bands
 from evaluator.bootstrap import bootstrap_curves
 from evaluator.crossfit import bias_aware
+from evaluator.groups import pool_benchmarks
 from evaluator.synthetic import make_world, paper_population
 from evaluator.thinning import thin_probes, trajectory_sensitivity
 from stp.campaign.curves import load_curves
@@ -38,13 +39,14 @@ def timed(what: str, work: Callable[[], Result]) -> Result:
 def main(
     campaign: Annotated[str, typer.Argument(help="From scripts/synthetic_campaign.py.")],
     replicates: Annotated[int, typer.Option(min=1)] = 10_000,
+    frontier_replicates: Annotated[int, typer.Option(min=1)] = 100,
     workers: Annotated[int, typer.Option(min=1)] = 2,
     cold: Annotated[bool, typer.Option(help="Do not compile first.")] = False,
 ) -> None:
     """Time loading, tables, thinning, cross-fitting and bootstrap."""
     if not cold:
         small = make_world(paper_population().sized(models=2, scale=0.02), 0).curves
-        analyse(small, name="warm-up", replicates=2, workers=1)
+        analyse(small, name="warm-up", asked=Asked(replicates=2, workers=1))
         trajectory_sensitivity(small, draws=2)
     typer.echo(f"{'':<52}{'clock':>11}{'processor':>11}{'memory':>11}")
     curves = timed("load the campaign into curves", lambda: load_curves(campaign))
@@ -55,11 +57,15 @@ def main(
     timed("OR and AD by four estimators", lambda: bias_aware(curves))
     timed(
         "all tables without bootstrap",
-        lambda: analyse(curves, name=campaign, replicates=0, workers=workers),
+        lambda: analyse(curves, name=campaign, asked=Asked(replicates=0)),
     )
     timed(
         f"bootstrap, {replicates:,} replicates, 6 statistics, {workers} workers",
         lambda: bootstrap_curves(curves, replicates=replicates, workers=workers),
+    )
+    timed(
+        f"frontier bands, {frontier_replicates:,} replicates, {workers} workers",
+        lambda: frontier_bands(pool_benchmarks(curves), frontier_replicates, workers=workers),
     )
 
 

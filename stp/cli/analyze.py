@@ -52,11 +52,11 @@ def analyze(
         typer.Option("--workers", min=1, help="Threads; they do not change any number."),
     ] = None,
     direct: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             "--direct",
             help="Answers without thinking: a campaign in direct mode, or a CSV with model, "
-            "benchmark, accuracy.",
+            "benchmark, accuracy. May be repeated.",
         ),
     ] = None,
     cross_fit: Annotated[

@@ -21,6 +21,8 @@ from evaluator.sensitivity_tables import (
 from evaluator.synthetic import make_world, paper_population
 from evaluator.synthetic_store import write_campaign
 from evaluator.tables import spread_table
+from stp.campaign.config import parse_config
+from stp.campaign.curves import load_curves
 from stp.campaign.run import run_campaign
 from stp.cli.analyze import analyze
 from stp.curves import Curves
@@ -256,7 +258,25 @@ def test_direct_answers_come_from_curves_that_do_not_think():
 
 def test_a_campaign_that_thinks_gives_no_direct_answers(campaigns):
     with pytest.raises(MisuseError, match="trajectories think"):
-        direct_accuracies(campaigns[0])
+        direct_accuracies([campaigns[0]])
+
+
+def test_a_campaign_in_direct_mode_gives_direct_answers(campaigns, configure, tmp_path):  # noqa: F811
+    text = configure(name="one").to_toml().replace('mode = "thinking"', 'mode = "direct"')
+    direct = parse_config(text.replace("probes = 4\n", ""), source="direct.toml")
+    run_campaign(direct, tmp_path / "d", open_model=lambda name, path: ScriptedEngine(path))
+    source = str(tmp_path / "d")
+    answers = load_curves(source).original_correct
+    table = tmp_path / "two.csv"
+    table.write_text("model,benchmark,accuracy\ntwo,sevens,0.75\n")
+    found = direct_accuracies([source, table])
+    assert found == {("one", "sevens"): pytest.approx(answers.mean()), ("two", "sevens"): 0.75}
+    asked = Asked(replicates=0)
+    analysis = analyse_campaigns(campaigns, asked=asked, direct=[source, table])
+    zero = next(table for table in analysis.tables if table.name == "zero-step").frame
+    assert zero.loc["one", ("sevens", "Direct")] == pytest.approx(100 * answers.mean())
+    with pytest.raises(MisuseError, match="direct answers elsewhere too"):
+        direct_accuracies([source, source])
 
 
 def command(arguments, width=80):

@@ -163,14 +163,20 @@ def test_the_interval_script_reads_a_table(tmp_path):
     )
     path = tmp_path / "values.csv"
     frame.to_csv(path, index=False)
-    done = run_script(path, "--difference", "mine-theirs", "--replicates", "300", "--csv")
+    asked = ["--difference", "mine-theirs", "--difference", "one-two"]
+    done = run_script(path, *asked, "--replicates", "300", "--csv")
     assert done.returncode == 0, done.stderr
     table = pd.read_csv(StringIO(done.stdout)).set_index(["statistic", "model", "benchmark"])
-    assert len(table) == 3 * 3 * 3
+    # Three columns (a difference among them) of 3 x 3 cells and averages, two of models apart.
+    assert len(table) == 3 * 3 * 3 + 2 * 3
     assert table.loc[("mine", "one", "x"), "estimate"] == pytest.approx(0.25)
     difference = table.loc[("mine - theirs", "average", "average")]
     assert difference["estimate"] == pytest.approx(0.1)
     assert 0 <= difference["low"] < 0.1 < difference["high"] <= 0.2
+    # Equal values, the same questions: only the trajectories' draws differ.
+    apart = table.loc[("mine", "one - two", "average")]
+    assert apart["estimate"] == 0
+    assert -0.1 < apart["low"] < 0 < apart["high"] < 0.1
 
 
 @pytest.mark.parametrize(
