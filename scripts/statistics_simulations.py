@@ -14,9 +14,12 @@ from typing import Annotated
 import numpy as np
 import pandas as pd
 import typer
+from rich.console import Console
 
 from evaluator.simulations import COVERED, bias_table, coverage, world_estimates, world_intervals
 from evaluator.synthetic import Population, paper_population
+from evaluator.watch import stage_of
+from stp.cli.watching import shown_stages
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -40,11 +43,16 @@ def run_coverage(
     ends = list(known.get("ends", []))
     truths = list(known.get("truths", []))
     started = time.monotonic()
-    while time.monotonic() - started < seconds and len(truths) < worlds:
-        truths.append(world_estimates(population, 1_000_000 + len(truths)))
-    while time.monotonic() - started < seconds and len(ends) < worlds:
-        found = world_intervals(population, len(ends), replicates=replicates)
-        ends.append(np.stack([found.low, found.high]))
+    with shown_stages(Console(stderr=True, highlight=False)) as watch:
+        progress = stage_of(watch, "worlds for the truth")
+        while time.monotonic() - started < seconds and len(truths) < worlds:
+            truths.append(world_estimates(population, 1_000_000 + len(truths)))
+            progress(len(truths), worlds)
+        progress = stage_of(watch, "worlds with intervals")
+        while time.monotonic() - started < seconds and len(ends) < worlds:
+            found = world_intervals(population, len(ends), replicates=replicates)
+            ends.append(np.stack([found.low, found.high]))
+            progress(len(ends), worlds)
     np.savez(file, ends=np.array(ends), truths=np.array(truths))
     typer.echo(f"{len(ends)} worlds with intervals, {len(truths)} for the truth")
     if ends:

@@ -11,11 +11,13 @@ any language model. The folder has the format of a real run::
 from typing import Annotated
 
 import typer
-from rich.progress import Progress
+from rich.console import Console
 
 from data.errors import StpError
 from evaluator.synthetic import make_world, paper_population
 from evaluator.synthetic_store import write_campaign
+from evaluator.watch import stage_of
+from stp.cli.watching import shown_stages
 
 
 def main(
@@ -32,14 +34,13 @@ def main(
     world = make_world(population, seed)
     curves = world.curves
     try:
-        with Progress(transient=True) as bar:
-            task = bar.add_task("writing", total=None)
+        with shown_stages(Console(stderr=True, highlight=False)) as watch:
             write_campaign(
                 world,
                 population,
                 out,
                 questions_per_unit=questions_per_unit,
-                progress=lambda done, total: bar.update(task, completed=done, total=total),
+                progress=stage_of(watch, "writing"),
             )
     except StpError as error:
         typer.echo(f"error: {error}", err=True)
