@@ -54,13 +54,8 @@ class SignalSettings(BaseModel):
         Raises
         ------
         data.errors.MisuseError
-            If it has no such layer, or its engine shows none (-1).
+            If it has no such layer.
         """
-        if last < 0 and self.layers:
-            raise MisuseError(
-                "this engine shows no hidden states; leave the layers out, or read signals with "
-                "the transformers engine"
-            )
         chosen = set()
         for layer in self.layers:
             if isinstance(layer, str):
@@ -86,6 +81,8 @@ class SignalsJob:
         self, engine: Engine, subject: Subject, config: CampaignConfig, on_progress: OnProgress
     ) -> tuple[pa.Table, ...]:
         """Return the unit's ``prompt_signals`` and ``signals`` rows."""
+        # An engine that shows none says so before anything is spent on trial answers.
+        engine.signals([])
         layers = self.settings.layers_of(engine.layers)
         asked = {row["question"]: row for row in self.questions.to_pylist()}
         items = [

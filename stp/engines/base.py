@@ -272,8 +272,8 @@ class Engine(ABC):
             If the model failed.
         """
         raise MisuseError(
-            f"the engine {type(self).__name__} shows no signals; use the transformers engine for "
-            "them"
+            f"{type(self).__name__} shows no signals; read them with the transformers engine, "
+            "whatever engine made the trajectories: `stp signals FOLDER --engine transformers`"
         )
 
     def close(self) -> None:

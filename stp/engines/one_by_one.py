@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from data.errors import EngineError
 from stp.engines.base import Engine, PromptTree, RequestError, TreeCompletions, Usage
+from stp.engines.signals import SignalTree, TreeSignals
 
 
 class OneByOne(Engine):
@@ -44,6 +45,20 @@ class OneByOne(Engine):
             except (EngineError, RuntimeError, OSError) as error:
                 raise RequestError(str(error), tree=index) from error
         return made
+
+    @property
+    def layers(self) -> int:
+        """Number of the last layer whose hidden states can be had."""
+        return self._engine.layers
+
+    def signals(
+        self,
+        trees: Sequence[SignalTree],
+        *,
+        on_progress: Callable[[int], None] | None = None,
+    ) -> list[TreeSignals]:
+        """Read trees; see :meth:`stp.engines.base.Engine.signals`."""
+        return self._engine.signals(trees, on_progress=on_progress)
 
     def describe(self) -> dict[str, str | int | float | None]:
         """Return what a manifest should know."""

@@ -15,6 +15,7 @@ from stp.campaign.reader import CampaignReader
 from stp.campaign.run import SilentObserver
 from stp.campaign.signals import SIGNALS_FILE
 from stp.campaign.store import Store
+from tests.campaign.fakes import ScriptedEngine
 from tests.campaign.rows import table_rows
 
 DEMO = Path(data.__file__).parent / "demo_model"
@@ -185,8 +186,50 @@ def test_layers_are_numbers_or_shares_of_the_model():
     assert SignalSettings(layers=(-1, 0, "50%", 3)).layers_of(28) == (0, 3, 14, 28)
     with pytest.raises(MisuseError, match="layer 29"):
         SignalSettings(layers=(29,)).layers_of(28)
-    with pytest.raises(MisuseError, match="transformers engine"):
-        SignalSettings().layers_of(-1)
+
+
+def test_an_engine_that_shows_none_names_one_that_does(campaign):
+    with pytest.raises(MisuseError, match="stp signals FOLDER --engine transformers"):
+        signals_campaign(
+            campaign,
+            SETTINGS,
+            again=True,
+            open_model=lambda name, folder: ScriptedEngine(folder, context=1024),
+        )
+    assert signals_campaign(campaign, SETTINGS, again=True, engine="transformers").finished
+
+
+def test_an_end_written_in_several_tokens_counts_with_all_of_them(tmp_path, plain):
+    family = tmp_path / "stop.toml"
+    family.write_text(
+        """markers = "written"
+thinking_start = "<think>"
+thinking_end = "<done/>"
+answer_open = "\\n"
+instruction_place = "user_after"
+thinking_request = "Think."
+answer_stops = ["<|im_end|>"]
+"""
+    )
+    config = parse_config(
+        CONFIG.replace('path = "demo"', f'path = "demo"\nfamily = "{family}"').replace(
+            "limit = 3", "limit = 1"
+        ),
+        source="test",
+    )
+    run_campaign(config, tmp_path / "c")
+    assert signals_campaign(tmp_path / "c", SignalSettings(trial_tokens=2)).finished
+    reader = CampaignReader(tmp_path / "c")
+    signals, curves = load_signals(tmp_path / "c"), load_curves(tmp_path / "c")
+    end_ids = tuple(reader.tokenizer("demo").fast.encode("<done/>", add_special_tokens=False).ids)
+    assert len(end_ids) > 2
+    view = reader.trajectory(curves.question_names[0], 0)
+    for k, length in enumerate(view.tokens):
+        prefix = view.prompt_ids + view.thinking_ids[:length]
+        log, _ = plain(prefix + end_ids)
+        steps = log[len(prefix) - 1 : -1]
+        expected = steps[np.arange(len(end_ids)), list(end_ids)].sum()
+        assert signals.end_logprob[k] == pytest.approx(expected, rel=1e-4)
 
 
 def test_a_campaign_without_signals_says_how_to_read_them(campaign, tmp_path):
