@@ -62,6 +62,14 @@ def run(
         str | None,
         typer.Option("--shard", metavar="I/N", help="Only part I of N, for a Slurm array."),
     ] = None,
+    dry: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Write nothing: check that everything fits, show the first prompts, and estimate "
+            "tokens, time and disk from a short warm-up.",
+        ),
+    ] = False,
 ) -> None:
     """Run a campaign, or go on with one that was stopped.
 
@@ -82,6 +90,11 @@ def run(
         settings, folder = store.read_config(), out or config
     else:
         settings, folder = load_config(config), out or ""
+    if dry:
+        from stp.cli.dry_run import dry_run
+
+        dry_run(settings, folder)
+        return
     if not folder:
         raise MisuseError("say where the campaign goes: stp run CONFIG.toml --out FOLDER")
     typer.echo("preparing: models, questions, prompts", err=True)

@@ -5,11 +5,13 @@ and only while the cache is expected to hold what is in flight (:mod:`stp.engine
 sample is a request of its own with its own seed (:mod:`stp.engines.requests` says why).
 """
 
+import contextlib
 import dataclasses
 import difflib
 import inspect
 import os
-from collections.abc import Callable, Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
@@ -128,14 +130,15 @@ class VllmEngine(Engine):
             self._options.setdefault("enable_chunked_prefill", False)
             self._options.setdefault("max_num_batched_tokens", max(limit, _CPU_BATCHED_TOKENS))
         try:
-            model = self._vllm.LLM(
-                model=str(self._folder),
-                max_model_len=limit,
-                # Its sampling defaults are not ours.
-                generation_config="vllm",
-                disable_log_stats=True,
-                **self._options,
-            )
+            with _out_of_sight("llvmlite.binding.ffi" if self._on_cpu else None):
+                model = self._vllm.LLM(
+                    model=str(self._folder),
+                    max_model_len=limit,
+                    # Its sampling defaults are not ours.
+                    generation_config="vllm",
+                    disable_log_stats=True,
+                    **self._options,
+                )
         except TypeError as error:
             raise ConfigError(f"engine options of vLLM: {error}") from error
         except (ValueError, RuntimeError, OSError, AssertionError) as error:
@@ -296,6 +299,21 @@ class VllmEngine(Engine):
         """Stop vLLM and free the model."""
         self._engine.engine_core.shutdown()
         del self._engine, self._model
+
+
+@contextlib.contextmanager
+def _out_of_sight(module: str | None) -> Iterator[None]:
+    """Hide a module while vLLM starts.
+
+    On a CPU, vLLM 0.32 looks at every value of every module, and fails at llvmlite's library, whose
+    ``__dict__`` is a function. numba, which segmentation uses, has it loaded.
+    """
+    hidden = sys.modules.pop(module, None) if module is not None else None
+    try:
+        yield
+    finally:
+        if module is not None and hidden is not None:
+            sys.modules[module] = hidden
 
 
 def _import_vllm() -> Any:

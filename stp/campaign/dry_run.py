@@ -1,0 +1,407 @@
+"""Before a GPU hour is spent: whether everything fits, what is sent, what it will take.
+
+Prompts are made and checked as in a run, each model is opened, and a short warm-up measures it: the
+first unit of each cell, with thinking and answers cut short. What a whole campaign takes follows
+from it: lengths are expectations from samples of which some were cut (the maximum-likelihood mean
+of an exponential length: all tokens over the samples that ended), paces are those of the warm-up.
+Nothing is written where the campaign would go.
+"""
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from data.errors import MisuseError
+from stp.campaign.config import CampaignConfig
+from stp.campaign.jobs import GenerateJob, ProbeJob
+from stp.campaign.manifest import CellRecord
+from stp.campaign.prepare import Prepared, Subject, make_subject, prepare_campaign
+from stp.campaign.store import Store, read_questions
+from stp.campaign.tables import Work, content_digest, encode_shard
+from stp.campaign.units import Table, Unit
+from stp.campaign.workers import EngineOpener
+from stp.engines.base import Engine
+from stp.tokenizers import backend, load_tokenizer
+
+_WARM_UP_TRAJECTORIES = 64
+_WARM_UP_THINKING_TOKENS = 256
+_WARM_UP_PROBES = 512
+_WARM_UP_ANSWER_TOKENS = 128
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What a stage of a cell is expected to take.
+
+    Attributes
+    ----------
+    samples, tokens
+        Samples, and the tokens generated in them.
+    most_tokens
+        The same if every sample reached its limit.
+    seconds
+        At the pace of the warm-up, in one process.
+    bytes
+        On the disk.
+    """
+
+    samples: int = 0
+    tokens: int = 0
+    most_tokens: int = 0
+    seconds: float = 0.0
+    bytes: int = 0
+
+    def __add__(self, other: "Expected") -> "Expected":
+        return Expected(
+            samples=self.samples + other.samples,
+            tokens=self.tokens + other.tokens,
+            most_tokens=self.most_tokens + other.most_tokens,
+            seconds=self.seconds + other.seconds,
+            bytes=self.bytes + other.bytes,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellPlan:
+    """What a cell would do.
+
+    Attributes
+    ----------
+    record
+        Its questions.
+    first_id, first_text, first_ids
+        The first prompt that fits, as it would be sent.
+    longest_prompt_tokens
+        The longest prompt that fits.
+    longest_prefix_tokens
+        The longest prefix that could be probed, with its answer.
+    context_limit
+        What they must fit.
+    shortened_ids, too_long_ids
+        Questions with less room than was asked for, and those that are not run.
+    warm_up_seconds, warm_up_ended, warm_up_trajectories
+        How long the warm-up took, and how many of its trajectories ended by themselves.
+    generate, probe
+        What the stages are expected to take.
+    """
+
+    record: CellRecord
+    first_id: str
+    first_text: str
+    first_ids: tuple[int, ...]
+    longest_prompt_tokens: int
+    longest_prefix_tokens: int
+    context_limit: int
+    shortened_ids: tuple[str, ...]
+    too_long_ids: tuple[str, ...]
+    warm_up_seconds: float = 0.0
+    warm_up_ended: int = 0
+    warm_up_trajectories: int = 0
+    generate: Expected = field(default_factory=Expected)
+    probe: Expected = field(default_factory=Expected)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a campaign would do. ``free_bytes`` is None where the folder is not on a disk here."""
+
+    cells: tuple[CellPlan, ...]
+    free_bytes: int | None
+
+    @property
+    def total(self) -> Expected:
+        """All stages of all cells."""
+        total = Expected()
+        for cell in self.cells:
+            total = total + cell.generate + cell.probe
+        return total
+
+
+def plan_campaign(
+    config: CampaignConfig,
+    *,
+    open_model: EngineOpener,
+    folder: str | Path | None = None,
+    on_cell: Callable[[CellRecord], None] = lambda record: None,
+) -> Plan:
+    """Check a campaign and measure what it would take, without starting it.
+
+    Parameters
+    ----------
+    config
+        What would be done.
+    open_model
+        Opens an engine for a model.
+    folder
+        Where the campaign would go: its disk must have room.
+    on_cell
+        Called before each cell's warm-up.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If something cannot fit: all prompts of a cell, the engine's context, the disk. Whatever a
+        run refuses at its start is refused here too.
+    """
+    with tempfile.TemporaryDirectory(prefix="stp-dry-run-") as scratch:
+        store = Store(scratch)
+        prepared = prepare_campaign(store, config)
+        cells = [
+            cell
+            for model in prepared.models
+            for cell in _plan_model(store, prepared, model.name, open_model, on_cell)
+        ]
+    plan = Plan(cells=tuple(cells), free_bytes=_free_bytes(folder))
+    if plan.free_bytes is not None and plan.total.bytes > plan.free_bytes:
+        raise MisuseError(
+            f"the disk of {folder} has {plan.free_bytes / 1e9:.1f} GB free, and the campaign needs "
+            f"about {plan.total.bytes / 1e9:.1f} GB; choose another folder or make room"
+        )
+    return plan
+
+
+def _plan_model(
+    store: Store,
+    prepared: Prepared,
+    name: str,
+    open_model: EngineOpener,
+    on_cell: Callable[[CellRecord], None],
+) -> list[CellPlan]:
+    record = prepared.manifest.model_record(name)
+    located = prepared.located(name)
+    subject = make_subject(prepared.config, located, record)
+    decode = backend(load_tokenizer(located.folder)).decode
+    mine = [cell for cell in prepared.manifest.cells if cell.model == name]
+    checked = [_check_cell(store, prepared.config, subject, cell, decode) for cell in mine]
+    engine = open_model(name, located.folder)
+    try:
+        if engine.context_limit < record.context_limit:
+            raise MisuseError(
+                f"the engine gives {name} a context of {engine.context_limit} tokens, and the "
+                f"campaign asks for {record.context_limit}; set generation.context_limit = "
+                f"{engine.context_limit}"
+            )
+        plans = []
+        for cell, plan in zip(mine, checked, strict=True):
+            on_cell(cell)
+            plans.append(_warm_up(store, prepared.config, subject, cell, plan, engine))
+        return plans
+    finally:
+        engine.close()
+
+
+def _check_cell(
+    store: Store,
+    config: CampaignConfig,
+    subject: Subject,
+    record: CellRecord,
+    decode: Callable[..., str],
+) -> CellPlan:
+    """Check every prompt of a cell, and every prefix that it can lead to, against the context."""
+    rows = read_questions(store, record.cell).to_pylist()
+    fitting = [row for row in rows if row["fit"] != "too_long"]
+    if not fitting:
+        shortest = min(rows, key=lambda row: len(row["prompt_ids"]))
+        raise MisuseError(
+            f"{record.model} on {record.benchmark}: no prompt fits the context of "
+            f"{subject.context_limit} tokens with room for thinking and an answer (the shortest, "
+            f"{shortest['question_id']}, has {len(shortest['prompt_ids'])}); raise "
+            "generation.context_limit or lower the answer limits"
+        )
+    answer_tokens = max(config.generation.answer_tokens, config.probing.answer_tokens)
+    first = fitting[0]
+    longest = max(len(row["prompt_ids"]) + row["thinking_limit"] for row in fitting)
+    return CellPlan(
+        record=record,
+        first_id=first["question_id"],
+        first_text=decode(first["prompt_ids"], skip_special_tokens=False),
+        first_ids=tuple(first["prompt_ids"]),
+        longest_prompt_tokens=max(len(row["prompt_ids"]) for row in fitting),
+        longest_prefix_tokens=longest + len(subject.format.close_ids) + answer_tokens,
+        context_limit=subject.context_limit,
+        shortened_ids=tuple(r["question_id"] for r in rows if r["fit"] == "shortened"),
+        too_long_ids=tuple(r["question_id"] for r in rows if r["fit"] == "too_long"),
+    )
+
+
+def _warm_up(
+    store: Store,
+    config: CampaignConfig,
+    subject: Subject,
+    record: CellRecord,
+    plan: CellPlan,
+    engine: Engine,
+) -> CellPlan:
+    """Run a part of the cell's first unit, cut short, and extrapolate."""
+    begin = time.monotonic()
+    rows = read_questions(store, record.cell)
+    short, questions = _cut_short(config, rows)
+    asked = record.questions - record.too_long
+    per_question = min(config.trajectories_per_unit, _WARM_UP_TRAJECTORIES)
+    unit = Unit(
+        cell=record.cell,
+        number=0,
+        question_start=0,
+        question_stop=min(
+            questions.num_rows,
+            config.shards.questions,
+            max(1, _WARM_UP_TRAJECTORIES // per_question),
+        ),
+        trajectory_start=0,
+        trajectory_stop=per_question,
+    )
+    trajectories, seconds = _timed(
+        lambda: GenerateJob(unit=unit, questions=questions).run(engine, subject, short, _quiet)
+    )
+    thinking = _lengths(trajectories[0], "thinking_ids")
+    answers = _lengths(trajectories[0], "answer_ids")
+    ended = int(pc.sum(pc.not_equal(trajectories[0]["thinking_finish"], "limit")).as_py() or 0)
+    mean_limit = float(np.mean(_fitting(rows)["thinking_limit"].to_numpy()))
+    thinks = _expected_length(thinking, ended, mean_limit)
+    answered = int(pc.sum(pc.equal(trajectories[0]["answer_finish"], "stop")).as_py() or 0)
+    answer_limit = config.generation.answer_tokens
+    replies = _expected_length(answers[answers > 0], answered, answer_limit)
+    count = asked * config.generation.trajectories
+    generated = int(count * (thinks + replies))
+    made = int(thinking.sum() + answers.sum())
+    generate = Expected(
+        samples=2 * count if config.generation.mode == "thinking" else count,
+        tokens=generated,
+        most_tokens=int(count * (mean_limit + answer_limit)),
+        seconds=generated * seconds / max(1, made),
+        bytes=_bytes("trajectories", trajectories[0], generated / max(1, made)),
+    )
+    probe = _warm_up_probes(
+        config, short, subject, unit, questions, trajectories[0], engine, count=count, thinks=thinks
+    )
+    return replace(
+        plan,
+        warm_up_seconds=time.monotonic() - begin,
+        warm_up_ended=ended,
+        warm_up_trajectories=len(thinking),
+        generate=generate,
+        probe=probe,
+    )
+
+
+def _warm_up_probes(
+    config: CampaignConfig,
+    short: CampaignConfig,
+    subject: Subject,
+    unit: Unit,
+    questions: pa.Table,
+    trajectories: pa.Table,
+    engine: Engine,
+    *,
+    count: int,
+    thinks: float,
+) -> Expected:
+    """Probe a few of the warm-up's trajectories, and extrapolate to ``count`` of them."""
+    probes = config.probing.probes
+    here = max(1, _WARM_UP_THINKING_TOKENS // config.probing.step_tokens + 1)
+    few = trajectories.slice(0, max(1, _WARM_UP_PROBES // (probes * here)))
+    (positions, answers), seconds = _timed(
+        lambda: ProbeJob(unit=unit, questions=questions, trajectories=few).run(
+            engine, subject, short, _quiet
+        )
+    )
+    if config.generation.mode != "thinking" or not answers.num_rows:
+        return Expected()
+    lengths = _lengths(answers, "answer_ids")
+    stopped = int(pc.sum(pc.equal(answers["finish"], "stop")).as_py() or 0)
+    answer = _expected_length(lengths, stopped, config.probing.answer_tokens)
+    # A step has the target length or more: there are no more steps than blocks.
+    per_token = positions.num_rows / max(1, int(_lengths(few, "thinking_ids").sum()))
+    steps = min(thinks / config.probing.step_tokens, thinks * per_token)
+    samples = int(count * (1 + steps) * probes)
+    tokens = int(samples * answer)
+    made = max(1, int(lengths.sum()))
+    return Expected(
+        samples=samples,
+        tokens=tokens,
+        most_tokens=samples * config.probing.answer_tokens,
+        seconds=tokens * seconds / made,
+        bytes=_bytes("probes", answers, tokens / made),
+    )
+
+
+def _cut_short(config: CampaignConfig, questions: pa.Table) -> tuple[CampaignConfig, pa.Table]:
+    """Return the campaign and its fitting questions with the warm-up's limits."""
+    fitting = _fitting(questions)
+    index = fitting.schema.get_field_index("thinking_limit")
+    limits = pc.min_element_wise(fitting["thinking_limit"], pa.scalar(_WARM_UP_THINKING_TOKENS))
+    fitting = fitting.set_column(index, "thinking_limit", limits.cast(pa.int32()))
+    # Rows are found by their number in the table.
+    index = fitting.schema.get_field_index("question")
+    fitting = fitting.set_column(index, "question", pa.array(range(fitting.num_rows), pa.int32()))
+    return config.model_copy(
+        update={
+            "generation": config.generation.model_copy(
+                update={
+                    "thinking_limit": min(
+                        config.generation.thinking_limit, _WARM_UP_THINKING_TOKENS
+                    ),
+                    "answer_tokens": min(config.generation.answer_tokens, _WARM_UP_ANSWER_TOKENS),
+                }
+            ),
+            "probing": config.probing.model_copy(
+                update={"answer_tokens": min(config.probing.answer_tokens, _WARM_UP_ANSWER_TOKENS)}
+            ),
+        }
+    ), fitting
+
+
+def _fitting(questions: pa.Table) -> pa.Table:
+    return questions.filter(pc.not_equal(questions["fit"], "too_long"))
+
+
+def _timed(
+    work: Callable[[], tuple[pa.Table, ...]],
+) -> tuple[tuple[pa.Table, ...], float]:
+    begin = time.monotonic()
+    made = work()
+    return made, time.monotonic() - begin
+
+
+def _quiet(fraction: float, samples: int) -> None:
+    """Show nothing: a warm-up is short."""
+
+
+def _lengths(table: pa.Table, column: str) -> np.ndarray:
+    return np.asarray(pc.list_value_length(table[column]).to_numpy(), dtype=np.int64)
+
+
+def _expected_length(lengths: np.ndarray, ended: int, limit: float) -> float:
+    """Return the expected length of samples up to a limit, from some of which only part is known.
+
+    An exponential length with mean m that is cut at a limit c has the mean m (1 - exp(-c / m)).
+    """
+    if not len(lengths):
+        return 0.0
+    if not ended:
+        return float(limit)
+    mean = float(lengths.sum()) / ended
+    if ended == len(lengths):
+        return min(mean, float(limit))
+    return float(mean * -np.expm1(-limit / mean)) if mean > 0 else 0.0
+
+
+def _bytes(table: Table, rows: pa.Table, factor: float) -> int:
+    content = encode_shard(table, rows, digest=content_digest(rows), source="", work=Work())
+    return int(len(content) * factor)
+
+
+def _free_bytes(folder: str | Path | None) -> int | None:
+    if folder is None or "://" in str(folder):
+        return None
+    path = Path(folder).expanduser().absolute()
+    while not path.exists():
+        path = path.parent
+    return shutil.disk_usage(path).free

@@ -1,0 +1,123 @@
+"""``stp run --dry-run``: what a campaign would send and take, without starting it."""
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from stp.cli.progress import duration
+from stp.cli.seen import seen
+
+if TYPE_CHECKING:
+    from stp.campaign.config import CampaignConfig
+    from stp.campaign.dry_run import CellPlan, Expected, Plan
+
+_SHOWN_IDS = 48
+_NAMED = 5
+
+
+def dry_run(config: "CampaignConfig", folder: str) -> None:
+    """Check and measure a campaign, and print what was found."""
+    from stp.campaign.dry_run import plan_campaign
+    from stp.engines import open_engine
+
+    notes = Console(stderr=True, highlight=False)
+    with notes.status("preparing: models, questions, prompts") as doing:
+        plan = plan_campaign(
+            config,
+            open_model=lambda name, path: open_engine(
+                config.engine.name, path, **config.engine.options
+            ),
+            folder=folder or None,
+            on_cell=lambda cell: doing.update(f"warming up: {cell.model} on {cell.benchmark}"),
+        )
+    console = Console(highlight=False)
+    shown: set[tuple[str, str]] = set()
+    for cell in plan.cells:
+        _print_cell(console, cell)
+        if (key := (cell.record.model, cell.record.benchmark)) not in shown:
+            shown.add(key)
+            _print_prompt(console, cell)
+    _print_estimate(console, plan)
+
+
+def _print_cell(console: Console, cell: "CellPlan") -> None:
+    record = cell.record
+    console.print(
+        f"{record.model} on {record.benchmark}: {record.questions:,} questions", style="bold"
+    )
+    console.print(
+        f"  longest prompt {cell.longest_prompt_tokens:,} tokens; longest prefix with its answer "
+        f"{cell.longest_prefix_tokens:,} of {cell.context_limit:,}"
+    )
+    for ids, what in (
+        (cell.shortened_ids, "get less thinking than was asked for"),
+        (cell.too_long_ids, "are too long and would not run"),
+    ):
+        if ids:
+            console.print(f"  {len(ids):,} {what}: {named(ids)}", markup=False)
+
+
+def _print_prompt(console: Console, cell: "CellPlan") -> None:
+    console.print(f"  first prompt ({cell.first_id}, {len(cell.first_ids):,} ids):", markup=False)
+    for line in cell.first_text.split("\n"):
+        console.print(Text("    | ") + Text(seen(line)))
+    ids = ", ".join(map(str, cell.first_ids[:_SHOWN_IDS]))
+    more = f", ... ({len(cell.first_ids) - _SHOWN_IDS:,} more)"
+    console.print(f"    [{ids}{more if len(cell.first_ids) > _SHOWN_IDS else ''}]", markup=False)
+
+
+def _print_estimate(console: Console, plan: "Plan") -> None:
+    warm = sum(cell.warm_up_seconds for cell in plan.cells)
+    ended = sum(cell.warm_up_ended for cell in plan.cells)
+    begun = sum(cell.warm_up_trajectories for cell in plan.cells)
+    console.print()
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("stage", no_wrap=True)
+    for heading in ("samples", "tokens", "at most", "time", "disk"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    from stp.campaign.dry_run import Expected
+
+    generate = sum((cell.generate for cell in plan.cells), Expected())
+    probe = sum((cell.probe for cell in plan.cells), Expected())
+    for name, entry in (("generate", generate), ("probe", probe), ("both", plan.total)):
+        table.add_row(name, *_row(entry))
+    console.print(table)
+    free = f"; the disk has {_size(plan.free_bytes)} free" if plan.free_bytes is not None else ""
+    console.print(
+        f"from a warm-up of {duration(warm)}, in which {ended} of {begun} trajectories ended; one "
+        f"process, grading not counted{free}"
+    )
+    if ended < begun / 2:
+        console.print("few trajectories ended in the warm-up: the figures are rough")
+    console.print("nothing was written")
+
+
+def _row(entry: "Expected") -> tuple[str, str, str, str, str]:
+    return (
+        f"{entry.samples:,}",
+        f"{entry.tokens:,}",
+        f"{entry.most_tokens:,}",
+        duration(entry.seconds),
+        _size(entry.bytes),
+    )
+
+
+def named(ids: tuple[str, ...]) -> str:
+    """Return some ids, and how many more there are.
+
+    Examples
+    --------
+    >>> named(("a", "b")), named(tuple("abcdefg"))
+    ('a, b', 'a, b, c, d, e and 2 more')
+    """
+    more = f" and {len(ids) - _NAMED:,} more" if len(ids) > _NAMED else ""
+    return seen(", ".join(ids[:_NAMED])) + more
+
+
+def _size(count: int) -> str:
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= size:
+            return f"{count / size:,.1f} {unit}"
+    return f"{count} bytes"

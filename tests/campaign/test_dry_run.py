@@ -1,0 +1,73 @@
+"""A dry run checks, shows and estimates, and leaves nothing behind."""
+
+import numpy as np
+import pytest
+
+import stp.engines
+from data.errors import MisuseError
+from stp.campaign import dry_run as module
+from stp.campaign.dry_run import plan_campaign
+from stp.campaign.run import run_campaign
+from stp.campaign.store import Store
+from stp.cli.dry_run import dry_run
+from tests.campaign.fakes import ScriptedEngine, write_questions
+
+
+def test_what_it_expects_is_about_what_a_run_takes(configure, opener, tmp_path):
+    config = configure(trajectories=16, unit_trajectories=16, questions=4)
+    plan = plan_campaign(config, open_model=opener, folder=tmp_path / "c")
+    assert not (tmp_path / "c").exists()
+    assert all(engine.closed for engine in opener.engines)
+    run_campaign(config, tmp_path / "c", open_model=opener)
+    stages = Store(tmp_path / "c").read_manifest().stages
+    (cell,) = plan.cells
+    # The tables of a tiny warm-up are mostly headers, so of the disk only the order is right.
+    for expected, stage in ((cell.generate, stages["generate"]), (cell.probe, stages["probe"])):
+        assert expected.tokens == pytest.approx(stage.generated_tokens, rel=0.2)
+        assert expected.samples == pytest.approx(stage.samples, rel=0.2)
+        assert expected.tokens < expected.most_tokens
+    assert plan.total.bytes > 0
+
+
+def test_prompts_that_do_not_fit_are_named(configure, opener, tmp_path, monkeypatch, capsys):
+    prompts = ["x" * count for count in (10, 150, 200, 300, 400)]
+    benchmark = write_questions(tmp_path / "q", prompts=prompts)
+    config = configure(benchmark=benchmark, context_limit=350, thinking_limit=60)
+    plan = plan_campaign(config, open_model=opener)
+    (cell,) = plan.cells
+    assert cell.first_id == "sevens-1"
+    assert cell.first_text.startswith("<|im_start|>user\nxxxxxxxxxx")
+    assert cell.shortened_ids == ("sevens-2", "sevens-3")
+    assert cell.too_long_ids == ("sevens-4", "sevens-5")
+    assert cell.longest_prefix_tokens <= 200
+    monkeypatch.setattr(stp.engines, "open_engine", lambda name, path: ScriptedEngine(path))
+    dry_run(config, "")
+    shown = capsys.readouterr().out
+    assert "2 get less thinking than was asked for: sevens-2, sevens-3" in shown
+    assert "2 are too long and would not run: sevens-4, sevens-5" in shown
+    assert "| <|im_start|>user" in shown
+    assert str(cell.first_ids[0]) in shown
+    assert shown.rstrip().endswith("nothing was written")
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_what_cannot_fit_is_refused(configure, opener, tmp_path, monkeypatch):
+    opener.options = {"context": 300}
+    with pytest.raises(MisuseError, match=r"set generation\.context_limit = 300"):
+        plan_campaign(configure(), open_model=opener)
+    opener.options = {}
+    usage = module.shutil.disk_usage(tmp_path)._replace(free=10)
+    monkeypatch.setattr(module.shutil, "disk_usage", lambda path: usage)
+    with pytest.raises(MisuseError, match=r"0\.0 GB free"):
+        plan_campaign(configure(), open_model=opener, folder=tmp_path / "not" / "there")
+
+
+def test_lengths_that_were_cut_are_expected_longer():
+    generator = np.random.default_rng(5)
+    lengths = generator.exponential(500.0, size=4_000)
+    cut = np.minimum(lengths, 250.0)
+    ended = int((lengths < 250.0).sum())
+    expected = module._expected_length(cut, ended, 2_000.0)
+    assert expected == pytest.approx(np.minimum(lengths, 2_000.0).mean(), rel=0.05)
+    assert module._expected_length(cut, 0, 2_000.0) == 2_000.0
+    assert module._expected_length(np.array([]), 0, 2_000.0) == 0.0
