@@ -39,7 +39,7 @@ def test_prompts_that_do_not_fit_are_named(configure, opener, tmp_path, monkeypa
     assert cell.first_text.startswith("<|im_start|>user\nxxxxxxxxxx")
     assert cell.shortened_ids == ("sevens-2", "sevens-3")
     assert cell.too_long_ids == ("sevens-4", "sevens-5")
-    assert cell.longest_prefix_tokens <= 200
+    assert cell.longest_prefix_tokens <= 350
     monkeypatch.setattr(stp.engines, "open_engine", lambda name, path: ScriptedEngine(path))
     dry_run(config, "")
     shown = capsys.readouterr().out
