@@ -29,7 +29,6 @@ from stp.asking import Response, ResponseStore, strict_json
 
 GRADED_FILE = "graded.parquet"
 JUDGING_FILE = "judging.json"
-JUDGE_REPLIES = "judge-replies.jsonl"
 
 Progress = Callable[[str, int, int], None]
 

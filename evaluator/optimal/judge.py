@@ -22,6 +22,7 @@ from stp.seeds import sample_seed
 
 SETTINGS = Settings(max_tokens=1024, temperature=0.6, thinking="default")
 ATTEMPTS = 4
+REPLIES_FILE = "judge-replies.jsonl"
 MAX_ANSWER_CHARACTERS = 4000
 
 _VERDICT = re.compile(r"\bverdict\b[\s*_`\"':=\-{]*(?:\\boxed\{)?[\s*_`\"'{]*(yes|no)\b", re.I)
@@ -292,6 +293,14 @@ class ModelJudge:
         return self._prompt.substitute(
             question=case.question, reference=case.reference, answer=answer
         )
+
+
+def open_judge(
+    responder: Responder, folder: Path, *, repeats: int = 1, max_tokens: int | None = None
+) -> ModelJudge:
+    """Return a judge whose replies are kept in a run's folder."""
+    settings = SETTINGS if max_tokens is None else replace(SETTINGS, max_tokens=max_tokens)
+    return ModelJudge(responder, folder / REPLIES_FILE, repeats=repeats, settings=settings)
 
 
 def reason_of(right: bool) -> str:

@@ -4,7 +4,8 @@ Responses go to one file a mode as they come, so a run that was stopped goes on 
 more seeds, methods or subsets add to what is there.
 """
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from evaluator.optimal.methods import MODES, ROUTER, read_route
 from evaluator.optimal.plan import Plan, write_plan
 from evaluator.optimal.subsets import Item, load_items
 from stp.asking import Request, Responder, Response, ResponseStore, Settings, strict_json
-from stp.asking.opening import open_responder
+from stp.asking.opening import ModelSpec, open_responder
 from stp.seeds import sample_seed
 
 Progress = Callable[[str, int, int], None]
@@ -200,6 +201,21 @@ def routes_of(store: ResponseStore) -> dict[str, bool]:
         if route is not None:
             routes.setdefault(name.rpartition("/")[0], route)
     return routes
+
+
+@contextlib.contextmanager
+def opened_once() -> Iterator[Callable[[ModelSpec], Responder]]:
+    """Yield what opens models, each of them once, and close them all at the end."""
+    opened: dict[str, Responder] = {}
+    with contextlib.ExitStack() as stack:
+
+        def opening(spec: ModelSpec) -> Responder:
+            key = repr(spec)
+            if key not in opened:
+                opened[key] = stack.enter_context(open_responder(spec))
+            return opened[key]
+
+        yield opening
 
 
 def _record_model(folder: Path, described: dict[str, object]) -> None:

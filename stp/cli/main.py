@@ -17,6 +17,7 @@ from stp.cli import (
     campaigns,
     demo,
     merge,
+    optimal,
     otbench,
     release,
     report,
@@ -71,6 +72,7 @@ def _register() -> None:
     app.command()(release.release)
     otbench.register(app)
     think.register(app)
+    optimal.register(app)
     benchmarks.register(app)
 
 

@@ -1,0 +1,201 @@
+"""Everything that runs come to: rows, scores, analyses, examples and bridge, and their files."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+from data.errors import MisuseError, StoreError
+from evaluator.bootstrap import SEED
+from evaluator.optimal.bridge import BridgeCell
+from evaluator.optimal.examples import Example, find_examples
+from evaluator.optimal.grade import Judging
+from evaluator.optimal.metrics import T_MAX
+from evaluator.optimal.plan import read_plan
+from evaluator.optimal.run import items_of, response_file
+from evaluator.optimal.scores import REPLICATES, Progress, Scores, score
+from evaluator.optimal.tables import all_tables
+from evaluator.table_text import Table
+from stp.asking import ResponseStore
+
+SHOWN_EXAMPLES = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownExample:
+    """An example with its texts.
+
+    Attributes
+    ----------
+    example
+        Which question, and the counts.
+    prompt, reference
+        What was asked.
+    better_text, worse_text
+        A right and a wrong response, thinking first.
+    """
+
+    example: Example
+    prompt: str
+    reference: str
+    better_text: str
+    worse_text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Results:
+    """What one or several runs come to.
+
+    Attributes
+    ----------
+    rows
+        Graded rows of all runs; see :func:`evaluator.optimal.grade.read_graded`.
+    scores
+        Their scores.
+    judgings
+        How the verdicts of each model came about.
+    examples
+        Questions where thinking or its lack hurts significantly.
+    shown
+        The clearest of them, with texts.
+    cells
+        AUC_OAA beside the early-exit frontier, for campaigns.
+    tables
+        All tables.
+    """
+
+    rows: pd.DataFrame
+    scores: Scores
+    judgings: Mapping[str, Judging]
+    examples: tuple[Example, ...]
+    shown: tuple[ShownExample, ...]
+    cells: tuple[BridgeCell, ...]
+    tables: tuple[Table, ...] = field(default=())
+
+
+def make_results(
+    graded: Sequence[tuple[pd.DataFrame, Judging]],
+    *,
+    folders: Sequence[Path] = (),
+    further_rows: pd.DataFrame | None = None,
+    cells: Sequence[BridgeCell] = (),
+    t_max: int = T_MAX,
+    replicates: int = REPLICATES,
+    seed: int = SEED,
+    allow_undecided: bool = False,
+    progress: Progress | None = None,
+) -> Results:
+    """Score and analyse runs together.
+
+    Parameters
+    ----------
+    graded
+        Rows and judging of each run.
+    folders
+        The runs' folders, for the texts of examples.
+    further_rows
+        Of :func:`evaluator.optimal.bridge.method_rows`.
+    cells
+        Of :func:`evaluator.optimal.bridge.bridge`.
+    t_max, replicates, seed, allow_undecided, progress
+        As of :func:`evaluator.optimal.scores.score`.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If two runs have the same model and method, or there is nothing to score.
+    """
+    frames = [rows for rows, _ in graded]
+    _check_names(frames)
+    if further_rows is not None:
+        frames.append(further_rows)
+    if not frames:
+        raise MisuseError("no runs: nothing to score")
+    rows = pd.concat(frames, ignore_index=True)
+    scores = score(
+        rows,
+        t_max=t_max,
+        replicates=replicates,
+        seed=seed,
+        allow_undecided=allow_undecided,
+        progress=progress,
+    )
+    own = pd.concat([frame for frame, _ in graded], ignore_index=True) if graded else rows.iloc[:0]
+    examples = tuple(find_examples(own)) if len(own) else ()
+    return Results(
+        rows=rows,
+        scores=scores,
+        judgings={str(frame["model"].iloc[0]): judging for frame, judging in graded},
+        examples=examples,
+        shown=_with_texts(examples[:SHOWN_EXAMPLES], folders),
+        cells=tuple(cells),
+        tables=tuple(all_tables(own if len(own) else rows, scores, examples=examples, cells=cells)),
+    )
+
+
+def _check_names(frames: Sequence[pd.DataFrame]) -> None:
+    seen: dict[tuple[str, str], int] = {}
+    for place, rows in enumerate(frames):
+        for pair in rows[["model", "method"]].drop_duplicates().itertuples(index=False, name=None):
+            if seen.setdefault(pair, place) != place:
+                raise MisuseError(
+                    f"two runs are called {pair[0]!r} and have the method {pair[1]}; run one of "
+                    "them under another --name"
+                )
+
+
+def _with_texts(examples: Sequence[Example], folders: Sequence[Path]) -> tuple[ShownExample, ...]:
+    shown = []
+    by_model = {read_plan(folder).name: folder for folder in folders}
+    for example in examples:
+        folder = by_model.get(example.model)
+        if folder is None:
+            continue
+        item = next(i for i in items_of(read_plan(folder)) if i.key == example.question)
+        texts = {}
+        for method, sample in (
+            (example.better, example.better_sample),
+            (example.worse, example.worse_sample),
+        ):
+            response = ResponseStore(response_file(folder, method)).read()[
+                f"{example.question}/{sample}"
+            ]
+            thinking = f"{response.thinking.strip()}\n\n" if response.thinking else ""
+            texts[method] = f"{thinking}{response.text}".strip()
+        shown.append(
+            ShownExample(
+                example=example,
+                prompt=item.question.prompt,
+                reference=item.question.reference,
+                better_text=texts[example.better],
+                worse_text=texts[example.worse],
+            )
+        )
+    return tuple(shown)
+
+
+def write_results(results: Results, folder: Path, *, title: str) -> Path:
+    """Write tables (CSV, Markdown, LaTeX) and the page; returns the page's path.
+
+    Raises
+    ------
+    data.errors.StoreError
+        If they cannot be written.
+    """
+    from evaluator.optimal.page import render_page
+
+    page = folder / "report.html"
+    try:
+        tables = folder / "tables"
+        tables.mkdir(parents=True, exist_ok=True)
+        for table in results.tables:
+            (tables / f"{table.name}.csv").write_text(table.to_csv(), encoding="utf-8")
+            (tables / f"{table.name}.md").write_text(table.to_markdown(), encoding="utf-8")
+            (tables / f"{table.name}.tex").write_text(table.to_latex(), encoding="utf-8")
+        partial = page.with_suffix(".partial")
+        partial.write_text(render_page(results, title=title), encoding="utf-8")
+        partial.replace(page)
+    except OSError as error:
+        raise StoreError(f"{folder}: cannot be written: {error.strerror}") from error
+    return page

@@ -1,0 +1,425 @@
+"""``stp optimal``: OptimalThinkingBench; build, run, score, compare and select."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from evaluator.optimal.results import Results
+
+optimal = typer.Typer(
+    help="OptimalThinkingBench: overthinking and underthinking in one score.",
+    no_args_is_help=True,
+)
+
+MODEL_HELP = (
+    "'demo', a model folder or hub id, provider/model of an API, file.py:function; MODEL@URL for "
+    "an OpenAI-compatible server; further ';KEY=VALUE' (family, engine, revision, batch, options)."
+)
+Seeds = Annotated[int, typer.Option("--seeds", min=1, help="Responses to each question.")]
+Limit = Annotated[
+    int | None,
+    typer.Option("--limit", min=1, help="Only so many questions of each benchmark."),
+]
+MaxTokens = Annotated[
+    int | None, typer.Option("--max-tokens", min=1, help="Most tokens of a response.")
+]
+ThinkingTokens = Annotated[
+    int | None, typer.Option("--thinking-tokens", min=0, help="Most thinking tokens.")
+]
+Temperature = Annotated[float, typer.Option("--temperature", help="Of the sampling.")]
+Replicates = Annotated[
+    int, typer.Option("--replicates", min=0, help="Bootstrap replicates; 0: no intervals.")
+]
+TMax = Annotated[int, typer.Option("--t-max", min=1, help="Of AUC OAA.")]
+JudgeOption = Annotated[
+    str | None, typer.Option("--judge", help="Model that judges answers in words; as MODEL.")
+]
+JudgeRepeats = Annotated[
+    int, typer.Option("--judge-repeats", min=1, help="Votes on each answer; agreement is reported.")
+]
+Campaigns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--campaign", help="A campaign on the same questions: what stopping could win back."
+    ),
+]
+AllowUndecided = Annotated[
+    bool, typer.Option("--allow-undecided", help="Leave out what the judge did not decide.")
+]
+AllowIncomplete = Annotated[
+    bool, typer.Option("--allow-incomplete", help="Score what is there, and say what is missing.")
+]
+
+
+@optimal.command("build")
+def build(
+    out: Annotated[Path, typer.Argument(help="The data set's folder, made or gone on with.")],
+    generator: Annotated[
+        str, typer.Option("--generator", help=f"Who writes questions. {MODEL_HELP}")
+    ],
+    answerer: Annotated[
+        str | None, typer.Option("--answerer", help="Who answers them.", show_default="generator")
+    ] = None,
+    judge: Annotated[
+        str | None, typer.Option("--judge", help="Who compares answers.", show_default="generator")
+    ] = None,
+    domains: Annotated[
+        str, typer.Option("--domains", help="'all', a number (the first so many), or names; with ;")
+    ] = "all",
+    types: Annotated[
+        str, typer.Option("--types", help="numeric, choice, short, open; comma-separated.")
+    ] = "numeric,choice,short,open",
+    per_pair: Annotated[
+        int, typer.Option("--per-pair", min=1, help="Questions for each domain and type.")
+    ] = 5,
+    k: Annotated[int, typer.Option("--k", min=1, help="Answers that have to agree.")] = 8,
+    rounds: Annotated[
+        int, typer.Option("--rounds", min=1, help="Times a pair is asked for questions at most.")
+    ] = 3,
+    judge_repeats: JudgeRepeats = 1,
+    max_tokens: MaxTokens = 4096,
+    temperature: Temperature = 0.6,
+    seed: Annotated[int, typer.Option("--seed", help="Of all replies.")] = 0,
+) -> None:
+    """Make OvT-General: simple questions of 72 domains and four answer types, checked by models."""
+    from dataclasses import replace
+
+    from rich.console import Console
+
+    from evaluator.answers import Checker
+    from evaluator.optimal.model_names import parse_model
+    from evaluator.optimal.recipe import SETTINGS, Recipe, statistics
+    from evaluator.optimal.recipe import build as build_data_set
+    from evaluator.optimal.run import opened_once
+    from stp.cli.watching import shown_stages
+
+    recipe = Recipe(
+        generator=parse_model(generator),
+        answerer=parse_model(answerer or generator),
+        judge=parse_model(judge or generator),
+        domains=_domains(domains),
+        answer_types=_types(types),
+        per_pair=per_pair,
+        k=k,
+        rounds=rounds,
+        judge_repeats=judge_repeats,
+        seed=seed,
+        settings=replace(SETTINGS, max_tokens=max_tokens, temperature=temperature),
+    )
+    console, out = Console(highlight=False), out.expanduser()
+    with (
+        opened_once() as opened,
+        Checker() as checker,
+        shown_stages(Console(stderr=True)) as watch,
+    ):
+        built = build_data_set(
+            recipe,
+            out,
+            generator=opened(recipe.generator),
+            answerer=opened(recipe.answerer),
+            judge=opened(recipe.judge),
+            checker=checker,
+            progress=watch,
+        )
+    counts = statistics(built)
+    console.print(f"{counts['questions']:,} questions of {len(recipe.pairs()) * per_pair:,} wanted")
+    for name in ("by_answer_type", "dropped"):
+        shown = ", ".join(f"{key} {value:,}" for key, value in counts[name].items()) or "none"
+        console.print(f"{name.replace('_', ' ')}: {shown}", markup=False)
+    console.print(f"Data set: {out}", markup=False, soft_wrap=True)
+
+
+@optimal.command("run")
+def run(
+    model: Annotated[str, typer.Argument(help=MODEL_HELP)],
+    out: Annotated[Path, typer.Option("--out", help="The run's folder, made or gone on with.")],
+    subsets: Annotated[
+        str | None,
+        typer.Option(
+            "--subsets",
+            help="ovt-math, ovt-general, ut-reasoning, ut-math, ovt:BENCHMARK, ut:BENCHMARK, "
+            "ovt-general+N; comma-separated.",
+            show_default="the four",
+        ),
+    ] = None,
+    methods: Annotated[
+        str,
+        typer.Option(
+            "--methods",
+            help="thinking, no-thinking, no-overthinking, step-by-step, default, router, "
+            "oracle-router; comma-separated.",
+        ),
+    ] = "thinking,no-thinking,oracle-router",
+    general: Annotated[
+        str | None,
+        typer.Option("--general", help="OvT-General: a folder, a file, or a data set of the hub."),
+    ] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option("--data-dir", help="Folder of question files.")
+    ] = None,
+    limit: Limit = None,
+    seeds: Seeds = 8,
+    seed: Annotated[int, typer.Option("--seed", help="What the seeds are made from.")] = 0,
+    max_tokens: MaxTokens = None,
+    thinking_tokens: ThinkingTokens = None,
+    temperature: Temperature = 0.6,
+    top_p: Annotated[float | None, typer.Option("--top-p", help="Of the sampling.")] = None,
+    router: Annotated[
+        str | None, typer.Option("--router", help="Model that sorts questions; as MODEL.")
+    ] = None,
+    name: Annotated[
+        str, typer.Option("--name", help="What tables call the model.", show_default="own")
+    ] = "",
+    size: Annotated[
+        float | None, typer.Option("--size", help="Parameters in billions, for the analysis.")
+    ] = None,
+) -> None:
+    """Ask a model all questions with every method and seed; goes on where it was stopped."""
+    from rich.console import Console
+
+    from evaluator.optimal.model_names import parse_model
+    from evaluator.optimal.plan import Plan
+    from evaluator.optimal.run import run as run_plan
+    from stp.asking import Settings
+    from stp.cli.watching import shown_stages
+
+    chosen = subsets or ("ovt-math,ovt-general,ut-reasoning,ut-math")
+    plan = Plan(
+        model=parse_model(model),
+        name=name,
+        subsets=_words(chosen),
+        methods=_words(methods),
+        general=general,
+        data_dir=str(data_dir.expanduser()) if data_dir else None,
+        limit=limit,
+        seeds=seeds,
+        seed=seed,
+        settings=Settings(
+            max_tokens=max_tokens,
+            thinking_tokens=thinking_tokens,
+            temperature=temperature,
+            top_p=top_p,
+        ),
+        router=parse_model(router) if router else None,
+        size=size,
+    )
+    out = out.expanduser()
+    with shown_stages(Console(stderr=True)) as watch:
+        run_plan(plan, out, progress=watch)
+    Console(highlight=False).print(
+        f"Responses: {out}\nNext: stp optimal score {out}", markup=False, soft_wrap=True
+    )
+
+
+@optimal.command("score")
+def score(
+    folder: Annotated[Path, typer.Argument(help="The run's folder.")],
+    judge: JudgeOption = None,
+    judge_repeats: JudgeRepeats = 1,
+    judge_max_tokens: Annotated[
+        int, typer.Option("--judge-max-tokens", min=1, help="Most tokens of a judge's reply.")
+    ] = 1024,
+    campaigns: Campaigns = None,
+    t_max: TMax = 1000,
+    replicates: Replicates = 10_000,
+    allow_undecided: AllowUndecided = False,
+    allow_incomplete: AllowIncomplete = False,
+) -> None:
+    """Grade a run, score it, and write tables and a report page into RUN/report."""
+    from rich.console import Console
+
+    from evaluator.optimal.grade import grade
+    from evaluator.optimal.judge import open_judge
+    from evaluator.optimal.model_names import parse_model
+    from evaluator.optimal.plan import read_plan
+    from evaluator.optimal.results import make_results
+    from evaluator.optimal.run import opened_once
+    from stp.cli.watching import shown_stages
+
+    console, folder = Console(highlight=False), folder.expanduser()
+    plan = read_plan(folder)
+    with opened_once() as opened, shown_stages(Console(stderr=True)) as watch:
+        judging = None
+        if judge is not None:
+            judging = open_judge(
+                opened(parse_model(judge)),
+                folder,
+                repeats=judge_repeats,
+                max_tokens=judge_max_tokens,
+            )
+        graded = grade(
+            folder,
+            judge=judging,
+            judge_name=judge or "",
+            allow_incomplete=allow_incomplete,
+            progress=watch,
+        )
+        results = make_results(
+            [graded],
+            folders=[folder],
+            cells=_cells(campaigns, t_max),
+            t_max=t_max,
+            replicates=replicates,
+            allow_undecided=allow_undecided,
+            progress=lambda done, total: watch("bootstrap", done, total),
+        )
+    _show(console, results, folder / "report", plan.name)
+
+
+@optimal.command("compare")
+def compare(
+    folders: Annotated[
+        list[Path] | None, typer.Argument(help="Runs that `stp optimal score` has graded.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", help="Where tables and page go.")] = Path(
+        "optimal-comparison"
+    ),
+    campaigns: Campaigns = None,
+    release: Annotated[
+        Path | None,
+        typer.Option("--release", help="A release of `stp release`: OTBench's methods as rows."),
+    ] = None,
+    otbench: Annotated[
+        list[str] | None,
+        typer.Option("--otbench", help="A method of OTBench. Repeatable.", show_default="all"),
+    ] = None,
+    ovt: Annotated[
+        list[str] | None,
+        typer.Option("--ovt", help="A benchmark of the release that is easy. Repeatable."),
+    ] = None,
+    ut: Annotated[
+        list[str] | None,
+        typer.Option("--ut", help="A benchmark of the release that is hard. Repeatable."),
+    ] = None,
+    t_max: TMax = 1000,
+    replicates: Replicates = 10_000,
+    allow_undecided: AllowUndecided = False,
+) -> None:
+    """Put runs, and methods that stop a thinking, into one table, averaged over models."""
+    from rich.console import Console
+
+    from evaluator.optimal.grade import read_graded
+    from evaluator.optimal.results import make_results
+    from stp.cli.watching import shown_stages
+
+    console = Console(highlight=False)
+    runs = [folder.expanduser() for folder in folders or []]
+    with shown_stages(Console(stderr=True)) as watch:
+        further = None
+        if release is not None:
+            from evaluator.optimal.bridge import method_rows, sides_of
+            from evaluator.otbench.load import load_release
+
+            loaded = load_release(release.expanduser())
+            sides = sides_of(loaded.curves.benchmark_names, ovt or [], ut or [])
+            further = method_rows(loaded, otbench or [], sides=sides, progress=watch)
+        results = make_results(
+            [read_graded(folder) for folder in runs],
+            folders=runs,
+            further_rows=further,
+            cells=_cells(campaigns, t_max),
+            t_max=t_max,
+            replicates=replicates,
+            allow_undecided=allow_undecided,
+            progress=lambda done, total: watch("bootstrap", done, total),
+        )
+    models = list(dict.fromkeys(model for model, _ in results.scores.rows))
+    _show(console, results, out.expanduser(), ", ".join(models))
+
+
+@optimal.command("select")
+def select(
+    small: Annotated[str, typer.Argument(help=f"The model that thinks. {MODEL_HELP}")],
+    large: Annotated[str, typer.Argument(help="The model that answers without thinking.")],
+    out: Annotated[Path, typer.Option("--out", help="Where both runs go.")],
+    tasks: Annotated[
+        str,
+        typer.Option("--tasks", help="Reasoning Gym's names, or 'all'.", show_default="the eleven"),
+    ] = "",
+    threshold: Annotated[
+        float, typer.Option("--lambda", help="A task is kept if the gap is above it.")
+    ] = 0.1,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Questions of each task.")] = 50,
+    seeds: Seeds = 8,
+    max_tokens: MaxTokens = None,
+    thinking_tokens: ThinkingTokens = None,
+    temperature: Temperature = 0.6,
+) -> None:
+    """Find tasks that need thinking: a small thinking model against a large one that does not."""
+    from rich.console import Console
+
+    from evaluator.optimal.model_names import parse_model
+    from evaluator.optimal.selection import select as select_tasks
+    from evaluator.optimal.selection import selection_frame, task_names
+    from evaluator.optimal.tables import selection_table
+    from stp.asking import Settings
+    from stp.cli.watching import shown_stages
+
+    out = out.expanduser()
+    with shown_stages(Console(stderr=True)) as watch:
+        selected = select_tasks(
+            parse_model(small),
+            parse_model(large),
+            out,
+            tasks=task_names(_words(tasks)),
+            threshold=threshold,
+            limit=limit,
+            seeds=seeds,
+            settings=Settings(
+                max_tokens=max_tokens, thinking_tokens=thinking_tokens, temperature=temperature
+            ),
+            progress=watch,
+        )
+    table = selection_table(selection_frame(selected), threshold)
+    (out / "selection.csv").write_text(table.to_csv(), encoding="utf-8")
+    console = Console(highlight=False)
+    console.print(table.to_rich(console.width))
+    kept = [item.task for item in selected if item.kept]
+    console.print(f"Kept: {', '.join(kept) or 'none'}", markup=False)
+    console.print(f"Table: {out / 'selection.csv'}", markup=False, soft_wrap=True)
+
+
+def _cells(campaigns: list[str] | None, t_max: int) -> list[Any]:
+    if not campaigns:
+        return []
+    from evaluator.optimal.bridge import bridge
+    from stp.campaign import load_curves
+
+    return [cell for url in campaigns for cell in bridge(load_curves(url), t_max=t_max)]
+
+
+def _show(console: "Console", results: "Results", folder: Path, title: str) -> None:
+    from evaluator.optimal.results import write_results
+
+    page = write_results(results, folder, title=title)
+    for table in results.tables:
+        if table.name in ("scores", "methods", "bridge"):
+            console.print(table.to_rich(console.width))
+    console.print(f"Report: {page}", markup=False, soft_wrap=True)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def _domains(text: str) -> tuple[str, ...]:
+    from data.optimal.domains import domain_names
+
+    if text == "all":
+        return domain_names()
+    if text.isdecimal():
+        return domain_names()[: int(text)]
+    return tuple(name.strip() for name in text.split(";") if name.strip())
+
+
+def _types(text: str) -> tuple[Any, ...]:
+    return _words(text)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command group to an application."""
+    app.add_typer(optimal, name="optimal")
