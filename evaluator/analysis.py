@@ -9,22 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from data.errors import StoreError
-from evaluator.audit import (
-    audit_campaigns,
-    audit_frame,
-    campaign_step_lengths,
-    forms_frame,
-    length_samples,
-    lengths_frame,
-)
-from evaluator.audit_tables import audit_table, forms_table, length_table
 from evaluator.bootstrap import REPLICATES, Bootstrap, bootstrap_curves
 from evaluator.direct import accuracies_of_answers, direct_accuracies
 from evaluator.figures.catalogue import Bands, NamedFigure, all_figures
-from evaluator.figures.steps import step_lengths as recorded_step_lengths
 from evaluator.findings import Findings, describe
 from evaluator.frontiers import (
     AverageFrontier,
@@ -50,7 +38,7 @@ from evaluator.sensitivity_tables import (
     sensitivity_table,
     trajectory_sensitivity_table,
 )
-from evaluator.stored_thinking import OpenedCampaign, models_with_thinking, open_campaigns
+from evaluator.stored_thinking import open_campaigns
 from evaluator.table_text import Table
 from evaluator.tables import (
     baseline_table,
@@ -61,9 +49,9 @@ from evaluator.tables import (
     spread_table,
     zero_step_table,
 )
+from evaluator.thinking_tables import thinking_tables
 from evaluator.watch import Progress, Watch, nobody, stage_of
 from oracle.bootstrap import bootstrap_frontiers, percentile_interval
-from stp.audit import StepLengths
 from stp.campaign.curves import load_curves
 from stp.campaign.store import Store
 from stp.curves import Curves, IntArray
@@ -213,6 +201,7 @@ def analyse(
     frontiers = average_frontiers(cells)
     changes = changes_by_progress(curves, suitable_bin_tokens(curves))
     intervals = _resample(curves, frontiers, asked, watch)
+    described = describe(curves, summary, make_headline(curves, summary, cells), changes)
     return Analysis(
         name=name,
         curves=curves,
@@ -220,10 +209,7 @@ def analyse(
         cells=cells,
         bootstrap=intervals.bootstrap,
         bands=intervals.bands,
-        findings=_with_missing(
-            completeness(curves).missing,
-            describe(curves, summary, make_headline(curves, summary, cells), changes),
-        ),
+        findings=Findings(sentences=(*completeness(curves).missing, *described.sentences)),
         tables=(
             overthinking_table(curves, summary),
             baseline_table(curves, summary),
@@ -284,10 +270,6 @@ def _sensitivity(curves: Curves, asked: Asked, watch: Watch) -> Iterator[Table]:
     yield bias_aware_table(curves)
     if asked.cross_fit:
         yield cross_fitted_table(curves, progress=stage_of(watch, "cross-fitted frontiers"))
-
-
-def _with_missing(missing: Sequence[str], findings: Findings) -> Findings:
-    return Findings(sentences=(*missing, *findings.sentences))
 
 
 def frontier_bands(
@@ -379,7 +361,7 @@ def analyse_campaigns(
     )
     steps = tuple(dict.fromkeys(config.probing.step_tokens for config in configs))
     opened = open_campaigns(list(urls), allow_incomplete=allow_incomplete)
-    thinking = _stored_thinking(opened, analysis.curves, steps, asked.targets, watch)
+    thinking = thinking_tables(opened, analysis.curves, steps, asked.targets, watch)
     missing = missing_sentences(urls, curves)
     note = " ".join(missing)
     return replace(
@@ -388,55 +370,7 @@ def analyse_campaigns(
             replace(table, note=f"{note} {table.note}".strip())
             for table in (*analysis.tables, *thinking.tables)
         ),
-        findings=_with_missing((*missing, *thinking.missing), analysis.findings),
+        findings=Findings(sentences=(*missing, *analysis.findings.sentences, *thinking.missing)),
         step_tokens=steps[0] if len(steps) == 1 else None,
         lengths=thinking.lengths,
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Thinking:
-    """What stored token ids add to an analysis; ``missing`` says whose are not stored."""
-
-    tables: tuple[Table, ...]
-    lengths: Mapping[str, Mapping[int, IntArray]]
-    missing: tuple[str, ...]
-
-
-def _stored_thinking(
-    opened: Sequence[OpenedCampaign],
-    curves: Curves,
-    steps: tuple[int, ...],
-    targets: Sequence[int],
-    watch: Watch,
-) -> _Thinking:
-    """Audit the stored thinking and cut it again; where there is none, take the curves' steps."""
-    stored = models_with_thinking(opened)
-    lacking = [name for name in curves.model_names if name not in stored]
-    lengths: dict[str, tuple[StepLengths, ...]] = {}
-    tables: list[Table] = []
-    if stored:
-        audits = audit_campaigns(opened, progress=stage_of(watch, "boundary audit"))
-        tables += [audit_table(audit_frame(audits)), forms_table(forms_frame(audits))]
-        lengths = campaign_step_lengths(
-            opened, sorted({*steps, *targets}), progress=stage_of(watch, "step lengths")
-        )
-    if len(steps) == 1:
-        lengths |= {name: (_recorded_steps(curves, name, steps[0]),) for name in lacking}
-    if lengths:
-        tables.append(length_table(lengths_frame(lengths)))
-    missing = (
-        f"No thinking is stored of {', '.join(lacking)}: no boundary audit, and no step lengths "
-        "for another b."
-    )
-    return _Thinking(
-        tables=tuple(tables),
-        lengths=length_samples(lengths),
-        missing=(missing,) if lacking else (),
-    )
-
-
-def _recorded_steps(curves: Curves, model: str, step_tokens: int) -> StepLengths:
-    own = curves.select(curves.model == curves.model_names.index(model))
-    counts = np.bincount(recorded_step_lengths(own))
-    return StepLengths(step_tokens=step_tokens, counts=counts.astype(np.int64))

@@ -87,7 +87,7 @@ def _frontiers(cells: tuple[CellFrontiers, ...], note: str, bands: Bands | None)
         parts.append(f"Averaged over {len(cells)} cells with equal weight.")
     parts.append("Exact; no interpolation.")
     if bands:
-        parts.append("Bands: pointwise 95 % bootstrap intervals.")
+        parts.append("Bands: pointwise 95 % bootstrap intervals at 101 budgets.")
     figure = frontier_plot(
         average_frontiers(cells),
         zero_accuracy=zero,

@@ -45,10 +45,7 @@ def frontier_plot(
     with house_style():
         figure = new_figure(6.6, 4.3)
         axes = figure.subplots()
-        best = max(float(frontier.accuracy[-1]) for frontier in frontiers)
-        # Where routing is far below and the others are past it; under the line if they lie on it.
-        above = best - full_accuracy > 0.08 * (best - zero_accuracy)
-        _draw_reference(axes, full_accuracy, above=above)
+        _draw_reference(axes, frontiers, full_accuracy)
         for frontier in frontiers:
             _draw_frontier(axes, frontier, (bands or {}).get(frontier.strategy))
         _mark_ends(axes, zero_accuracy, full_accuracy)
@@ -64,12 +61,23 @@ def frontier_plot(
     return figure
 
 
-def _draw_reference(axes: Axes, full_accuracy: float, *, above: bool) -> None:
-    """Draw the line of full thinking, its label above or below it."""
+def _draw_reference(axes: Axes, frontiers: Sequence[AverageFrontier], full_accuracy: float) -> None:
+    """Draw the line of full thinking, its label where the frontiers leave most room."""
     axes.axhline(full_accuracy, color=MUTED, linewidth=1.0, linestyle=(0, (6, 3)), zorder=1)
+    span = max(f.accuracy[-1] for f in frontiers) - min(f.accuracy[0] for f in frontiers)
+
+    def room(place: tuple[float, bool]) -> float:
+        centre, above = place
+        middle = full_accuracy + (0.04 if above else -0.04) * span
+        near = [f.accuracy[np.abs(f.budget_fraction - centre) < 0.13] for f in frontiers]
+        return float(np.abs(np.concatenate(near) - middle).min())
+
+    # On ties to the right, where most curves are flat.
+    places = [(x / 20, above) for x in range(16, 3, -1) for above in (True, False)]
+    centre, above = max(places, key=room)
     axes.annotate(
         f"full thinking {full_accuracy:.1%}",
-        (0.62, full_accuracy),
+        (centre, full_accuracy),
         xytext=(0, 4 if above else -4),
         textcoords="offset points",
         ha="center",
@@ -85,14 +93,14 @@ def _draw_frontier(
     """Draw one strategy's frontier as steps, over its band."""
     style = STRATEGY_STYLES[frontier.strategy]
     if band is not None:
+        # Intervals are known at these budgets; between them they are joined, for the eye.
         budgets = np.linspace(0, 1, band[0].size)
-        axes.fill_between(budgets, *band, color=style.colour, alpha=0.14, linewidth=0, step="post")
+        axes.fill_between(budgets, *band, color=style.colour, alpha=0.14, linewidth=0)
         # Shades that overlap are one grey in print; the edges keep the strategy's own dashes.
         for edge in band:
-            axes.step(
+            axes.plot(
                 budgets,
                 edge,
-                where="post",
                 color=style.colour,
                 linestyle=style.dash,
                 linewidth=0.6,

@@ -166,7 +166,7 @@ def test_a_campaign_without_stored_thinking_is_analysed_and_says_so(tmp_path):
     analysis = analyse_campaigns([str(tmp_path / "synthetic")], asked=asked)
     names = {table.name for table in analysis.tables}
     assert not {"boundary-audit", "boundary-forms"} & names
-    assert "No thinking is stored of" in analysis.findings.sentences[0]
+    assert "No thinking is stored of" in analysis.findings.sentences[-1]
     lengths = rows_of(next(table for table in analysis.tables if table.name == "step-lengths"))
     curves = analysis.curves
     assert [row["b"] for row in lengths] == ["256", "256"]
