@@ -7,7 +7,7 @@ running variance is below a threshold. No training.
 Departures. Boundaries are STP's positions from k = 1 on. The first entropy starts the running mean,
 and the variance is known from the second on, divided by the weight that it has gathered so far.
 ``after="opening"`` takes the entropy of the answer's first token instead, for models whose token
-after the thinking-end is always the same.
+after the thinking-end is always the same; :mod:`baselines.answer_entropy` is that variant by name.
 """
 
 import math
@@ -36,7 +36,7 @@ class EndEntropy(EarlyExit):
     name = "end_entropy"
     needs = ("end_entropy", "answer_entropy")
     control = "greatest variance, nats squared"
-    grid = tuple(float(f"{m}e{e}") for e in range(-10, 1) for m in (1, 3))
+    grid = (0.0, *(float(f"{m}e{e}") for e in range(-20, 1) for m in (1, 3)))
     citation = "Wang et al., 2025, arXiv 2509.26522"
 
     def start(self, question: QuestionView) -> None:

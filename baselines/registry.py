@@ -40,6 +40,7 @@ BUILT_IN: dict[str, str] = {
     "dynasor": "baselines.dynasor:Dynasor",
     "deer": "baselines.deer:Deer",
     "end_entropy": "baselines.end_entropy:EndEntropy",
+    "answer_entropy": "baselines.answer_entropy:AnswerEntropy",
     "hidden_probe": "baselines.hidden_probe:HiddenProbe",
 }
 """The methods of this project: the paper's three, the trivial lines, and the others."""

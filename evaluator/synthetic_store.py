@@ -137,7 +137,7 @@ def _write_questions(store: Store, model: str, benchmark: str, count: int) -> Ce
         count,
         question=np.arange(count),
         question_id=[f"{benchmark}-{i + 1}" for i in range(count)],
-        prompt="A synthetic question.",
+        prompt=[f"Synthetic question {i + 1} of {benchmark}." for i in range(count)],
         reference="right",
         answer_kind="text",
         choices=_lists(none, none[:0], pa.string()),

@@ -9,6 +9,7 @@ from pathlib import Path
 from data.errors import StoreError
 from evaluator.figures.style import save
 from evaluator.frontiers import average_frontiers, cell_frontiers
+from evaluator.headline import count
 from evaluator.otbench.compare import (
     best_trivial,
     differences_table,
@@ -169,9 +170,10 @@ def _scope(release: Release, rows: Sequence[Row]) -> str:
     curves = release.curves
     return (
         f"{questions['train']:,} training, {questions['validation']:,} validation and "
-        f"{questions['test']:,} test questions; {len(curves.model_names)} models, "
-        f"{len(curves.benchmark_names)} benchmarks; P(0) {100 * rows[0]['zero_accuracy']:.1f}%, "
-        f"P(n) {100 * rows[0]['full_accuracy']:.1f}% on test questions. Release "
+        f"{questions['test']:,} test questions; {count(len(curves.model_names), 'model')}, "
+        f"{count(len(curves.benchmark_names), 'benchmark')}; "
+        f"P(0) {100 * rows[0]['zero_accuracy']:.1f}%, P(n) "
+        f"{100 * rows[0]['full_accuracy']:.1f}% on test questions. Release "
         f"{release.checksum[:12]}; {rows[0]['resampling']['replicates']:,} bootstrap replicates."
     )
 
@@ -197,11 +199,11 @@ def _table(table: Table) -> str:
         if strategy != before:
             span = len(frame.columns) + 1
             body.append(
-                f'<tr><th scope="rowgroup" class="first" colspan="{span}">'
+                f'<tr><th scope="rowgroup" style="text-align:left" colspan="{span}">'
                 f"<strong>{html(strategy)}</strong></th></tr>"
             )
             before = strategy
-        cells = "".join(f"<td>{html(str(value))}</td>" for value in line)
+        cells = "".join(f"<td>{_cell(str(value))}</td>" for value in line)
         body.append(f'<tr><th scope="row">{html(method)}</th>{cells}</tr>')
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{html(table.title)}"><table>'
@@ -210,6 +212,12 @@ def _table(table: Table) -> str:
         f"<tbody>{''.join(body)}</tbody></table></div>"
         f'<p class="intro">{html(table.note)}</p>'
     )
+
+
+def _cell(text: str) -> str:
+    """Return a value with its interval below it."""
+    value, separator, rest = html(text).partition(" [")
+    return f"{value}<br><small>[{rest}</small>" if separator else value
 
 
 def _version() -> str:

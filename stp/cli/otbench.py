@@ -43,9 +43,10 @@ def run(
     ] = None,
 ) -> None:
     """Train methods on train, select on validation, measure on test; write rows and a report."""
-    from evaluator.otbench.compare import leaderboard_table, order_rows
+    from evaluator.otbench.compare import order_rows
     from evaluator.otbench.page import lead
     from evaluator.otbench.session import run_methods
+    from evaluator.otbench.terminal import terminal_rows
     from stp.cli.seen import seen
     from stp.cli.watching import shown_stages
 
@@ -57,7 +58,7 @@ def run(
         )
     console = _console()
     rows = order_rows(session.rows)
-    console.print(leaderboard_table(rows, intervals=False).to_rich(console.width))
+    console.print(terminal_rows(rows, intervals=False))
     console.print(lead(rows), markup=False)
     for note in session.notes:
         console.print(f"- {seen(note)}", markup=False)
@@ -81,8 +82,9 @@ def compare(
 ) -> None:
     """Show rows of several runs side by side, with intervals and paired differences."""
     from data.errors import MisuseError
-    from evaluator.otbench.compare import differences_table, leaderboard_table, order_rows
+    from evaluator.otbench.compare import differences_table, order_rows
     from evaluator.otbench.leaderboard import read_rows
+    from evaluator.otbench.terminal import terminal_differences, terminal_rows
     from stp.cli.seen import seen
 
     found = order_rows(read_rows(path.expanduser() for path in rows))
@@ -95,9 +97,10 @@ def compare(
     if not found:
         raise MisuseError("the files hold no row")
     console = _console()
-    console.print(leaderboard_table(found).to_rich(console.width))
+    console.print(terminal_rows(found, intervals=True))
     if against is not None:
-        console.print(differences_table(found, against).to_rich(console.width))
+        table = differences_table(found, against)
+        console.print(terminal_differences(table.frame, table.title, table.note))
 
 
 @otbench.command()
