@@ -31,6 +31,8 @@ JUDGED = "judged"
 
 QUESTIONS_FILE = "questions.jsonl"
 PUBLISHED = "facebook/optimal_thinking_bench"
+SAMPLE = "sample"
+"""A source of 32 questions, eight of each answer type, that comes with the project."""
 
 _TYPES: dict[str, AnswerType] = {
     "numeric": "numeric",
@@ -130,8 +132,8 @@ def load_general(source: str, *, revision: str | None = None) -> list[GeneralQue
     Parameters
     ----------
     source
-        A folder that ``stp optimal build`` wrote, a JSONL, JSON, CSV or Parquet file, or the id of
-        a data set on the Hugging Face hub (:data:`PUBLISHED`).
+        A folder that ``stp optimal build`` wrote, a JSONL, JSON, CSV or Parquet file, the id of a
+        data set on the Hugging Face hub (:data:`PUBLISHED`), or :data:`SAMPLE`.
     revision
         Revision on the hub.
 
@@ -141,6 +143,9 @@ def load_general(source: str, *, revision: str | None = None) -> list[GeneralQue
         If it cannot be read, or a row lacks what a question needs (the message names the row).
     """
     path = Path(source).expanduser()
+    if source == SAMPLE:
+        # Wheels are unpacked: the file beside this module is a file.
+        path = Path(__file__).with_name("sample.jsonl")
     if path.is_dir():
         path = path / QUESTIONS_FILE
     if path.exists() or path.suffix in (".jsonl", ".json", ".csv", ".parquet"):

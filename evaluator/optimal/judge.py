@@ -25,7 +25,10 @@ ATTEMPTS = 4
 REPLIES_FILE = "judge-replies.jsonl"
 MAX_ANSWER_CHARACTERS = 4000
 
-_VERDICT = re.compile(r"\bverdict\b[\s*_`\"':=\-{]*(?:\\boxed\{)?[\s*_`\"'{]*(yes|no)\b", re.I)
+_VERDICT = re.compile(
+    r"\bverdict\b[\s*_`\"':=\-{]*(?:\\boxed\{)?[\s*_`\"'{]*(yes|no)\b(?!\"?\s*(?:/|\||or\b|and\b))",
+    re.IGNORECASE,
+)
 _ALONE = re.compile(r"[\s*_`\"'({\[]*(?:\\boxed\{)?(yes|no)[\s*_`\"')}\].!]*", re.I)
 
 Progress = Callable[[int, int], None]

@@ -198,7 +198,7 @@ def _general_items(source: str | None, limit: int | None) -> list[Item]:
 def with_irrelevant_options(items: Sequence[Item], subset: str, wanted: str) -> list[Item]:
     """Return the choices among items with options added that have nothing to do with them.
 
-    Added options are right answers to questions of other domains (paper 004, D.2), drawn from the
+    Added options are options of questions of other domains (paper 004, D.2), drawn from the
     question's id; the right option keeps its text and gets another letter.
 
     Parameters
@@ -219,9 +219,10 @@ def with_irrelevant_options(items: Sequence[Item], subset: str, wanted: str) -> 
     if not 2 <= total <= len(LETTERS):
         raise MisuseError(f"{subset}: write {GENERAL}+N, with N options from 2 to {len(LETTERS)}")
     pool = {
-        item.question.choices[LETTERS.index(item.question.reference)]: item.domain
+        option: item.domain
         for item in items
         if item.answer_type == "choice"
+        for option in item.question.choices
     }
     made = []
     for item in items:
