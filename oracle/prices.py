@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from oracle.actions import Actions
 from oracle.core import core_of_arrays
-from oracle.frontier import Frontier
+from oracle.frontier import Frontier, frontier_of_actions
 from stp.curves import IntArray
 
 
@@ -106,12 +106,10 @@ class Hull:
 
 
 def price_hull(actions: Actions) -> Hull:
-    """Return the hull of the frontier, without solving for the frontier.
+    """Return the hull of the frontier, without solving for the frontier where that can be helped.
 
-    Raises
-    ------
-    ValueError
-        If costs times rewards of one unit leave the range in which slopes are ordered exactly.
+    Where costs times rewards of one unit reach 2^52, the frontier is solved for, in time and memory
+    that grow with the total reward.
     """
     base = np.repeat(actions.unit_offsets[:-1], np.diff(actions.unit_offsets))
     prepared = core_of_arrays(
@@ -120,7 +118,9 @@ def price_hull(actions: Actions) -> Hull:
         actions.unit_offsets,
     )
     if not prepared.exact:
-        raise ValueError("reward x cost of a unit must stay below 2^52 for exact slopes")
+        frontier = frontier_of_actions(actions)
+        vertices = _upper_hull(frontier.cost, frontier.reward)
+        return Hull(cost=frontier.cost[vertices], reward=frontier.reward[vertices])
     gain, spend = prepared.edge_gain, prepared.edge_pay
     # Edges of one slope are one edge of the hull.
     last = np.ones(gain.size, np.bool_)

@@ -46,6 +46,13 @@ def all_zero(rng):
     return _problem([np.zeros(n, np.int64) for n in sizes], [rng.integers(0, 9, n) for n in sizes])
 
 
+def flat(rng):
+    """Nothing to gain by spending, but something for nothing here and there."""
+    sizes = [int(rng.integers(1, 6)) for _ in range(_units(rng))]
+    rewards = [np.full(n, int(rng.integers(0, 17))) for n in sizes]
+    return _problem(rewards, [rng.integers(0, 9, n) for n in sizes])
+
+
 def one_position(rng):
     """Nothing to decide anywhere but perhaps in one unit."""
     sizes = [1] * _units(rng) + [int(rng.integers(1, 4))]
@@ -117,6 +124,7 @@ ALL = [
     ties,
     zero_cost_gains,
     all_zero,
+    flat,
     one_position,
     one_giant,
     huge_costs,

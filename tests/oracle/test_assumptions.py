@@ -4,7 +4,6 @@ import itertools
 from fractions import Fraction
 
 import numpy as np
-import pytest
 
 from oracle import convolve, core, dense, tree
 from oracle.actions import make_actions
@@ -12,6 +11,7 @@ from oracle.frontier import frontier_of_actions, grid_budgets
 from oracle.grid import best_rewards
 from oracle.textbook import textbook_frontier
 from tests.oracle import generators
+from tests.requirements import require_module
 
 
 def value_function(rng, units=6):
@@ -214,7 +214,9 @@ def test_solvers_agree_on_large_instances():
 
 
 def test_scip_agrees():
-    pywraplp = pytest.importorskip("ortools.linear_solver.pywraplp", reason="OR-tools is optional")
+    require_module("ortools")
+    from ortools.linear_solver import pywraplp
+
     solver = pywraplp.Solver.CreateSolver("SCIP")
     rng = np.random.default_rng(173)
     reward, cost, offsets = generators.measured(rng)

@@ -7,6 +7,7 @@ import oracle
 from oracle.resampling import raw_numbers
 from stp.curves import Curves
 from tests.oracle import twins
+from tests.requirements import require_module
 
 
 def several_cells(rng, *, models=2, questions=(3, 4), trajectories=3, steps=4, step=40):
@@ -189,13 +190,32 @@ def test_misuse_is_refused():
         oracle.bootstrap_frontiers(curves, strategies=["all"], replicates=1)
 
 
+def test_an_interrupt_drops_the_blocks_that_wait(monkeypatch):
+    curves = several_cells(np.random.default_rng(101))
+    computed = []
+    block = oracle.FrontierBootstrap.block
+
+    def counted(self, first, count):
+        computed.append(first)
+        return block(self, first, count)
+
+    monkeypatch.setattr(oracle.FrontierBootstrap, "block", counted)
+
+    def interrupt(done, wanted):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        oracle.bootstrap_frontiers(curves, replicates=25_000, workers=2, progress=interrupt)
+    assert len(computed) < 500
+
+
 @pytest.mark.slow
 def test_ray_gives_the_same_bits():
-    pytest.importorskip(
-        "ray", reason="Ray is not installed; spreading replicates over it is optional"
-    )
+    require_module("ray")
     curves = several_cells(np.random.default_rng(97))
     here = oracle.bootstrap_frontiers(curves, replicates=60, seed=3)
     there = oracle.bootstrap_frontiers_on_ray(curves, replicates=60, seed=3, workers=2)
     for name in ("reward", "probes", "full_cost", "full_reward", "zero_reward", "fallbacks"):
         assert np.array_equal(getattr(here, name), getattr(there, name))
+    with pytest.raises(ValueError, match="workers must be positive"):
+        oracle.bootstrap_frontiers_on_ray(curves, replicates=60, workers=0)

@@ -8,10 +8,13 @@ import itertools
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from oracle import core, dense, grid, tree
 from oracle.actions import make_actions
 from oracle.frontier import frontier_of_actions
+from oracle.prices import price_hull
 from oracle.search import BELOW_BASE, UNSETTLED
 from oracle.textbook import textbook_frontier
 from tests.oracle import generators, twins
@@ -107,6 +110,34 @@ def test_every_combination(generator):
         assert list(zip(frontier.cost.tolist(), frontier.reward.tolist(), strict=True)) == naive
 
 
+@pytest.mark.parametrize("kinds", [1, 3])
+def test_thousands_of_equal_units(kinds):
+    rng = np.random.default_rng([39, kinds])
+    rewards = np.sort(rng.integers(0, 17, (kinds, 5)), axis=1)
+    costs = np.sort(rng.integers(0, 400, (kinds, 5)), axis=1)
+    pick = rng.integers(0, kinds, 4000)
+    actions = make_actions(
+        reward=rewards[pick].reshape(-1),
+        cost=costs[pick].reshape(-1),
+        unit_offsets=5 * np.arange(pick.size + 1),
+    )
+    true_cost, true_reward = textbook_frontier(actions)
+    frontier = frontier_of_actions(actions)
+    assert np.array_equal(frontier.cost, true_cost)
+    assert np.array_equal(frontier.reward, true_reward)
+    budgets = rng.integers(0, true_cost[-1] + 2, 101)
+    expected = expected_rewards(true_cost, true_reward, budgets)
+    found = grid.best_rewards(actions, budgets).reward
+    assert np.array_equal(found, np.where(expected < 0, -1, expected))
+
+
+problems = st.builds(
+    lambda seed, generator: generator(np.random.default_rng(seed)),
+    st.integers(0, 2**32),
+    st.sampled_from(generators.ALL),
+)
+
+
 def random_problem(rng):
     return generators.ALL[int(rng.integers(0, len(generators.ALL)))](rng)
 
@@ -115,55 +146,61 @@ def frontier_of(reward, cost, offsets):
     return frontier_of_actions(make_actions(reward=reward, cost=cost, unit_offsets=offsets))
 
 
-def test_permutation_of_units_changes_nothing():
-    rng = np.random.default_rng(41)
-    for _ in range(300):
-        reward, cost, offsets = random_problem(rng)
-        order = rng.permutation(offsets.size - 1)
-        rows = np.concatenate([np.arange(offsets[u], offsets[u + 1]) for u in order])
-        shuffled = np.concatenate([[0], np.cumsum(np.diff(offsets)[order])])
-        one, two = (
-            frontier_of(reward, cost, offsets),
-            frontier_of(reward[rows], cost[rows], shuffled),
-        )
-        assert np.array_equal(one.cost, two.cost)
-        assert np.array_equal(one.reward, two.reward)
+@settings(max_examples=300, deadline=None)
+@given(problems, st.randoms(use_true_random=False))
+def test_permutation_of_units_changes_nothing(problem, random):
+    reward, cost, offsets = problem
+    order = random.sample(range(offsets.size - 1), offsets.size - 1)
+    rows = np.concatenate([np.arange(offsets[u], offsets[u + 1]) for u in order])
+    shuffled = np.concatenate([[0], np.cumsum(np.diff(offsets)[order])])
+    one, two = frontier_of(reward, cost, offsets), frontier_of(reward[rows], cost[rows], shuffled)
+    assert np.array_equal(one.cost, two.cost)
+    assert np.array_equal(one.reward, two.reward)
 
 
-def test_an_added_action_never_hurts():
-    rng = np.random.default_rng(43)
-    for _ in range(300):
-        reward, cost, offsets = random_problem(rng)
-        before = frontier_of(reward, cost, offsets)
-        unit = int(rng.integers(0, offsets.size - 1))
-        at = offsets[unit + 1]
-        grown = offsets + (np.arange(offsets.size) > unit)
-        after = frontier_of(
-            np.insert(reward, at, rng.integers(0, 30)),
-            np.insert(cost, at, rng.integers(0, int(cost.max()) + 2)),
-            grown,
-        )
-        assert after.cost[0] <= before.cost[0]
-        assert np.all(after.reward_within(before.cost) >= before.reward)
+@settings(max_examples=300, deadline=None)
+@given(problems, st.floats(0, 1), st.integers(0, 30), st.floats(0, 1.2))
+def test_an_added_action_never_hurts(problem, where, gain, share):
+    reward, cost, offsets = problem
+    before = frontier_of(reward, cost, offsets)
+    unit = int(where * (offsets.size - 2))
+    after = frontier_of(
+        np.insert(reward, offsets[unit + 1], gain),
+        np.insert(cost, offsets[unit + 1], int(share * int(cost.max()))),
+        offsets + (np.arange(offsets.size) > unit),
+    )
+    assert after.cost[0] <= before.cost[0]
+    assert np.all(after.reward_within(before.cost) >= before.reward)
 
 
-def test_doubling_every_unit_scales_the_hull():
-    from oracle.prices import price_hull
+@settings(max_examples=300, deadline=None)
+@given(problems, st.lists(st.floats(0, 1.1), min_size=2, max_size=20))
+def test_more_budget_never_hurts(problem, shares):
+    actions = make_actions(reward=problem[0], cost=problem[1], unit_offsets=problem[2])
+    budgets = np.sort(np.array([int(share * actions.top_cost) for share in shares]))
+    rewards = grid.best_rewards(actions, budgets).reward
+    assert np.all(np.diff(rewards) >= 0)
+    frontier = frontier_of_actions(actions)
+    assert np.all(np.diff(frontier.cost) > 0)
+    assert np.all(np.diff(frontier.reward) > 0)
 
-    rng = np.random.default_rng(47)
-    for _ in range(300):
-        reward, cost, offsets = random_problem(rng)
-        once = make_actions(reward=reward, cost=cost, unit_offsets=offsets)
-        twice = make_actions(
-            reward=np.concatenate([reward, reward]),
-            cost=np.concatenate([cost, cost]),
-            unit_offsets=np.concatenate([offsets, offsets[1:] + offsets[-1]]),
-        )
-        assert np.array_equal(2 * price_hull(once).cost, price_hull(twice).cost)
-        assert np.array_equal(2 * price_hull(once).reward, price_hull(twice).reward)
-        frontier = frontier_of_actions(twice)
-        states = np.searchsorted(frontier.cost, 2 * price_hull(once).cost)
-        assert np.array_equal(frontier.reward[states], 2 * price_hull(once).reward)
+
+@settings(max_examples=300, deadline=None)
+@given(problems)
+def test_doubling_every_unit_scales_the_hull(problem):
+    reward, cost, offsets = problem
+    once = price_hull(make_actions(reward=reward, cost=cost, unit_offsets=offsets))
+    both = make_actions(
+        reward=np.concatenate([reward, reward]),
+        cost=np.concatenate([cost, cost]),
+        unit_offsets=np.concatenate([offsets, offsets[1:] + offsets[-1]]),
+    )
+    twice = price_hull(both)
+    assert np.array_equal(2 * once.cost, twice.cost)
+    assert np.array_equal(2 * once.reward, twice.reward)
+    frontier = frontier_of_actions(both)
+    states = np.searchsorted(frontier.cost, 2 * once.cost)
+    assert np.array_equal(frontier.reward[states], 2 * once.reward)
 
 
 def test_multiplicities_equal_units_written_out():

@@ -79,6 +79,25 @@ def test_hull_and_marginal_value():
             assert (value.rate_gain[place], value.rate_tokens[place]) == rate
 
 
+def test_hull_beyond_exact_slopes():
+    rng = np.random.default_rng(104)
+    for _ in range(20):
+        options = [
+            [(0, 0)] + [(int(c), int(r)) for c, r in zip(
+                rng.integers(2**44, 2**46, 2), rng.integers(2**9, 2**10, 2), strict=True
+            )]
+            for _ in range(3)
+        ]  # fmt: skip
+        actions = oracle.make_actions(
+            reward=[r for o in options for _, r in o],
+            cost=[c for o in options for c, _ in o],
+            unit_offsets=3 * np.arange(4),
+        )
+        hull = oracle.price_hull(actions)
+        found = list(zip(hull.cost.tolist(), hull.reward.tolist(), strict=True))
+        assert found == naive_hull(twins.all_points(options))
+
+
 @pytest.mark.parametrize("shape", ["any", "equal", "zeros", "falling", "late"])
 def test_combined_strategy(shape):
     rng = np.random.default_rng(107)
