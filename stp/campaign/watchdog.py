@@ -21,11 +21,16 @@ _LOOKS = 8
 
 
 def end_process(message: str) -> None:
-    """Log a message and end the process at once with exit code 1, with its own subprocesses.
+    """Log a message, and end the process as :func:`end_at_once` does."""
+    _LOG.critical("%s", message)
+    end_at_once()
+
+
+def end_at_once() -> None:
+    """End the process with exit code 1, and its subprocesses with it.
 
     Nothing is closed: whatever hangs would hang in that too.
     """
-    _LOG.critical("%s", message)
     for child in multiprocessing.active_children():
         child.kill()
     os._exit(1)

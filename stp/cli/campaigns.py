@@ -80,6 +80,7 @@ def run(
     from stp.campaign.run import run_campaign
     from stp.campaign.store import CONFIG, Store
     from stp.campaign.units import STAGES
+    from stp.cli.stopping import end_stalled
 
     asked = [item.value for item in stage or []]
     stages = tuple(name for name in STAGES if not asked or name in asked)
@@ -111,6 +112,7 @@ def run(
             stop=stop,
             open_pool=None if ray is None else _ray_pool(ray),
             part=part,
+            on_stall=end_stalled,
         ),
     )
     _say_how_it_ended(folder, settings, result, part)
@@ -169,7 +171,10 @@ def status(folder: Folder) -> None:
 
     found = campaign_status(folder)
     console = Console(highlight=False)
-    console.print(f"{found.name} in {found.url}: " + ("complete" if found.finished else "not done"))
+    state = "complete" if found.finished else f"not done; go on with: stp run {found.url}"
+    if found.running is not None:
+        state = f"running ({found.running}); what follows counts the units that are done"
+    console.print(f"{found.name} in {found.url}: {state}", soft_wrap=True)
     for cell in found.cells:
         line = f"  {cell.model} on {cell.benchmark}: {cell.questions:,} questions"
         if cell.shortened or cell.too_long:

@@ -2,6 +2,7 @@
 
 import contextlib
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,6 +17,17 @@ class StopAsked:
 
     event: threading.Event = field(default_factory=threading.Event)
     signal: int | None = None
+
+
+def end_stalled(message: str) -> None:
+    """Say in one line that the engine hangs, and end the process at once with exit code 1."""
+    from stp.campaign.watchdog import end_at_once
+
+    if sys.stderr.isatty():
+        sys.stderr.write("\x1b[?25h\n")  # The bars hide the cursor.
+    sys.stderr.write(f"stp: error: {message}\n")
+    sys.stderr.flush()
+    end_at_once()
 
 
 @contextlib.contextmanager

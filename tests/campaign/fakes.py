@@ -106,6 +106,7 @@ class ScriptedEngine(Engine):
         fresh = longest + sum(len(branch.suffix_ids) for branch in tree.branches)
         self.usage.prefill_tokens += fresh
         self.usage.prefill_least_tokens += fresh
+        self.usage.prefill_block_least_tokens += fresh
         outcome = tuple(self._branch(tree, branch) for branch in tree.branches)
         if on_progress is not None:
             on_progress(sum(map(len, outcome)))

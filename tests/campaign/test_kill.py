@@ -16,6 +16,8 @@ from tests.campaign.fakes import ScriptedEngine
 from tests.campaign.rows import rows_of, table_rows
 
 # Forked, so that a child starts at once with everything imported; the kill is the system's own.
+KILLS = 30
+
 fork = multiprocessing.get_context("fork")
 
 
@@ -47,7 +49,7 @@ def test_killed_at_random_moments(configure, opener, tmp_path):
     whole_seconds = time.monotonic() - begin
     draws = random.Random(20_260_721)
     kills = rounds = 0
-    while kills < 15 and rounds < 60:
+    while kills < KILLS and rounds < 4 * KILLS:
         rounds += 1
         folder = tmp_path / f"broken-{rounds}"
         while _killed_after(draws.uniform(0, 0.6 * whole_seconds), config, folder):
@@ -57,7 +59,7 @@ def test_killed_at_random_moments(configure, opener, tmp_path):
         assert run_campaign(config, folder, open_model=opener).finished
         assert rows_of(folder) == whole
         assert not list(folder.rglob(".*.tmp"))
-    assert kills >= 15
+    assert kills >= KILLS
 
 
 class _KillInUnit(SilentObserver):

@@ -61,7 +61,7 @@ def test_status_counts_samples_and_prefill(stp, campaign):
     out = stp("status", campaign).out
     probes = sum(len(rows) for name, rows in rows_of(campaign).items() if name.startswith("probes"))
     assert f"{probes:,}" in out
-    assert "1.000 x" in out
+    assert "1.00 x" in out
     assert "scripted" not in out and "model on sevens: 10 questions" in out
 
 
@@ -257,3 +257,19 @@ def test_the_manifest_is_strict_json(campaign):
         raise AssertionError(f"{name} in the manifest")
 
     json.loads((campaign / "manifest.json").read_text(), parse_constant=refuse)
+
+
+def test_status_says_who_works_on_it(stp, campaign):
+    assert "complete" in stp("status", campaign).out.splitlines()[0]
+    with Store(campaign).lock():
+        assert f"running (process {os.getpid()} on " in stp("status", campaign).out
+    assert "running" not in stp("status", campaign).out
+
+
+def test_options_that_would_do_nothing_are_refused(stp, campaign):
+    assert_one_line(stp("show", campaign, "-t", 1), 2, "need a --question")
+    for command in (["show"], ["show", "verdicts"]):
+        for option in ("--model", "--benchmark"):
+            outcome = stp(*command, campaign, option, "foo")
+            assert_one_line(outcome, 2, f"no {option[2:]} 'foo' in this campaign; it has ")
+    assert stp("show", campaign, "--model", "model").out == stp("show", campaign).out

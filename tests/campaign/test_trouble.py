@@ -1,0 +1,161 @@
+"""Requests that fail, engines that hang, clocks that jump: nothing is lost, nothing is graded."""
+
+import itertools
+import logging
+import threading
+import time
+
+import pytest
+
+from data.errors import EngineError
+from stp.campaign.run import run_campaign
+from stp.campaign.store import Store
+from stp.engines import RequestError
+from tests.campaign.fakes import ScriptedEngine
+from tests.campaign.rows import rows_of, table_rows
+
+
+@pytest.fixture(scope="module")
+def unbroken(configure, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("unbroken") / "c"
+    run_campaign(configure(), folder, open_model=lambda name, path: ScriptedEngine(path))
+    return rows_of(folder)
+
+
+class Picky(ScriptedEngine):
+    """Fails at one prompt of the probing, so often; knows which request it was, or does not."""
+
+    left = 0
+    knows = True
+    opened = 0
+
+    def __init__(self, folder, **options):
+        super().__init__(folder, **options)
+        type(self).opened += 1
+
+    def generate(self, trees, *, on_progress=None):
+        for index, tree in enumerate(trees):
+            if len(tree.branches) > 3 and type(self).left:
+                type(self).left -= 1
+                if self.knows:
+                    raise RequestError("no such request", tree=index, branch=2)
+                raise EngineError("it broke")
+        return super().generate(trees, on_progress=on_progress)
+
+
+@pytest.fixture
+def picky():
+    class Fresh(Picky):
+        pass
+
+    return Fresh
+
+
+def run(engine, config, folder):
+    return run_campaign(config, folder, open_model=lambda name, path: engine(path), retry_seconds=0)
+
+
+def test_a_request_that_fails_is_tried_again_without_opening_the_engine_anew(
+    picky, configure, unbroken, tmp_path
+):
+    picky.left = 2
+    assert run(picky, configure(), tmp_path / "c").finished
+    assert rows_of(tmp_path / "c") == unbroken
+    assert picky.opened == 1
+
+
+@pytest.mark.parametrize("knows", [True, False])
+def test_a_request_that_keeps_failing_is_named_and_never_graded(
+    knows, picky, configure, unbroken, tmp_path
+):
+    picky.left, picky.knows = 99, knows
+    with pytest.raises(EngineError) as caught:
+        run(picky, configure(), tmp_path / "c")
+    message = str(caught.value)
+    assert "\n" not in message
+    first = next(
+        (row["question"], row["trajectory"])
+        for row in table_rows(tmp_path / "c", "trajectories")
+        if row["question"] < 3 and row["trajectory"] < 2 and _positions(row) > 3
+    )
+    questions = {row["question"]: row for row in table_rows(tmp_path / "c", "questions")}
+    named = f"question {questions[first[0]]['question_id']}, trajectory {first[1]}"
+    assert f"{named}{', position 2' if knows else ''}: " in message
+    assert ("no such request" if knows else "it broke") in message
+    assert "nothing of it was graded" in message
+    assert table_rows(tmp_path / "c", "verdicts") == []
+    picky.left = 0
+    assert run(picky, configure(), tmp_path / "c").finished
+    assert rows_of(tmp_path / "c") == unbroken
+
+
+def _positions(row) -> int:
+    from stp.segmentation import segment
+
+    return len(segment(row["thinking_ids"], BOUNDARIES, 8))
+
+
+# Ids of the two boundary tokens of the scripted model.
+BOUNDARIES = frozenset({261, 262})
+
+
+class _StalledError(Exception):
+    """Stands for the end of the process."""
+
+
+def test_an_engine_that_gives_nothing_is_noticed_and_one_that_is_slow_is_not(
+    configure, unbroken, tmp_path
+):
+    config = configure("[engine]\nstall_seconds = 0.4\n")
+    said: list[str] = []
+    hang = threading.Event()
+
+    class Slow(ScriptedEngine):
+        def generate(self, trees, *, on_progress=None):
+            if len(trees[0].branches) == 1:
+                for _ in range(8):  # Longer than it may hang, but it shows that it lives.
+                    time.sleep(0.1)
+                    self.pulse += 1
+                return super().generate(trees, on_progress=on_progress)
+            hang.wait(30)
+            raise _StalledError
+
+    def on_stall(message):
+        said.append(message)
+        hang.set()
+
+    with pytest.raises(_StalledError):
+        run_campaign(
+            config, tmp_path / "c", open_model=lambda name, path: Slow(path), on_stall=on_stall
+        )
+    (message,) = said
+    assert "gave nothing for 0.4 seconds on scripted on sevens, questions 0 to 2" in message
+    assert "\n" not in message
+    done = Store(tmp_path / "c").files("trajectories")
+    assert done
+    assert run_campaign(
+        config, tmp_path / "c", open_model=lambda name, path: ScriptedEngine(path)
+    ).finished
+    assert rows_of(tmp_path / "c") == unbroken
+
+
+def test_a_clock_that_jumps_changes_nothing(configure, unbroken, tmp_path, monkeypatch):
+    """An hour back, a day forward, at every look."""
+    real, jumps = time.time, itertools.cycle((-3600.0, 86_400.0, 0.0, -1e9))
+    monkeypatch.setattr(time, "time", lambda: real() + next(jumps))
+    begin = time.monotonic()
+    assert run_campaign(
+        configure(), tmp_path / "c", open_model=lambda name, path: ScriptedEngine(path)
+    ).finished
+    spent = time.monotonic() - begin
+    assert rows_of(tmp_path / "c") == unbroken
+    for stage in Store(tmp_path / "c").read_manifest().stages.values():
+        assert 0 <= stage.seconds <= spent
+
+
+def test_a_warning_says_what_failed(picky, configure, tmp_path, caplog):
+    picky.left = 1
+    with caplog.at_level(logging.WARNING):
+        run(picky, configure(), tmp_path / "c")
+    assert "attempt 1 on scripted on sevens, questions" in caplog.text
+    assert "position 2: no such request" in caplog.text
