@@ -1,0 +1,253 @@
+"""Rows: what is in them, made again from their own settings, compared across runs."""
+
+import json
+import re
+import subprocess
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from data.errors import MisuseError
+from evaluator.otbench.compare import best_trivial, differences_table, leaderboard_table
+from evaluator.otbench.intervals import interval
+from evaluator.otbench.leaderboard import digest_of, read_rows, replicates_of
+from evaluator.otbench.load import load_release
+from evaluator.otbench.run import methods_for, parse_method
+from evaluator.otbench.session import regenerate, run_methods
+from evaluator.otbench.summary import SUMMARIES
+from tests.otbench.campaigns import campaign, released, with_signals
+
+CALM = '''
+from dataclasses import dataclass
+
+from baselines import EarlyExit
+
+
+@dataclass
+class Calm(EarlyExit):
+    """Stop when the next token is certain."""
+
+    shift: float = 0.0
+
+    name = "calm"
+    needs = ("entropy",)
+    grid = (0.2, 0.5, 0.9)
+
+    def score(self, prefix):
+        return -prefix["entropy"][-1] + self.shift
+
+    def stops(self, score, setting):
+        return score >= -setting
+'''
+METHODS = ("think_brake", "deer(mean='arithmetic')", "predictive_scheduling(epochs=5)")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Return (release, folder of a run, session)."""
+    root = tmp_path_factory.mktemp("leaderboard")
+    url = campaign(root / "campaign")
+    with pytest.MonkeyPatch.context() as patch:
+        with_signals(patch)
+        folder = released(root / "release", url)
+    (root / "calm.py").write_text(CALM)
+    methods = (*METHODS, f"{root}/calm.py:Calm(shift=0.1)", "hidden_probe(strengths=(0.1,))")
+    session = run_methods(folder, methods, root / "out", replicates=40)
+    return folder, root / "out", session
+
+
+def row_of(session, name):
+    return next(row for row in session.rows if row["method"]["name"] == name)
+
+
+def test_a_row_has_all_that_is_promised(made):
+    folder, out, session = made
+    labels = {row["label"] for row in session.rows}
+    trivial = {"never_think", "always_think", "think_share", "constant_cap", "constant_fraction"}
+    assert labels == trivial | {
+        "think_brake",
+        "deer(mean='arithmetic')",
+        "predictive_scheduling(epochs=5)",
+        "calm(shift=0.1)",
+        "hidden_probe(strengths=(0.1,))",
+    }
+    release = load_release(folder)
+    for row in session.rows:
+        assert row["release"]["checksum"] == release.checksum
+        assert row["resampling"] == {"replicates": 40, "seed": 20260721}
+        assert set(row["summary"]) == set(SUMMARIES)
+        assert set(row["versions"]) >= {"numpy", "torch", "scikit-learn"}
+        assert {"date", "fit_seconds", "decide_seconds"} <= set(row["run"])
+        assert len(row["points"]) == len(row["cells"][0]["tokens"])
+        assert [(c["model"], c["group"]) for c in row["cells"]] == [
+            (m, g) for m in ("model-0", "model-1") for g in ("AIME", "MATH")
+        ]
+        for point in row["points"]:
+            for name, (low, high) in point["intervals"].items():
+                assert (low is None) == (high is None) or point[name] is None
+        accuracy = np.mean([c["right"][0] / c["probes"] for c in row["cells"]])
+        assert row["points"][0]["accuracy"] == pytest.approx(accuracy)
+    lines = (out / "leaderboard.jsonl").read_text().splitlines()
+    assert len(lines) == len(session.rows)
+    assert all("NaN" not in line and "Infinity" not in line for line in lines)
+
+
+def test_points_agree_with_stored_curves_read_by_pandas_alone(made):
+    """The never-thinking and always-thinking points, from the release's tables."""
+    folder, _, session = made
+    trajectories = pd.read_parquet(folder / "trajectories").query("split == 'test'")
+    cells = trajectories.groupby(["model", "benchmark"])[["zero_correct", "full_correct", "probes"]]
+    sums = cells.sum()
+    for column, name in (("zero_correct", "never_think"), ("full_correct", "always_think")):
+        expected = (sums[column] / sums["probes"]).groupby("model").mean().mean()
+        assert row_of(session, name)["points"][0]["accuracy"] == pytest.approx(expected)
+
+
+def test_every_row_can_be_made_again_from_its_own_settings(made):
+    folder, out, _ = made
+    for row in read_rows([out]):
+        again = regenerate(row, folder)
+        assert again["digest"] == row["digest"], row["label"]
+        assert again["points"] == row["points"]
+
+
+def test_another_release_or_a_changed_file_is_refused(made, tmp_path):
+    folder, out, session = made
+    other = tmp_path / "other"
+    url = campaign(tmp_path / "campaign", models=1, questions=(12, 8), seed=9)
+    released(other, url)
+    with pytest.raises(MisuseError, match="its checksum begins"):
+        regenerate(row_of(session, "constant_cap"), other)
+    file = out.parent / "calm.py"
+    file.write_text(CALM.replace("0.9", "0.8"))
+    try:
+        with pytest.raises(MisuseError, match=r"the row was made with calm\.py sha256:"):
+            regenerate(row_of(session, "calm"), folder)
+    finally:
+        file.write_text(CALM)
+
+
+def test_a_row_that_was_edited_is_refused(made, tmp_path):
+    lines = (made[1] / "leaderboard.jsonl").read_text().splitlines()
+    row = json.loads(lines[2])
+    row["summary"]["best_accuracy"]["value"] = 0.999
+    path = tmp_path / "edited.jsonl"
+    path.write_text("\n".join([lines[0], json.dumps(row)]) + "\n")
+    with pytest.raises(MisuseError, match=r"edited.jsonl, line 2: changed since it was written"):
+        read_rows([path])
+    path.write_text("not a row\n")
+    with pytest.raises(MisuseError, match="line 1: no leaderboard row"):
+        read_rows([path])
+    with pytest.raises(MisuseError, match=r"gone\.jsonl: no leaderboard file"):
+        read_rows([tmp_path / "gone.jsonl"])
+
+
+def test_differences_are_paired_across_runs(made, tmp_path):
+    folder, out, _ = made
+    run_methods(folder, ["answer_convergence"], tmp_path / "late", replicates=40)
+    rows = read_rows([out, tmp_path / "late"])
+    rows = [r for r in rows if r["label"] in ("answer_convergence", "think_brake")]
+    table = differences_table(rows, "think_brake")
+    late, brake = (
+        next(r for r in rows if r["label"] == label)
+        for label in ("answer_convergence", "think_brake")
+    )
+    values = [replicates_of(row)["curve_area"] for row in (late, brake)]
+    low, high = interval(100 * (values[0] - values[1]))
+    text = table.frame.loc[("Dynamic early exit", "answer_convergence"), "area"]
+    difference, printed_low, printed_high = map(float, re.findall(r"[-+][\d.]+", text))
+    assert (printed_low, printed_high) == pytest.approx((low, high), abs=0.051)
+    exact = late["summary"]["curve_area"]["value"] - brake["summary"]["curve_area"]["value"]
+    assert difference == pytest.approx(100 * exact, abs=0.051)
+    # Paired: the same draws, so much narrower than if the two were independent.
+    assert np.var(values[0] - values[1]) < np.var(values[0]) + np.var(values[1])
+
+
+def test_rows_that_cannot_be_paired_are_refused(made, tmp_path):
+    folder, out, session = made
+    run_methods(folder, ["end_entropy"], tmp_path / "few", replicates=10)
+    rows = read_rows([out, tmp_path / "few"])
+    rows = [r for r in rows if r["label"] in ("end_entropy", "think_brake")]
+    with pytest.raises(MisuseError, match="have other replicates or another seed"):
+        differences_table(rows, "think_brake")
+    with pytest.raises(MisuseError, match="no row is called 'x'; there are"):
+        differences_table(rows, "x")
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    subprocess.run(["cp", out / "leaderboard.jsonl", alone], check=True)
+    with pytest.raises(MisuseError, match="its replicates are not beside"):
+        differences_table(read_rows([alone]), "think_brake")
+    assert best_trivial(session.rows) in {"constant_cap", "constant_fraction", "think_share"}
+
+
+def test_a_second_run_keeps_other_rows_and_replaces_its_own(made, tmp_path):
+    folder, out, _ = made
+    copy = tmp_path / "copy"
+    subprocess.run(["cp", "-r", out, copy], check=True)
+    before = {row["label"] for row in read_rows([copy])}
+    session = run_methods(folder, ["no_thinking", "think_brake"], copy, replicates=0)
+    assert {row["label"] for row in session.rows} == before | {"no_thinking"}
+    assert len(session.rows) == len(before) + 1
+    other = released(tmp_path / "other", campaign(tmp_path / "c", questions=(9, 9), seed=4))
+    with pytest.raises(MisuseError, match="holds rows of another release"):
+        run_methods(other, ["no_thinking"], copy, replicates=0)
+
+
+def test_without_replicates_there_are_no_intervals(made, tmp_path):
+    session = run_methods(made[0], ["no_thinking"], tmp_path, replicates=0)
+    row = row_of(session, "no_thinking")
+    assert "low" not in row["summary"]["curve_area"]
+    assert "intervals" not in row["points"][0]
+    assert "<h2" in session.page.read_text()
+    assert "[" not in leaderboard_table(session.rows).frame.iloc[0, 0]
+
+
+def test_the_page_shows_every_method_with_the_trivial_lines(made):
+    _, out, session = made
+    page = (out / "otbench.html").read_text()
+    assert page.count("data:image/png;base64,") == 4
+    for row in session.rows:
+        assert row["label"].replace("'", "&#x27;") in page
+    assert "script" not in page
+    assert {p.name for p in (out / "figures").iterdir()} == {
+        f"otbench_{stem}.{kind}"
+        for stem in ("methods", "routing", "fixed_budget", "early_exit")
+        for kind in ("png", "pdf")
+    }
+
+
+def test_methods_are_named_with_hyperparameters(made):
+    assert parse_method("deer").hyperparameters == {}
+    asked = parse_method('deer(mean="arithmetic")')
+    assert (asked.label, asked.make().mean) == ("deer(mean='arithmetic')", "arithmetic")
+    for wrong in ("deer(1)", "deer(mean=open)", "deer(mean=", "deer(x=1)"):
+        with pytest.raises(MisuseError, match="deer"):
+            parse_method(wrong)
+    release = load_release(made[0])
+    with pytest.raises(MisuseError, match="deer is named twice"):
+        methods_for(release, ["deer", "deer"])
+
+
+def test_methods_whose_signals_are_not_there_are_left_out_or_refused(tmp_path):
+    folder = released(tmp_path / "r", campaign(tmp_path / "c", models=1, questions=(9, 9)))
+    release = load_release(folder)
+    kept, left_out = methods_for(release)
+    assert {a.label for a in kept} >= {"constant_cap", "answer_convergence", "dynasor"}
+    assert "deer is left out: the release holds no trial_logprob, trial_probability" in left_out
+    with pytest.raises(MisuseError, match=r"think_brake needs end_logprob, .* which .* does not"):
+        methods_for(release, ["think_brake"])
+
+
+def test_an_empty_split_is_refused(tmp_path):
+    folder = released(
+        tmp_path / "r", campaign(tmp_path / "c", models=1, questions=(2, 1), trajectories=2)
+    )
+    with pytest.raises(MisuseError, match="there are no validation questions of model-0"):
+        run_methods(folder, ["no_thinking"], tmp_path / "o", replicates=0)
+
+
+def test_a_digest_covers_everything_but_the_run(made):
+    row = dict(row_of(made[2], "think_brake"))
+    assert digest_of({**row, "run": {}}) == row["digest"]
+    assert digest_of({**row, "label": "other"}) != row["digest"]
