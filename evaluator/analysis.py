@@ -27,6 +27,7 @@ from evaluator.interval_tables import (
     difference_table,
     frontier_interval_table,
     frontier_table,
+    interval_sentence,
     interval_table,
 )
 from evaluator.missing import missing_sentences
@@ -34,6 +35,7 @@ from evaluator.overthinking import Summary, per_trajectory, summarise
 from evaluator.progress import changes_by_progress, suitable_bin_tokens
 from evaluator.sensitivity_tables import (
     bias_aware_table,
+    bias_sentence,
     cross_fitted_table,
     sensitivity_table,
     trajectory_sensitivity_table,
@@ -201,7 +203,12 @@ def analyse(
     frontiers = average_frontiers(cells)
     changes = changes_by_progress(curves, suitable_bin_tokens(curves))
     intervals = _resample(curves, frontiers, asked, watch)
-    described = describe(curves, summary, make_headline(curves, summary, cells), changes)
+    bias = bias_aware_table(curves)
+    sentences = (
+        *describe(curves, summary, make_headline(curves, summary, cells), changes).sentences,
+        *([interval_sentence(intervals.bootstrap)] if intervals.bootstrap else []),
+        *filter(None, [bias_sentence(bias)]),
+    )
     return Analysis(
         name=name,
         curves=curves,
@@ -209,7 +216,7 @@ def analyse(
         cells=cells,
         bootstrap=intervals.bootstrap,
         bands=intervals.bands,
-        findings=Findings(sentences=(*completeness(curves).missing, *described.sentences)),
+        findings=Findings(sentences=(*completeness(curves).missing, *sentences)),
         tables=(
             overthinking_table(curves, summary),
             baseline_table(curves, summary),
@@ -220,7 +227,7 @@ def analyse(
             spread_table(curves, summary),
             changes_table(curves, changes),
             frontier_table(curves, frontiers),
-            *_sensitivity(curves, asked, watch),
+            *_sensitivity(curves, bias, asked, watch),
         ),
     )
 
@@ -264,10 +271,10 @@ def _resample(
     return _Intervals(bootstrap=drawn, bands=bands, tables=tuple(tables))
 
 
-def _sensitivity(curves: Curves, asked: Asked, watch: Watch) -> Iterator[Table]:
+def _sensitivity(curves: Curves, bias: Table, asked: Asked, watch: Watch) -> Iterator[Table]:
     yield sensitivity_table(curves)
     yield trajectory_sensitivity_table(curves, stage_of(watch, "fewer trajectories"))
-    yield bias_aware_table(curves)
+    yield bias
     if asked.cross_fit:
         yield cross_fitted_table(curves, progress=stage_of(watch, "cross-fitted frontiers"))
 

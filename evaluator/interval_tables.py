@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evaluator.bootstrap import Bootstrap
+from evaluator.bootstrap import Bootstrap, Quantity
 from evaluator.frontiers import STRATEGY_LABELS, AverageFrontier
 from evaluator.nesting import AVERAGE, FloatArray
 from evaluator.table_labels import benchmark_label, model_label, table_note
@@ -75,6 +75,35 @@ def interval_table(curves: Curves, bootstrap: Bootstrap, statistic: str) -> Tabl
         formats=dict.fromkeys(("low", "high"), f",.{shown.digits}f"),
         note=table_note(curves, _bootstrap_note(bootstrap)),
     )
+
+
+def interval_sentence(bootstrap: Bootstrap) -> str:
+    """Say the macro-averages of OR, AD, original accuracy and tokens with their 95 % intervals."""
+    parts = []
+    for name, unit in (
+        ("overthinking_ratio", "%"),
+        ("accuracy_degradation", " points"),
+        ("original_accuracy", "%"),
+        ("full_tokens", ""),
+    ):
+        shown = INTERVALS[name]
+        found = bootstrap.interval(Quantity(statistic=name))
+        if not np.isnan(found.estimate):
+            digits = min(shown.digits, 1)
+            estimate, low, high = (
+                f"{shown.scale * value:,.{digits}f}"
+                for value in (found.estimate, found.low, found.high)
+            )
+            parts.append(f"{_SAID[name]} {estimate}{unit} ({low} to {high})")
+    return f"With 95 % intervals: {', '.join(parts)}."
+
+
+_SAID = {
+    "overthinking_ratio": "OR",
+    "accuracy_degradation": "AD",
+    "original_accuracy": "accuracy of the models' own answers",
+    "full_tokens": "thinking tokens",
+}
 
 
 def difference_table(curves: Curves, bootstrap: Bootstrap, statistic: str) -> Table:

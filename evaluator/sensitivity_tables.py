@@ -111,6 +111,19 @@ def bias_aware_table(curves: Curves) -> Table:
     )
 
 
+def bias_sentence(table: Table) -> str:
+    """Say between what the true AD lies, from :func:`bias_aware_table`; nothing with one probe."""
+    measured, held_out = ((ESTIMATOR_LABELS[n], "AD") for n in ("measured", "leave_one_out"))
+    if held_out not in table.frame.columns:
+        return ""
+    overall = table.frame.iloc[-1]
+    return (
+        f"The measured AD is what noisy probes flatter: in expectation the true one lies between "
+        f"{overall[held_out]:.1f} points (k* chosen on all probes but one and measured on that "
+        f"one) and {overall[measured]:.1f}."
+    )
+
+
 def cross_fitted_table(
     curves: Curves, steps: int = 20, *, progress: Progress | None = None
 ) -> Table:

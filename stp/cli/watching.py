@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from rich.console import Console
 from rich.progress import (
@@ -15,12 +15,10 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from evaluator.watch import Watch
 from stp.cli.progress import duration
 
 _SECONDS_BETWEEN_LINES = 10.0
-
-Watch = Callable[[str, int, int], None]
-"""Called with (stage, done, all); 0 of 0 when a stage begins."""
 
 
 @contextlib.contextmanager

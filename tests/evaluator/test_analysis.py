@@ -50,6 +50,9 @@ def analysis(campaigns):
     return analyse_campaigns(campaigns, asked=asked)
 
 
+ENDS = ("low", "high")
+
+
 def rows_of(table):
     return list(csv.DictReader(table.to_csv().splitlines()))
 
@@ -71,6 +74,14 @@ def test_campaigns_are_analysed_together(analysis):
     assert tuple(tables) == TABLES
     assert "60 trajectories" in tables["overthinking"].note
     assert "Incomplete" not in tables["overthinking"].note
+    text = analysis.findings.to_markdown()
+    low, high = (
+        rows_of(tables["intervals-overthinking-ratio"])[-1][f"sevens {end}"] for end in ENDS
+    )
+    assert f"({float(low):.1f} to {float(high):.1f})" in text
+    bias = rows_of(tables["bias-aware"])[-1]
+    assert f"between {float(bias['Leave one out AD']):.1f} points" in text
+    assert f"and {float(bias['Measured (paper) AD']):.1f}." in text
     assert analysis.bootstrap is not None
     assert len(analysis.bootstrap.replicates) == 50
 
