@@ -12,11 +12,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.vllm
-def test_the_vllm_engine_on_a_real_vllm() -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("module", ["test_vllm.py", "test_engines_agree.py"])
+def test_engines_on_a_real_vllm(module) -> None:
     python = require_vllm_python()
     environment = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
     run = subprocess.run(
-        [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/engines/test_vllm.py"],
+        [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"tests/engines/{module}"],
         cwd=ROOT,
         env=environment,
         capture_output=True,
