@@ -12,7 +12,7 @@ from evaluator.optimal.metrics import oaa_curve
 from evaluator.report.text import html
 
 WIDTH, HEIGHT = 900, 340
-LEFT, RIGHT, TOP, BOTTOM = 50, 14, 12, 44
+LEFT, RIGHT, TOP, BOTTOM = 50, 26, 12, 44
 COLOURS = ("var(--c1)", "var(--c2)", "var(--c3)", "var(--c4)", "var(--c5)", "var(--c6)")
 DASHES = ("", "7 3", "2 3", "9 3 2 3")
 
