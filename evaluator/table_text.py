@@ -83,7 +83,7 @@ class Table:
         return f"**{self.title}**\n\n{body}{note}\n"
 
     def to_latex(self) -> str:
-        """Return LaTeX for booktabs: a ``table``, or a ``longtable`` where it is long."""
+        """Return LaTeX (booktabs): a ``table``, or a ``longtable`` where it is long."""
         count, labels = len(self._index_names()), self._labels()
         heads = [*self._index_names(), *(label[-1] for label in labels)]
         lines = [" & ".join(map(_latex, heads)) + r" \\", r"\midrule"]
