@@ -308,7 +308,7 @@ def _connect(ray: Any, address: str) -> bool:
     """Join a cluster; return whether the connection is ours to close."""
     if ray.is_initialized():
         return False
-    quiet = {"log_to_driver": False, "logging_level": logging.WARNING}
+    quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address == "auto":
         with contextlib.suppress(ConnectionError):
             ray.init(address="auto", **quiet)

@@ -2,7 +2,6 @@
 
 import os
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -100,7 +99,6 @@ def test_a_node_that_dies_costs_its_units_only(cluster, configure, tmp_path, cap
 
         return ScriptedEngine(folder, before_call=fail)
 
-    begin = time.monotonic()
     with pytest.raises(EngineError, match="the card fell out"):
         run_campaign(
             config,
@@ -108,7 +106,6 @@ def test_a_node_that_dies_costs_its_units_only(cluster, configure, tmp_path, cap
             open_model=open_failing,
             open_pool=pool,
         )
-    assert time.monotonic() - begin < 30
     greedy = config.model_copy(
         update={"engine": config.engine.model_copy(update={"gpus_per_actor": 2})}
     )
