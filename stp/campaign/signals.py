@@ -15,10 +15,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from data.errors import MisuseError, StoreError
 from stp.campaign.config import CampaignConfig
 from stp.campaign.jobs import Job
+from stp.campaign.lock import Part
 from stp.campaign.manifest import strict_json
 from stp.campaign.prepare import Prepared, prepare_campaign
 from stp.campaign.run import (
     Observer,
+    PoolOpener,
     RunResult,
     SilentObserver,
     StagedRun,
@@ -79,6 +81,8 @@ def signals_campaign(
     observer: Observer | None = None,
     stop: threading.Event | None = None,
     open_model: EngineOpener | None = None,
+    open_pool: PoolOpener | None = None,
+    part: Part | None = None,
 ) -> RunResult:
     """Read the signals of a campaign's trajectories, or go on with it.
 
@@ -92,7 +96,7 @@ def signals_campaign(
         Another engine than the campaign's, and its options.
     again
         Read everything anew, with these settings.
-    observer, stop, open_model
+    observer, stop, open_model, open_pool, part
         As :func:`stp.campaign.run.run_campaign`.
 
     Raises
@@ -104,12 +108,13 @@ def signals_campaign(
     """
     store = Store(url)
     store.read_manifest()
-    with store.lock():
+    with store.lock(part), contextlib.ExitStack() as held:
         config, _ = store.read_campaign()
         if config.generation.mode != "thinking":
             raise MisuseError(f"{store.url}: its trajectories do not think, and have no signals")
-        prepared = prepare_campaign(store, config)
-        record = _begin(store, settings, again=again)
+        with store.preparing(part):
+            prepared = prepare_campaign(store, config)
+            record = _begin(store, settings, again=again)
         # What the engine is goes beside the signals: the campaign's own may be another.
         copy = prepared.manifest.model_copy(deep=True)
         for model in copy.models:
@@ -119,9 +124,11 @@ def signals_campaign(
             record.engines = {model.name: model.engine for model in copy.models if model.engine}
             _write(store, record)
 
+        opener = open_model or _engine_opener(config, engine, engine_options)
+        seen = Prepared(config=config, manifest=copy, models=prepared.models)
         room = EngineRoom(
-            Prepared(config=config, manifest=copy, models=prepared.models),
-            open_model=open_model or _engine_opener(config, engine, engine_options),
+            seen,
+            open_model=opener,
             attempts=3,
             retry_seconds=1.0,
             watchdog=Watchdog(config.engine.stall_seconds, on_stall=end_process),
@@ -135,9 +142,14 @@ def signals_campaign(
             observer=observer or SilentObserver(),
             stop=stop or threading.Event(),
             workers={"signals": worker},
+            part=part,
         )
-        with contextlib.closing(room):
-            return run_stages(run, ("signals",))
+        held.enter_context(contextlib.closing(room))
+        if open_pool is not None:
+            run.pool = held.enter_context(contextlib.closing(open_pool(seen, opener)))
+        result = run_stages(run, ("signals",))
+        on_described()
+        return result
 
 
 def _begin(store: Store, settings: SignalSettings | None, *, again: bool) -> SignalsRecord:

@@ -110,7 +110,7 @@ def run(
             stages=stages,
             observer=observer,
             stop=stop,
-            open_pool=None if ray is None else _ray_pool(ray),
+            open_pool=None if ray is None else ray_pool(ray),
             part=part,
             on_stall=end_stalled,
         ),
@@ -118,7 +118,8 @@ def run(
     _say_how_it_ended(folder, settings, result, part)
 
 
-def _ray_pool(address: str) -> "PoolOpener":
+def ray_pool(address: str) -> "PoolOpener":
+    """Return what opens a pool on the Ray cluster at an address."""
     from stp.campaign.pool import RayPool
 
     return lambda prepared, open_model: RayPool(prepared, open_model=open_model, address=address)

@@ -39,20 +39,38 @@ def signals(
     again: Annotated[
         bool, typer.Option("--again", help="Read everything anew, with these settings.")
     ] = False,
+    ray: Annotated[
+        str | None,
+        typer.Option("--ray", metavar="[ADDRESS]", help="On a Ray cluster, as `stp run --ray`."),
+    ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option("--shard", metavar="I/N", help="Only part I of N, as `stp run --shard`."),
+    ] = None,
 ) -> None:
     """Read signals for termination methods: log-probabilities, entropies, hidden states.
 
     Needs the model, and trajectories that are generated. Killed or stopped, the same command goes
     on.
     """
+    from stp.campaign.lock import Part
     from stp.campaign.signals import signals_campaign
-    from stp.cli.campaigns import watched
+    from stp.cli.campaigns import ray_pool, watched
 
     settings = _settings(layers, trial_tokens, trial_prompt)
+    go_on = f"stp signals {folder}" + f" --engine {engine}" * (engine is not None)
+    go_on += f" --ray {ray}" * (ray is not None) + f" --shard {shard}" * (shard is not None)
     result = watched(
-        f"stp signals {folder}",
+        go_on,
         lambda observer, stop: signals_campaign(
-            folder, settings, engine=engine, again=again, observer=observer, stop=stop
+            folder,
+            settings,
+            engine=engine,
+            again=again,
+            observer=observer,
+            stop=stop,
+            open_pool=None if ray is None else ray_pool(ray),
+            part=None if shard is None else Part.parse(shard),
         ),
     )
     waiting = f", {result.waiting} are not generated yet" if result.waiting else ""

@@ -10,10 +10,12 @@ from data.errors import EngineError, MisuseError
 from stp.campaign.config import parse_config
 from stp.campaign.pool import RayPool
 from stp.campaign.run import SilentObserver, run_campaign
+from stp.campaign.signals import read_signals_record, signals_campaign
 from stp.campaign.store import Store
 from tests.campaign.fakes import ScriptedEngine
 from tests.campaign.rows import rows_of
 from tests.campaign.test_signals import CONFIG as DEMO_CONFIG
+from tests.campaign.test_signals import SETTINGS
 
 ray = pytest.importorskip("ray")
 
@@ -116,3 +118,11 @@ def test_a_node_that_dies_costs_its_units_only(cluster, configure, tmp_path, cap
     run_campaign(demo, tmp_path / "demo-alone")
     assert run_campaign(demo, tmp_path / "demo-pool", open_pool=pool).finished
     assert rows_of(tmp_path / "demo-pool") == rows_of(tmp_path / "demo-alone")
+    for folder, how in (
+        (tmp_path / "demo-pool", {"open_pool": pool}),
+        (tmp_path / "demo-alone", {}),
+    ):
+        assert signals_campaign(folder, SETTINGS, **how).finished
+    assert rows_of(tmp_path / "demo-pool") == rows_of(tmp_path / "demo-alone")
+    record = read_signals_record(Store(tmp_path / "demo-pool"))
+    assert record.engines["demo"]["engine"] == "transformers"
