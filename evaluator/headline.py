@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from evaluator.frontiers import CellFrontiers, average_savings, savings
 from evaluator.overthinking import Summary
 from stp.curves import Curves
@@ -16,6 +18,10 @@ _NAMES = {
     "fixed_budget": "fixed budgets",
     "routing": "dynamic routing",
 }
+
+
+MANY_FLAT = 0.2
+"""From this share of flat curves on, the headline says how they count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +95,23 @@ def _join(parts: list[str]) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
+def _flat_fraction(curves: Curves) -> float:
+    """Return the share of trajectories that have thinking and the same P(k) at every position."""
+    starts = curves.trajectory_offsets[:-1]
+    flat = np.maximum.reduceat(curves.correct, starts) == np.minimum.reduceat(
+        curves.correct, starts
+    )
+    return float(np.mean(flat & (curves.full_tokens_s > 0)))
+
+
 def _potential(full_accuracy: float, findings: tuple[StrategyFinding, ...]) -> str:
     """Say what ideal choices of each kind could save and reach."""
+    if full_accuracy == 0:
+        best = _join([f"{percent(f.best_accuracy)} by {_NAMES[f.strategy]}" for f in findings])
+        return (
+            "Full thinking is never right here, so there is no accuracy to keep for fewer tokens. "
+            f"The best accuracy within reach: {best}."
+        )
     saving = [
         f"{percent(f.equal_tokens_fraction)} by {_SHORT[f.strategy]}"
         for f in findings
@@ -139,9 +160,16 @@ def make_headline(curves: Curves, summary: Summary, cells: tuple[CellFrontiers, 
         )
     )
     where = "On average, " if len(cells) > 1 else ""
+    flat = _flat_fraction(curves)
+    caution = (
+        f" {percent(flat)} of the curves are flat, and a flat curve counts all of its thinking as "
+        "coming after its best."
+        if flat >= MANY_FLAT
+        else ""
+    )
     share = f"{percent(ratio)} of the thinking came after the best measured accuracy was reached"
     return Headline(
-        sentence=f"{where}{share}, and {_cost_clause(degradation)}.",
+        sentence=f"{where}{share}, and {_cost_clause(degradation)}.{caution}",
         potential=_potential(float(summary.overall["full_accuracy"]), findings),
         scope=(
             f"{count(models, 'model')}, {count(benchmarks, 'benchmark')}, "

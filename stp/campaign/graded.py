@@ -205,9 +205,7 @@ def _graded_units(
 ) -> Iterator[tuple[Unit, dict[int, Question]]]:
     """Yield units that have verdicts, with their cell's questions."""
     config, manifest = store.read_campaign()
-    for record in manifest.cells:
-        if model not in (None, record.model) or benchmark not in (None, record.benchmark):
-            continue
+    for record in manifest.cells_of(model, benchmark):
         rows = read_questions(store, record.cell).to_pylist()
         questions = {row["question"]: question_of(row) for row in rows}
         for unit in store.plan(config, record):

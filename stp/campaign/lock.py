@@ -77,6 +77,20 @@ def folder_lock(fs: Any, path: str) -> Iterator[None]:
         yield
 
 
+def folder_holder(fs: Any, path: str) -> str | None:
+    """Return who holds a campaign's lock file now, in words; None if nobody does."""
+    if not isinstance(fs, LocalFileSystem):
+        text = fs.cat_file(path).decode(errors="replace") if fs.exists(path) else ""
+        return _holder(text) if text and not _is_dead(text) else None
+    import fcntl
+
+    try:
+        with Path(path).open(encoding="utf-8", errors="replace") as file:
+            return None if _try_lock(file, fcntl.LOCK_SH) else _holder(file.read())
+    except OSError:  # No run was ever here, or not on this machine.
+        return None
+
+
 @contextlib.contextmanager
 def part_lock(fs: Any, folder: str, name: str, part: Part) -> Iterator[None]:
     """Hold a campaign's folder for one part: beside other parts of the same count.

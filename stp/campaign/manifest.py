@@ -18,7 +18,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from data.errors import StoreError
+from data.errors import MisuseError, StoreError
 from stp.campaign.config import CampaignConfig
 from stp.campaign.tables import SCHEMA_VERSION, Work
 from stp.campaign.units import Cell
@@ -134,6 +134,26 @@ class Manifest(_Record):
     def model_record(self, name: str) -> ModelRecord:
         """Return the record of a model of the campaign."""
         return next(record for record in self.models if record.name == name)
+
+    def cells_of(self, model: str | None, benchmark: str | None) -> list[CellRecord]:
+        """Return the cells of a model and a benchmark; None stands for all.
+
+        Raises
+        ------
+        data.errors.MisuseError
+            If the campaign has none of that name; the message lists those that it has.
+        """
+        for what, wanted in (("model", model), ("benchmark", benchmark)):
+            names = sorted({getattr(record, what) for record in self.cells})
+            if wanted is not None and wanted not in names:
+                raise MisuseError(
+                    f"no {what} {wanted!r} in this campaign; it has {', '.join(names)}"
+                )
+        return [
+            record
+            for record in self.cells
+            if model in (None, record.model) and benchmark in (None, record.benchmark)
+        ]
 
     def to_json(self) -> str:
         """Return the file's text."""

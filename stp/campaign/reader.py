@@ -135,9 +135,17 @@ class CampaignReader:
         self._questions: dict[Cell, pa.Table] = {}
         self._rows = _UnitRows(self.store)
 
-    def summaries(self) -> Iterator[QuestionSummary]:
-        """Yield every question of every cell, in order."""
-        for record in self.manifest.cells:
+    def summaries(
+        self, *, model: str | None = None, benchmark: str | None = None
+    ) -> Iterator[QuestionSummary]:
+        """Yield every question of every cell, in order; of a model or a benchmark if one is named.
+
+        Raises
+        ------
+        data.errors.MisuseError
+            If the campaign has no such model or benchmark.
+        """
+        for record in self.manifest.cells_of(model, benchmark):
             questions = read_questions(self.store, record.cell).to_pylist()
             counts: dict[int, _Counts] = {}
             for unit in self.store.plan(self.config, record):
@@ -230,11 +238,10 @@ class CampaignReader:
     ) -> tuple[Unit, dict[str, Any]]:
         """Return the unit that has a trajectory, and its question's row."""
         found = []
-        for record in self.manifest.cells:
-            if model in (None, record.model) and benchmark in (None, record.benchmark):
-                rows = self._questions_of(record.cell)
-                match = rows.filter(pc.field("question_id") == question_id).to_pylist()
-                found += [(record, row) for row in match]
+        for record in self.manifest.cells_of(model, benchmark):
+            rows = self._questions_of(record.cell)
+            match = rows.filter(pc.field("question_id") == question_id).to_pylist()
+            found += [(record, row) for row in match]
         if not found:
             raise MisuseError(
                 f"{self.store.url}: no question {question_id!r}; `stp show {self.store.url}` lists "

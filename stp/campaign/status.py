@@ -117,6 +117,8 @@ class CampaignStatus:
         How far each stage is.
     torn
         Shards that are not whole; a run sets them aside and makes them again.
+    running
+        Who works on it now, in words; None if nobody does.
     """
 
     name: str
@@ -128,6 +130,7 @@ class CampaignStatus:
         default_factory=lambda: {stage: StageStatus() for stage in STAGES}
     )
     torn: list[str] = field(default_factory=list)
+    running: str | None = None
 
     @property
     def finished(self) -> bool:
@@ -147,7 +150,9 @@ def campaign_status(url: str | Path) -> CampaignStatus:
     """
     store = Store(url)
     config, manifest = store.read_campaign()
-    status = CampaignStatus(name=config.name, url=store.url, cells=manifest.cells)
+    status = CampaignStatus(
+        name=config.name, url=store.url, cells=manifest.cells, running=store.running()
+    )
     for record in manifest.cells:
         for unit in store.plan(config, record):
             status.units += 1

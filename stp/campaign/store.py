@@ -27,7 +27,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from data.errors import MisuseError, StoreError, StoreMismatchError, StpError
 from stp.campaign.config import CampaignConfig, differences, parse_config
-from stp.campaign.lock import Part, folder_lock, part_lock, waiting_lock
+from stp.campaign.lock import Part, folder_holder, folder_lock, part_lock, waiting_lock
 from stp.campaign.manifest import CellRecord, Manifest, parse_manifest, text_hash
 from stp.campaign.tables import (
     ShardInfo,
@@ -119,6 +119,11 @@ class Store:
                 return []
             skip = len(self._root) + 1
             return sorted(str(path)[skip:] for path in self._fs.find(self._path(folder)))
+
+    def running(self) -> str | None:
+        """Return who works on the folder now, in words; None if nobody does."""
+        with self._reaching():
+            return folder_holder(self._fs, self._path(LOCK))
 
     @contextlib.contextmanager
     def _reaching(self) -> Iterator[None]:

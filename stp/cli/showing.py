@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from data.errors import MisuseError
 from stp.cli.campaigns import Folder
 from stp.cli.seen import seen
 from stp.cli.verdicts import show_verdicts
@@ -25,8 +26,11 @@ def show(
         str | None, typer.Option("--question", "-q", help="A question's id. Without it: a list.")
     ] = None,
     trajectory: Annotated[
-        int, typer.Option("--trajectory", "-t", min=0, help="Which trajectory of the question.")
-    ] = 0,
+        int | None,
+        typer.Option(
+            "--trajectory", "-t", min=0, help="Which trajectory of the question; 0 if left out."
+        ),
+    ] = None,
     position: Annotated[
         int | None,
         typer.Option("--position", "-k", min=0, help="Show the prefix and answers at a position."),
@@ -34,11 +38,9 @@ def show(
     ids: Annotated[
         bool, typer.Option("--ids", help="Show the prefix's token ids too, as they were sent.")
     ] = False,
-    model: Annotated[
-        str | None, typer.Option("--model", help="Where a question is in several cells.")
-    ] = None,
+    model: Annotated[str | None, typer.Option("--model", help="Only this model.")] = None,
     benchmark: Annotated[
-        str | None, typer.Option("--benchmark", help="Where a question is in several cells.")
+        str | None, typer.Option("--benchmark", help="Only this benchmark.")
     ] = None,
 ) -> None:
     """Show a campaign as text: questions, one trajectory's steps, or one position's prefix.
@@ -52,25 +54,29 @@ def show(
     reader = CampaignReader(folder)
     console = Console(highlight=False, markup=False)
     if question is None:
-        _show_list(console, reader)
+        if trajectory is not None or position is not None or ids:
+            raise MisuseError("--trajectory, --position and --ids need a --question")
+        _show_list(console, reader, model, benchmark)
         return
-    view = reader.trajectory(question, trajectory, model=model, benchmark=benchmark)
+    view = reader.trajectory(question, trajectory or 0, model=model, benchmark=benchmark)
     if position is None:
         _show_steps(console, view)
     else:
         _show_position(console, reader, view, position, ids)
 
 
-def _show_list(console: "Console", reader: "CampaignReader") -> None:
+def _show_list(
+    console: "Console", reader: "CampaignReader", model: str | None, benchmark: str | None
+) -> None:
     from itertools import groupby
 
     from rich.table import Table
 
-    def cell(item: "QuestionSummary") -> tuple[str, str]:
-        return item.model, item.benchmark
+    def cell(item: "QuestionSummary") -> str:
+        return f"{item.model} on {item.benchmark}"
 
-    for (model, benchmark), items in groupby(reader.summaries(), key=cell):
-        console.print(f"{model} on {benchmark}", style="bold")
+    for name, items in groupby(reader.summaries(model=model, benchmark=benchmark), key=cell):
+        console.print(name, style="bold")
         table = Table(box=None, pad_edge=False, header_style="bold")
         rows = list(items)
         # Names and figures are whole at any width; the prompt has what is left.
