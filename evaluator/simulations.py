@@ -4,17 +4,21 @@
 them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from evaluator.bootstrap import Quantity, bootstrap_curves
 from evaluator.crossfit import estimates
+from evaluator.crossfit_frontier import action_rewards, cross_fitted_frontier
 from evaluator.nesting import AVERAGE, FloatArray, IntArray, nesting_of, with_averages
 from evaluator.overthinking import per_trajectory
 from evaluator.synthetic import Population, World, make_world
+from oracle.actions import STRATEGIES
+from oracle.frontier import exact_frontier, grid_budgets
 
+_MILLION = 1_000_000
 COVERED = ("overthinking_ratio", "accuracy_degradation", "original_accuracy", "full_tokens")
 
 
@@ -82,6 +86,48 @@ def bias_table(population: Population, seed: int) -> pd.DataFrame:
         rows[name] = with_averages(cells)[-1, -1]
     names = [*columns, *(f"{column}_error" for column in columns)]
     return pd.DataFrame.from_dict(rows, orient="index", columns=names).rename_axis("source")
+
+
+def frontier_bias_table(
+    world: World, *, model: int, benchmark: int, steps: int = 20
+) -> pd.DataFrame:
+    """Return a cell's frontiers, what their actions are worth by the truth, and cross-fitted.
+
+    Parameters
+    ----------
+    world
+        From :func:`evaluator.synthetic.make_world`.
+    model, benchmark
+        Which cell.
+    steps
+        Budgets are the fractions j / steps of full thinking, j = 0..steps.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Indexed by (``strategy``, ``source``): ``measured`` frontier, the ``truth`` of its actions,
+        and ``cross_fitted``; a column a budget fraction, accuracies as fractions.
+    """
+    inside = (world.curves.model == model) & (world.curves.benchmark == benchmark)
+    cell = world.curves.select(inside)
+    accuracy = world.accuracy[np.repeat(inside, np.diff(world.curves.trajectory_offsets))]
+    # Rewards are integers: the true accuracies, to a millionth.
+    truth = replace(cell, correct=np.rint(accuracy * _MILLION).astype(np.int32), probes=_MILLION)
+    rows = {}
+    for strategy in STRATEGIES:
+        frontier = exact_frontier(cell, strategy)
+        states = frontier.state_within(grid_budgets(frontier.full_cost, steps))
+        earned = action_rewards(truth, strategy, frontier.actions)
+        worth = np.array([earned[frontier.actions_at(s)].sum() for s in states.tolist()], np.int64)
+        fitted = cross_fitted_frontier(cell, strategy, steps=steps)
+        rows[strategy, "measured"] = fitted.measured_accuracy
+        rows[strategy, "truth"] = worth / (cell.trajectories * _MILLION)
+        rows[strategy, "cross_fitted"] = fitted.accuracy
+    return pd.DataFrame(
+        np.stack(list(rows.values())),
+        index=pd.MultiIndex.from_tuples(list(rows), names=["strategy", "source"]),
+        columns=np.arange(steps + 1) / steps,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

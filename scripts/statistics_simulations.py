@@ -1,7 +1,8 @@
-"""Run the simulations behind ``docs/statistics.md``: coverage of the intervals, bias of OR and AD.
+"""Run the simulations behind ``docs/statistics.md``: coverage, bias of OR, AD and frontiers.
 
     python scripts/statistics_simulations.py coverage intervals.npz   # goes on where it was
     python scripts/statistics_simulations.py bias
+    python scripts/statistics_simulations.py frontiers
 
 All worlds are synthetic (``evaluator/synthetic.py``); no model is involved.
 """
@@ -16,8 +17,15 @@ import pandas as pd
 import typer
 from rich.console import Console
 
-from evaluator.simulations import COVERED, bias_table, coverage, world_estimates, world_intervals
-from evaluator.synthetic import Population, paper_population
+from evaluator.simulations import (
+    COVERED,
+    bias_table,
+    coverage,
+    frontier_bias_table,
+    world_estimates,
+    world_intervals,
+)
+from evaluator.synthetic import Population, make_world, paper_population
 from evaluator.watch import stage_of
 from stp.cli.watching import shown_stages
 
@@ -81,6 +89,20 @@ def run_bias(
     for name, population in kinds.items():
         typer.echo(f"\n{name}, in percent and points")
         typer.echo((100 * bias_table(population, seed)).round(2).to_string())
+
+
+@app.command("frontiers")
+def run_frontiers(
+    scale: Annotated[float, typer.Option(help="Times the paper's questions.")] = 1.0,
+    seed: Annotated[int, typer.Option(min=0)] = 20260721,
+    model: Annotated[int, typer.Option(min=0, max=5, help="Which of the six.")] = 0,
+    benchmark: Annotated[int, typer.Option(min=0, max=3, help="Which of the four.")] = 2,
+) -> None:
+    """Compare a cell's frontiers with what their actions are worth by the truth."""
+    world = make_world(paper_population().sized(scale=scale), seed)
+    table = frontier_bias_table(world, model=model, benchmark=benchmark)
+    shown = table[[0.1, 0.2, 0.3, 0.5, 1.0]]
+    typer.echo((100 * shown).round(1).to_string())
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from evaluator.nesting import AVERAGE, make_nesting, with_averages
 from evaluator.overthinking import per_trajectory, reference_positions, summarise
 from evaluator.pieces import fit_pieces
 from evaluator.sensitivity_tables import ESTIMATOR_LABELS
+from evaluator.simulations import frontier_bias_table
 from evaluator.synthetic import make_world, paper_population
 from evaluator.thinning import thin_probes
 
@@ -236,3 +237,20 @@ def test_chosen_frontiers_are_optimistic():
 
 def test_examples_in_the_documentation():
     assert doctest.testmod(pieces).failed == 0
+
+
+def test_measured_frontiers_promise_more_than_their_actions_are_worth():
+    world = make_world(paper_population().sized(models=1, scale=0.1), 2)
+    table = frontier_bias_table(world, model=0, benchmark=2, steps=4)
+    assert table.columns.tolist() == [0, 0.25, 0.5, 0.75, 1]
+    for strategy in ("fixed_budget", "early_exit"):
+        measured, truth, fitted = (
+            table.loc[(strategy, source)].to_numpy()[1:]
+            for source in ("measured", "truth", "cross_fitted")
+        )
+        assert (measured > truth).all()
+        assert (np.abs(fitted - truth) < measured - truth).all()
+    # Without thinking there is no choice: the truth is the mean accuracy at k = 0.
+    inside = world.curves.benchmark == 2
+    zero = world.accuracy[world.curves.trajectory_offsets[:-1][inside]].mean()
+    assert table.loc[("routing", "truth"), 0.0] == pytest.approx(zero, abs=1e-6)
