@@ -82,16 +82,19 @@ def error_kind(item: Item, answer: str | None, response: Response) -> ErrorKind:
 
 
 def question_numbers(prompt: str) -> list[int]:
-    """Return the numbers of a task's question: its list, or else all integers in it.
+    """Return the numbers of a task's question: its list, or else the first two integers in it.
 
     Examples
     --------
-    >>> question_numbers("What is the sum of the numbers in this list? [3, -4]")
-    [3, -4]
+    >>> question_numbers("What is the sum of the numbers in this list? [3, -4, 5]")
+    [3, -4, 5]
+    >>> question_numbers("Subtract 120 from -45. In other words, what is (-45) - (120)?")
+    [120, -45]
     """
     opening = prompt.rfind("[")
     part = prompt[opening:] if opening >= 0 else prompt
-    return [int(found.replace("−", "-")) for found in _INTEGER.findall(part)]
+    numbers = [int(found) for found in _INTEGER.findall(part)]
+    return numbers if opening >= 0 else numbers[:2]
 
 
 def _puzzle_kind(answer: str | None, response: Response) -> ErrorKind:

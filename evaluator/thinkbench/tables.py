@@ -85,7 +85,7 @@ def summary_table(run: Run) -> Table:
     """Return the columns of :func:`run_table` that a terminal has room for."""
     table = run_table(run)
     rates: dict[str, str] = dict.fromkeys(("accuracy", "low", "high", "boxed", "of parsed"), ".1f")
-    columns = ["n", "accuracy", "low", "high", "boxed", "of parsed", "tokens", "thinking"]
+    columns = ["accuracy", "low", "high", "boxed", "of parsed", "tokens", "thinking"]
     return Table(
         name=table.name,
         title=table.title,

@@ -177,17 +177,16 @@ def _open_local(spec: ModelSpec, kind: str) -> Responder:
 
     if spec.base_url is not None:
         raise ConfigError(f"a base URL needs the engine api, not {kind}")
+    # Any name and family will do to find the folder; what they are is decided below.
     config = ModelConfig(
-        path=spec.model,
-        # Any family will do to find the folder; which one it is, if any, is decided below.
-        family="written-tags",
-        revision=spec.revision,
+        path=spec.model, name="model", family="written-tags", revision=spec.revision
     )
     folder = locate_model(config).folder
+    name = "demo" if spec.model == "demo" else Path(spec.model).name or folder.resolve().name
     tokenizer = load_tokenizer(folder)
     if spec.family is None:
         try:
-            family = family_for_model(config.name)
+            family = family_for_model(name)
         except MisuseError:
             _refuse_unknown_thinker(tokenizer, spec.model)
             family = None
@@ -207,7 +206,7 @@ def _open_local(spec: ModelSpec, kind: str) -> Responder:
 
     description: dict[str, str | int | float | None] = {
         "engine": kind,
-        "model": config.name,
+        "model": name,
         "path": str(folder),
         "revision": spec.revision,
         "weights_hash": weights_hash(folder),

@@ -161,7 +161,8 @@ class _Lines:
             return
         self._last = now
         gained, left = done - self._start, ""
-        if gained and done < total:
+        # Responses come in batches: the first of one says little about the rest.
+        if 20 * gained > total and done < total:
             left = f", {duration((now - self._begin) * (total - done) / gained)} left"
         self._console.print(
             f"{self._title}: {done:,} of {total:,} {self._unit}{left}", markup=False

@@ -43,7 +43,7 @@ class DemoServer(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: DemoServer
 
-    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002
+    def log_message(self, format: str, *arguments: object) -> None:
         pass
 
     def do_POST(self) -> None:

@@ -1,0 +1,326 @@
+"""Local models: the demo model through the transformers engine, and scripted engines for order."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+import data
+from data import get_benchmark
+from data.errors import ConfigError, EngineError, MisuseError
+from stp.asking import (
+    ModelSpec,
+    Request,
+    Response,
+    Settings,
+    open_responder,
+)
+from stp.asking.chat import PlainChat, ThinkingChat, choose_chat
+from stp.asking.engine import EngineResponder
+from stp.asking.function import CallableResponder
+from stp.engines.base import Completion, Engine, Usage
+from stp.formats import ThinkingFormat, get_family
+from stp.tokenizers import load_tokenizer
+
+DEMO_FOLDER = Path(data.__file__).parent / "demo_model"
+
+QUESTIONS = get_benchmark("demo").load(limit=6)
+REQUESTS = [
+    Request(id=q.id, prompt=f"{q.prompt}\nPut the final answer in \\boxed{{}}.", seed=number)
+    for number, q in enumerate(QUESTIONS)
+]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return load_tokenizer(DEMO_FOLDER)
+
+
+@pytest.fixture(scope="module")
+def demo():
+    with open_responder("demo") as responder:
+        yield responder
+
+
+def ask(responder, requests=REQUESTS, **settings):
+    answers: list[Response] = []
+    responder.respond(requests, Settings(**settings), answers.append)
+    assert len(answers) == len(requests)
+    return {answer.id: answer for answer in answers}
+
+
+def test_the_demo_model_thinks_and_answers(demo):
+    answers = ask(demo)
+    assert list(answers) == [request.id for request in REQUESTS]
+    boxed = 0
+    for answer in answers.values():
+        assert answer.error is None
+        assert answer.thinking
+        assert answer.thinking_tokens > 10
+        assert "<" not in answer.text
+        assert answer.output_tokens >= answer.thinking_tokens + answer.answer_tokens
+        boxed += "\\boxed{" in answer.text
+    assert boxed >= 4
+    described = demo.describe()
+    assert described["model"] == "demo"
+    assert len(described["weights_hash"]) == 64
+
+
+def test_the_same_seed_gives_the_same_response_in_any_batch(demo):
+    together = ask(demo)
+    alone = ask(demo, REQUESTS[3:4])[REQUESTS[3].id]
+    assert dataclasses.replace(alone, seconds=0.0) == dataclasses.replace(
+        together[alone.id], seconds=0.0
+    )
+
+
+def test_a_cap_on_thinking_closes_it_and_the_model_answers(demo):
+    free = ask(demo)
+    capped = ask(demo, thinking_tokens=12)
+    for key, answer in capped.items():
+        assert answer.thinking_tokens == min(12, free[key].thinking_tokens)
+        assert answer.text
+        assert answer.finish == "stop"
+        assert free[key].thinking.startswith(answer.thinking)
+
+
+def test_no_thinking_at_all(demo):
+    for settings in ({"thinking": "off"}, {"thinking_tokens": 0}):
+        for answer in ask(demo, REQUESTS[:2], **settings).values():
+            assert answer.thinking_tokens == 0
+            assert "\\boxed" in answer.text
+            assert not answer.thinking
+
+
+def test_a_cap_on_all_tokens_leaves_no_answer(demo):
+    for answer in ask(demo, max_tokens=10).values():
+        assert answer.output_tokens == 10
+        assert answer.thinking_tokens == 10
+        assert answer.answer_tokens == 0
+        assert answer.text == ""
+        assert answer.finish == "length"
+
+
+def test_a_prompt_that_is_too_long_costs_only_itself(demo):
+    long = Request(id="long", prompt="1 + " * 2000, seed=0)
+    answers = ask(demo, [REQUESTS[0], long, REQUESTS[1]])
+    assert "context holds 1024" in answers["long"].error
+    assert answers[REQUESTS[1].id].error is None
+
+
+def test_effort_and_thinking_are_refused_where_there_are_none(demo, tokenizer):
+    with pytest.raises(ConfigError, match="no reasoning effort"):
+        ask(demo, reasoning_effort="low")
+    with pytest.raises(ConfigError, match="written-tags"):
+        choose_chat(tokenizer, None, thinking="on", reasoning_effort=None)
+    with pytest.raises(ConfigError, match="no reasoning effort to set"):
+        choose_chat(tokenizer, None, thinking="default", reasoning_effort="low")
+    written = get_family("written-tags")
+    chats = [
+        choose_chat(tokenizer, written, thinking=thinking, reasoning_effort=None)
+        for thinking in ("default", "off", "on")
+    ]
+    assert [type(chat) for chat in chats] == [PlainChat, PlainChat, ThinkingChat]
+
+
+def test_effort_reaches_a_template_that_knows_it(tokenizer):
+    template = "{{ messages[0]['content'] }} effort={{ reasoning_effort }}<think>\n"
+    family = get_family("demo").model_copy(
+        update={"chat_template": template, "template_options": {"reasoning_effort": "medium"}}
+    )
+    chat = choose_chat(tokenizer, family, thinking="default", reasoning_effort="high")
+    assert "effort=high" in chat.text(chat.prompt_ids("hello", None))
+
+
+class ScriptedEngine(Engine):
+    """Gives prepared texts, one per generated pass, whatever is asked."""
+
+    def __init__(self, tokenizer, texts, context=100_000):
+        self.tokenizer, self.texts, self.context = tokenizer, list(texts), context
+        self.usage = Usage()
+        self.trees = []
+
+    @property
+    def context_limit(self):
+        return self.context
+
+    def generate(self, trees, *, on_progress=None):
+        self.trees += trees
+        outcomes = []
+        for tree in trees:
+            text = self.texts.pop(0)
+            if isinstance(text, Exception):
+                raise text
+            ids = tuple(self.tokenizer.encode(text, add_special_tokens=False))
+            ended = ids[: tree.max_tokens]
+            stopped = bool(ended) and (
+                ended[-1] in tree.stop_ids or any(stop in text for stop in tree.stop_texts)
+            )
+            outcomes.append(
+                ((Completion(token_ids=ended, finish="stop" if stopped else "length"),),)
+            )
+        return outcomes
+
+    def describe(self):
+        return {"engine": "scripted"}
+
+
+def scripted(tokenizer, texts, **options):
+    engine = ScriptedEngine(tokenizer, texts)
+    chat = ThinkingChat(ThinkingFormat(get_family("demo"), tokenizer))
+    return engine, EngineResponder(engine, lambda settings: chat, **options)
+
+
+def test_tools_of_a_local_model_are_called_and_not_counted(tokenizer):
+    first = "I think.</think>\n\nAction: calculator\nAction Input: 45 * 67\nObservation:"
+    second = "So \\boxed{3015}<|im_end|>"
+    engine, responder = scripted(tokenizer, [first, second])
+    (answer,) = ask(responder, REQUESTS[:1], tools=("calculator",)).values()
+    assert answer.text == "So \\boxed{3015}"
+    assert answer.tool_calls == 1
+    assert answer.tool_text.endswith("Observation: 3015")
+    assert answer.thinking == "I think."
+    count = len(tokenizer.encode(first, add_special_tokens=False))
+    rest = len(tokenizer.encode(second, add_special_tokens=False))
+    assert answer.output_tokens == count + rest
+    last = tokenizer.decode(engine.trees[-1].trunk_ids)
+    assert last.endswith("Observation: 3015\n")
+    assert "- calculator:" in last
+
+
+def test_a_call_that_ends_its_turn_gets_its_result_too(tokenizer):
+    texts = [
+        "x</think>\n\nAction: calculator\nAction Input: 2 + 2<|im_end|>",
+        "\\boxed{4}<|im_end|>",
+    ]
+    _, responder = scripted(tokenizer, texts)
+    (answer,) = ask(responder, REQUESTS[:1], tools=("calculator",)).values()
+    assert answer.text == "\\boxed{4}"
+    assert "Observation: 4" in answer.tool_text
+
+
+def test_the_word_in_thinking_is_no_call(tokenizer):
+    texts = ["My Observation:", " nothing.</think>\n\n\\boxed{1}<|im_end|>"]
+    _, responder = scripted(tokenizer, texts)
+    (answer,) = ask(responder, REQUESTS[:1], tools=("calculator",)).values()
+    assert answer.text == "\\boxed{1}"
+    assert answer.thinking == "My Observation: nothing."
+    assert answer.tool_calls == 0
+
+
+def test_rounds_of_tools_are_limited(tokenizer):
+    call = "x</think>\n\nAction: calculator\nAction Input: 2 + 2\nObservation:"
+    again = "\nAction: calculator\nAction Input: 1 + 1\nObservation:"
+    _, responder = scripted(tokenizer, [call, again, " \\boxed{4}<|im_end|>"])
+    (answer,) = ask(responder, REQUESTS[:1], tools=("calculator",), tool_rounds=1).values()
+    assert answer.tool_calls == 1
+    assert answer.text.endswith("\\boxed{4}")
+
+
+def test_an_engine_that_fails_on_one_request_costs_only_that_one(tokenizer):
+    good = "x</think>\n\n\\boxed{1}<|im_end|>"
+    # The batch fails; then one by one, the second of which fails again.
+    texts = [EngineError("CUDA out of memory"), good, EngineError("again"), good]
+    _, responder = scripted(tokenizer, texts)
+    answers = list(ask(responder, REQUESTS[:3]).values())
+    assert [answer.error for answer in answers] == [None, "again", None]
+
+
+def test_an_engine_that_always_fails_stops_the_run(tokenizer):
+    engine, responder = scripted(tokenizer, [EngineError("dead")] * 20)
+    with pytest.raises(EngineError, match="5 requests in a row: dead"):
+        ask(responder, REQUESTS)
+    assert len(engine.texts) == 20 - 6
+
+
+def test_batches_are_asked_one_after_the_other(tokenizer):
+    good = "x</think>\n\n\\boxed{1}<|im_end|>"
+    engine, responder = scripted(tokenizer, [good] * 6, batch=4)
+    seen = []
+    responder.respond(REQUESTS, Settings(), lambda answer: seen.append(len(engine.trees)))
+    assert seen == [4, 4, 4, 4, 6, 6]
+    with pytest.raises(MisuseError, match="batch is 0"):
+        scripted(tokenizer, [], batch=0)
+
+
+def test_a_plain_model_answers_with_all_it_writes(tokenizer):
+    chat = PlainChat(tokenizer)
+    engine = ScriptedEngine(tokenizer, ["It is \\boxed{9}.<|im_end|>"])
+    (answer,) = ask(EngineResponder(engine, lambda settings: chat), REQUESTS[:1]).values()
+    assert answer.text == "It is \\boxed{9}."
+    assert answer.thinking is None
+    assert answer.thinking_tokens == 0
+    prompt = tokenizer.decode(engine.trees[0].trunk_ids)
+    assert prompt.startswith("<|im_start|>user\n")
+
+
+def test_models_are_told_apart_by_their_names(tmp_path):
+    (tmp_path / "own.py").write_text("def answer(prompt):\n    return prompt.upper()\n")
+    spec = ModelSpec(model=f"{tmp_path}/own.py:answer")
+    assert spec.kind() == "function"
+    (answer,) = ask(open_responder(spec), [Request(id="1", prompt="abc", seed=0)]).values()
+    assert answer.text == "ABC"
+    assert ModelSpec(model="gpt-oss", base_url="http://localhost:1/v1").kind() == "api"
+    assert ModelSpec(model="google/gemma-3-1b-it", engine="transformers").kind() == "transformers"
+    for bad in ("no such module:answer", f"{tmp_path}/own.py:missing", "nowhere/at/all/x"):
+        with pytest.raises(MisuseError):
+            open_responder(bad)
+
+
+def test_a_thinking_model_of_no_known_family_is_refused(tmp_path):
+    folder = tmp_path / "my-thinker"
+    folder.mkdir()
+    for file in DEMO_FOLDER.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    with pytest.raises(MisuseError, match="seems to think"):
+        open_responder(str(folder))
+    with open_responder(ModelSpec(model=str(folder), family="none")) as responder:
+        assert responder.describe()["family"] is None
+
+
+class TestFunctions:
+    def test_one_bad_call_costs_only_itself(self):
+        def answer(prompt):
+            if "bad" in prompt:
+                raise ZeroDivisionError("no")
+            return {"text": "fine", "thinking_tokens": 3, "output_tokens": 5}
+
+        requests = [Request(id=text, prompt=text, seed=0) for text in ("a", "bad", "c")]
+        answers = ask(CallableResponder(answer, workers=3), requests)
+        assert [a.error for a in answers.values()] == [None, "ZeroDivisionError: no", None]
+        assert answers["c"].thinking_tokens == 3
+
+    def test_settings_are_given_to_who_takes_them(self):
+        seen = []
+
+        def answer(prompt, settings):
+            seen.append((prompt, settings.max_tokens))
+            return "x"
+
+        request = Request(id="1", prompt="hello", seed=0, system="Be kind.")
+        ask(CallableResponder(answer), [request], max_tokens=7)
+        assert seen == [("Be kind.\n\nhello", 7)]
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            (None, "NoneType"),
+            ({"text": 3}, "a text or a mapping"),
+            ({"text": "a", "tokens": 3}, "unknown key 'tokens'"),
+            ({"text": "a", "output_tokens": "3"}, "whole number"),
+        ],
+    )
+    def test_what_is_no_answer_is_said(self, given, message):
+        (answer,) = ask(CallableResponder(lambda prompt: given), REQUESTS[:1]).values()
+        assert message in answer.error
+
+    def test_a_function_that_always_fails_stops_the_run(self):
+        requests = [Request(id=str(number), prompt="x", seed=0) for number in range(30)]
+        with pytest.raises(EngineError, match="10 requests in a row"):
+            CallableResponder(lambda prompt: 1 / 0).respond(requests, Settings(), print)
+
+    def test_tools_and_nonsense_are_refused(self):
+        with pytest.raises(ConfigError, match="its own tools"):
+            ask(CallableResponder(str), REQUESTS[:1], tools=("calculator",))
+        with pytest.raises(MisuseError, match="cannot be called"):
+            CallableResponder("text")

@@ -1,0 +1,100 @@
+import json
+
+import pytest
+
+from data.errors import ConfigError, StoreError
+from stp.asking import Request, Response, ResponseStore, Settings, strict_json
+
+REQUESTS = [Request(id=str(number), prompt="?", seed=number) for number in range(4)]
+
+
+def response(key, **values):
+    return Response(**{"id": key, "text": f"answer {key}", **values})
+
+
+def test_what_is_written_is_read_and_not_asked_again(tmp_path):
+    path = tmp_path / "run" / "responses.jsonl"
+    first = response("0", thinking="hm", thinking_tokens=3, answer_tokens=0, output_tokens=4)
+    with ResponseStore(path) as store:
+        store.append(first)
+        store.append(response("2", text='line\u2028break\nand "quotes" ü'))
+    store = ResponseStore(path)
+    assert store.read()["0"] == first
+    assert store.read()["2"].text == 'line\u2028break\nand "quotes" ü'
+    assert [request.id for request in store.missing(REQUESTS)] == ["1", "3"]
+    assert len(path.read_bytes().splitlines()) >= 2
+
+
+def test_a_failed_response_is_asked_for_again_and_replaced(tmp_path):
+    path = tmp_path / "responses.jsonl"
+    with ResponseStore(path) as store:
+        store.append(response("1", text="", finish="error", error="server on fire"))
+        assert "1" in {request.id for request in store.missing(REQUESTS)}
+        store.append(response("1"))
+        assert "1" not in {request.id for request in store.missing(REQUESTS)}
+    assert ResponseStore(path).read()["1"].error is None
+
+
+@pytest.mark.parametrize("kept", range(0, 60, 7))
+def test_a_torn_last_line_is_cut_off_and_all_others_kept(tmp_path, kept):
+    path = tmp_path / "responses.jsonl"
+    with ResponseStore(path) as store:
+        store.append(response("0"))
+        store.append(response("1"))
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(lines[0] + lines[1][:kept])
+    assert set(ResponseStore(path).read()) == {"0"}
+    with ResponseStore(path) as store:
+        store.append(response("3"))
+    assert set(ResponseStore(path).read()) == {"0", "3"}
+
+
+def test_a_line_that_is_no_response_is_an_error_with_its_number(tmp_path):
+    path = tmp_path / "responses.jsonl"
+    path.write_text('{"id": "0", "text": "a"}\n{"text": 3}\n')
+    with pytest.raises(StoreError, match="line 2"):
+        ResponseStore(path).read()
+
+
+def test_half_characters_are_replaced_and_nan_refused(tmp_path):
+    path = tmp_path / "responses.jsonl"
+    with ResponseStore(path) as store:
+        store.append(response("0", text="half \ud83d gone"))
+        with pytest.raises(ValueError, match="JSON"):
+            store.append(response("1", seconds=float("nan")))
+    assert ResponseStore(path).read()["0"].text == "half \ufffd gone"
+    path.read_bytes().decode("utf-8")
+    assert json.loads(strict_json({"a": None})) == {"a": None}
+
+
+def test_writing_needs_an_open_store(tmp_path):
+    with pytest.raises(StoreError, match="not open"):
+        ResponseStore(tmp_path / "r.jsonl").append(response("0"))
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(StoreError, match="cannot be written"),
+        ResponseStore(tmp_path / "file" / "r.jsonl"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"max_tokens": 0}, "max_tokens is 0; it must be 1 or more"),
+        ({"thinking_tokens": -1}, "thinking_tokens"),
+        ({"top_p": 1.5}, "from 0 to 1"),
+        ({"temperature": float("nan")}, "temperature"),
+        ({"thinking": "maybe"}, "default, on or off"),
+        ({"reasoning_effort": "huge"}, "choose from"),
+        ({"tools": ("shell",)}, "there are calculator, python"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(values, message):
+    with pytest.raises(ConfigError, match=message):
+        Settings(**values)
+
+
+def test_a_prompt_is_dressed_once_on_each_side():
+    settings = Settings(prompt_prefix="Be brief.", prompt_suffix="Only a number.")
+    assert settings.dress("2 + 2?") == "Be brief.\n\n2 + 2?\n\nOnly a number."

@@ -1,0 +1,330 @@
+"""Comparisons, leaderboards, pages, the bridge to campaigns, and the commands."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from typer.testing import CliRunner
+
+from data.errors import MisuseError
+from evaluator.thinkbench import ThinkConfig, aggregate_runs, compare_runs, evaluate
+from evaluator.thinkbench.judge import judge_runs
+from evaluator.thinkbench.leaderboard import find_runs, read_leaderboard, write_leaderboard
+from evaluator.thinkbench.measures import measure
+from evaluator.thinkbench.page import render_page, write_page
+from evaluator.thinkbench.tables import comparison_tables, run_table
+from stp.asking import CallableResponder
+from stp.cli.main import app
+from stp.cli.think_options import configurations
+from tests.thinkbench.test_run import SMALL, Solver
+
+NASTY = "<script>alert(1)</script>\x1b[31m"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Three models: short and often wrong, long and right, in between."""
+    folder = tmp_path_factory.mktemp("runs")
+    wrong = [
+        f"{task}-fold{fold}-size{size}-{at}"
+        for task, size in (("sum", 8), ("mode", 8), ("comparison", 2))
+        for fold in (0, 1)
+        for at in (0, 2)
+    ]
+    made = []
+    for name, words, bad in (
+        ("short", "", wrong),
+        ("long", "Let me verify this. " * 30, []),
+        (NASTY, "So we add. " * 5, wrong[:3]),
+    ):
+        solver = Solver(wrong=bad, words=words)
+
+        def answer(prompt, solver=solver):
+            return solver(prompt)["text"]
+
+        made.append(
+            evaluate(
+                CallableResponder(answer, name=name),
+                folder / str(len(made)),
+                SMALL,
+                attributes={"parameters": 10.0 ** len(made)},
+            )
+        )
+    return folder, made
+
+
+def test_runs_are_ranked_in_one_pool(runs):
+    _, made = runs
+    comparison = compare_runs(made, replicates=200)
+    assert comparison.paired
+    assert comparison.pool.models == ("short", "long", NASTY)
+    assert set(comparison.pareto) >= {"long"}
+    scores = [comparison.scores[run.name].mean_oscore for run in comparison.runs]
+    assert scores == sorted(scores, reverse=True)
+    for run in comparison.runs:
+        low, high = comparison.intervals[run.name]
+        assert low <= comparison.scores[run.name].mean_oscore <= high
+    assert len(comparison.tests) == 3
+    assert comparison.tests[0].p_bootstrap is not None
+    assert [c.first for c in comparison.correlations][-1] == "parameters"
+    assert comparison.stability is not None
+    for table in comparison_tables(comparison):
+        assert table.to_csv()
+        assert table.to_markdown()
+        assert "nan" not in table.to_csv().lower()
+
+
+def test_a_comparison_refuses_what_cannot_be_compared(runs, tmp_path):
+    _, made = runs
+    with pytest.raises(MisuseError, match="two runs are called 'short'"):
+        compare_runs([made[0], made[0]])
+    with pytest.raises(MisuseError, match="at least one"):
+        compare_runs([])
+    other = ThinkConfig(tasks=("sum",), samples=4, folds=2, sizes=(8,))
+    odd = evaluate(CallableResponder(Solver(other), name="odd"), tmp_path / "odd", other)
+    with pytest.raises(MisuseError, match="not measured on the same tasks"):
+        compare_runs([made[0], odd])
+    bad = evaluate(
+        CallableResponder(Solver(broken=["sum-fold0-size8-0"]), name="bad"), tmp_path / "bad", SMALL
+    )
+    with pytest.raises(MisuseError, match="1 questions have no response"):
+        compare_runs([made[0], bad])
+    found = compare_runs([made[0], bad], allow_incomplete=True, replicates=20)
+    assert not found.paired
+
+
+def test_a_single_run_is_alone_in_its_pool(runs):
+    _, made = runs
+    comparison = compare_runs(made[:1], replicates=20)
+    assert comparison.stability is None
+    assert comparison.tests == ()
+    assert "1 model:" in comparison.pool.describe()
+    assert "alone in its pool" in render_page(comparison)
+
+
+def test_a_leaderboard_is_strict_json_and_leads_back_to_its_runs(runs, tmp_path):
+    _, made = runs
+    comparison = compare_runs(made, replicates=50)
+    path = write_leaderboard(comparison, tmp_path / "board.json")
+    board = json.loads(path.read_text(), parse_constant=lambda name: pytest.fail(name))
+    assert board == json.loads(json.dumps(aggregate_runs(comparison)))
+    assert board["pool"]["kind"] == "global"
+    row = board["rows"][0]
+    for key in ("config", "fold_seeds", "model", "versions", "started"):
+        assert row["metadata"][key]
+    assert {run.name for run in find_runs([path])} == {run.name for run in made}
+    with pytest.raises(MisuseError, match="no leaderboard"):
+        (tmp_path / "x.json").write_text("{}")
+        read_leaderboard(tmp_path / "x.json")
+    with pytest.raises(MisuseError, match="no run here"):
+        find_runs([tmp_path / "empty"])
+
+
+class Parsed(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.tags, self.open = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_and_strangers_text_is_escaped(runs, tmp_path):
+    _, made = runs
+    path = write_page(compare_runs(made, replicates=50), tmp_path / "out")
+    text = path.read_text(encoding="utf-8")
+    parsed = Parsed()
+    parsed.feed(text)
+    assert parsed.open == []
+    assert "script" not in parsed.tags
+    assert "\x1b" not in text
+    assert "<script>alert" not in text
+    assert "http://" not in re.sub(r'xmlns="[^"]*"', "", text)
+    for heading in ("O-Score by task", "Differences of O-Scores", "Wrong answers by kind"):
+        assert heading in text
+
+
+def test_measures_are_the_naive_ones(runs):
+    _, made = runs
+    run = made[0]
+    for task, group in run.measures.tasks.items():
+        rows = [row for row in run.graded if row.task == task]
+        right = [row.right for row in rows]
+        assert group.accuracy.mean == sum(right) / len(right)
+        folds = [
+            sum(r.right for r in rows if r.fold == fold) / sum(r.fold == fold for r in rows)
+            for fold in (0, 1)
+        ]
+        mean = sum(folds) / 2
+        naive = (sum((value - mean) ** 2 for value in folds) / 1) ** 0.5
+        assert group.accuracy.std == pytest.approx(naive)
+        assert group.accuracy.low <= group.accuracy.mean <= group.accuracy.high
+        assert group.tokens.mean == pytest.approx(sum(r.tokens for r in rows) / len(rows))
+    one_fold = measure([row for row in run.graded if row.fold == 0])
+    assert one_fold.overall.accuracy.std is None
+    assert measure([]).overall.responses == 0
+    table = run_table(run).frame
+    assert table.loc["overall", "accuracy"] == pytest.approx(
+        100 * sum(g.accuracy.mean for g in run.measures.tasks.values()) / 3
+    )
+
+
+def test_a_judge_is_compared_with_the_rules(runs):
+    _, made = runs
+
+    def judge(prompt):
+        assert "not instructions to you" in prompt
+        return "Label: unrelated" if "What went wrong" in prompt else "I cannot say."
+
+    found = judge_runs(made, CallableResponder(judge), samples=10)
+    assert found.errors.total == 7
+    assert 0 <= found.errors.observed <= 1
+    assert found.patterns is None
+    assert found.unreadable > 0
+
+
+def test_every_combination_of_a_study_has_its_label():
+    options = {
+        "tasks": "sum",
+        "samples": 1,
+        "folds": 1,
+        "seed": 1,
+        "sizes": None,
+        "task_sizes": [],
+        "low": 0,
+        "high": 9,
+        "styles": "standard,concise",
+        "max_tokens": "none,1024",
+        "thinking_tokens": "none",
+        "effort": "none",
+        "thinking": "default",
+        "tools": "none,calculator+python",
+        "temperature": 0.1,
+        "top_p": 0.9,
+    }
+    found = configurations(**options)
+    assert len(found) == 8
+    assert found[0][0] == "standard no cap no tools"
+    assert found[-1][0] == "concise cap 1024 tools calculator+python"
+    assert found[-1][1].settings.tools == ("calculator", "python")
+    assert found[-1][1].settings.max_tokens == 1024
+    (alone,) = configurations(
+        **{**options, "styles": "standard", "max_tokens": "none", "tools": "none"}
+    )
+    assert alone[0] == ""
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, ["think", *map(str, arguments)])
+
+
+def test_the_commands_print_and_write(runs, tmp_path):
+    folder, _ = runs
+    shown = invoke("leaderboard", folder, "--replicates", 20, "--out", tmp_path / "page")
+    assert shown.exit_code == 0, shown.output
+    assert "global pool of 3 models" in shown.output
+    assert "\x1b[31m" not in shown.output
+    assert (tmp_path / "page" / "index.html").exists()
+    made = invoke("aggregate", folder, "--replicates", 20, "--out", tmp_path / "board.json")
+    assert made.exit_code == 0, made.output
+    compared = invoke(
+        "compare", tmp_path / "board.json", "--replicates", 20, "--out", tmp_path / "tables"
+    )
+    assert compared.exit_code == 0, compared.output
+    assert (tmp_path / "tables" / "tests.csv").exists()
+    assert (tmp_path / "tables" / "index.html").exists()
+    graded = invoke("grade", folder / "0")
+    assert graded.exit_code == 0, graded.output
+
+
+def test_a_function_of_ones_own_runs_from_the_command_line(tmp_path):
+    (tmp_path / "own.py").write_text("def answer(prompt):\n    return r'It is \\boxed{4}.'\n")
+    command = (
+        "run",
+        f"{tmp_path}/own.py:answer",
+        "--out",
+        tmp_path / "run",
+        "--tasks",
+        "sum,mode",
+        "--samples",
+        2,
+        "--folds",
+        1,
+        "--sizes",
+        8,
+        "--style",
+        "standard,concise",
+    )
+    ran = invoke(*command)
+    assert ran.exit_code == 0, ran.output
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["concise", "standard"]
+    assert "O-Score by task" in ran.output
+    for bad in (("--style", "rude"), ("--max-tokens", "0"), ("--tasks", "summ"), ("--sizes", "a")):
+        failed = invoke(*command[:4], *bad)
+        assert failed.exit_code != 0
+        assert failed.exception.exit_code == 2
+
+
+@pytest.mark.slow
+def test_the_bridge_puts_a_campaign_beside_the_runs(tmp_path):
+    from evaluator.thinkbench.bridge import bridge_campaign, bridge_table
+    from stp.asking import ModelSpec, Settings
+    from stp.campaign import run_campaign
+    from stp.campaign.config import parse_config
+
+    text = """
+name = "bridge"
+[generation]
+trajectories = 2
+thinking_limit = 40
+answer_tokens = 12
+[probing]
+step_tokens = 20
+probes = 2
+answer_tokens = 12
+[[models]]
+path = "demo"
+[[benchmarks]]
+name = "think-comparison"
+limit = 2
+[[benchmarks]]
+name = "think-subtraction"
+limit = 1
+"""
+    config = parse_config(text, source="bridge.toml")
+    run_campaign(config, tmp_path / "campaign")
+    run = evaluate(
+        ModelSpec(model="demo"),
+        tmp_path / "run",
+        ThinkConfig(
+            tasks=("comparison", "subtraction"),
+            samples=2,
+            folds=1,
+            settings=Settings(max_tokens=40),
+        ),
+    )
+    comparison = compare_runs([run], replicates=20)
+    bridge = bridge_campaign(comparison, [str(tmp_path / "campaign")])
+    assert bridge.matched == ("demo",)
+    assert sorted(bridge.frame["task"]) == ["comparison", "subtraction"]
+    for _, row in bridge.frame.iterrows():
+        assert 0 <= row["overthinking_ratio"] <= 1
+        assert row["routing_tokens"] >= row["fixed_budget_tokens"] >= row["early_exit_tokens"]
+    table = bridge_table(bridge)
+    assert "OR" in table.to_markdown()
+    page = render_page(comparison, bridge=bridge)
+    assert 'id="bridge"' in page
+    other = compare_runs(
+        [evaluate(CallableResponder(Solver(), name="x"), tmp_path / "x", SMALL)], replicates=0
+    )
+    with pytest.raises(MisuseError, match="no model and task is both"):
+        bridge_campaign(other, [str(tmp_path / "campaign")])

@@ -1,0 +1,356 @@
+"""Runs: asked once, resumed, graded, written strictly; one bad response costs only itself."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from data.errors import ConfigError, EngineError, MisuseError, StoreError, StoreMismatchError
+from data.puzzles import get_puzzle
+from data.tasks import TaskParameters, get_task, task_names
+from data.tasks.base import make_questions
+from evaluator.thinkbench import ThinkConfig, evaluate, grade_run, load_run
+from evaluator.thinkbench.questions import make_request, plan_items
+from stp.asking import CallableResponder, ModelSpec, Settings
+
+SMALL = ThinkConfig(tasks=("sum", "mode", "comparison"), samples=4, folds=2, sizes=(8,))
+
+
+class Solver:
+    """Answers as told: right for some, in some words; counts its calls."""
+
+    def __init__(self, config=SMALL, *, wrong=(), broken=(), words=""):
+        self.references = {make_request(item, config).prompt: item for item in plan_items(config)}
+        self.wrong, self.broken, self.words = set(wrong), set(broken), words
+        self.calls = Counter()
+
+    def __call__(self, prompt):
+        item = self.references[prompt]
+        self.calls[item.id] += 1
+        if item.id in self.broken:
+            raise ConnectionError("line is dead")
+        reference = item.question.reference.split(" or ")[0]
+        answer = "1234567" if item.id in self.wrong else reference
+        return {"text": f"{self.words}\\boxed{{{answer}}}", "output_tokens": 10 + len(self.calls)}
+
+
+def strict(text):
+    def refuse(constant):
+        raise AssertionError(f"{constant} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_a_run_writes_what_it_was_and_what_came_out(tmp_path):
+    wrong = ("sum-fold0-size8-1", "sum-fold1-size8-0")
+    solver = Solver(wrong=wrong)
+    run = evaluate(
+        CallableResponder(solver, name="solver"),
+        tmp_path,
+        SMALL,
+        attributes={"parameters": 7e9},
+    )
+    assert run.complete
+    overall = run.measures.overall
+    assert overall.responses == 24
+    assert overall.right == 22
+    assert run.measures.tasks["sum"].accuracy.mean == 6 / 8
+    assert overall.accuracy.mean == pytest.approx((6 / 8 + 1 + 1) / 3)
+    assert run.measures.categories["statistics"].tasks == ("mode",)
+    record = strict((tmp_path / "run.json").read_text())
+    assert record["config"]["seed"] == SMALL.seed
+    assert len(record["fold_seeds"]["sum"]) == 2
+    assert record["model"]["model"] == "solver"
+    assert record["attributes"] == {"parameters": 7e9}
+    assert record["started"] <= record["finished"]
+    assert "stp-engine" in record["versions"]
+    for name in ("responses.jsonl", "graded.jsonl", "questions.jsonl"):
+        lines = (tmp_path / name).read_text().splitlines()
+        assert len([strict(line) for line in lines]) == 24
+    strict((tmp_path / "measures.json").read_text())
+    assert (tmp_path / "tasks.csv").read_text().startswith("task,n,accuracy")
+    loaded = load_run(tmp_path)
+    assert loaded.measures == run.measures
+    assert loaded.graded == run.graded
+    assert set(solver.calls.values()) == {1}
+
+
+def test_a_second_run_asks_nothing_and_another_configuration_is_refused(tmp_path):
+    solver = Solver()
+    responder = CallableResponder(solver, name="solver")
+    first = evaluate(responder, tmp_path, SMALL)
+    again = evaluate(responder, tmp_path, SMALL)
+    assert first.graded == again.graded
+    assert set(solver.calls.values()) == {1}
+    other = ThinkConfig(tasks=SMALL.tasks, samples=4, folds=2, sizes=(8,), seed=1)
+    with pytest.raises(StoreMismatchError, match="seed was 20260721 and is 1"):
+        evaluate(responder, tmp_path, other)
+    with pytest.raises(StoreMismatchError, match=r"model\.model was 'solver'"):
+        evaluate(CallableResponder(solver, name="someone else"), tmp_path, SMALL)
+
+
+def test_one_bad_response_costs_only_itself_and_is_asked_again(tmp_path):
+    bad = "mode-fold1-size8-2"
+    solver = Solver(broken=[bad])
+    responder = CallableResponder(solver, name="solver")
+    run = evaluate(responder, tmp_path, SMALL)
+    assert run.failed == {bad: "ConnectionError: line is dead"}
+    assert run.measures.overall.responses == 23
+    # A failure is no wrong answer.
+    assert run.measures.overall.right == 23
+    solver.broken = set()
+    mended = evaluate(responder, tmp_path, SMALL)
+    assert mended.complete
+    assert mended.measures.overall.responses == 24
+    assert solver.calls[bad] == 2
+    assert sum(solver.calls.values()) == 25
+
+
+def test_a_model_that_always_fails_stops_the_run_and_keeps_what_there_is(tmp_path):
+    items = plan_items(SMALL)
+    solver = Solver(broken=[item.id for item in items[6:]])
+    with pytest.raises(EngineError, match="10 requests in a row"):
+        evaluate(CallableResponder(solver, name="solver"), tmp_path, SMALL)
+    solver.broken = set()
+    run = evaluate(CallableResponder(solver, name="solver"), tmp_path, SMALL)
+    assert run.complete
+    assert all(solver.calls[item.id] == 1 for item in items[:6])
+
+
+KILLED = """
+import sys, time
+from evaluator.thinkbench import evaluate
+from stp.asking import CallableResponder
+from tests.thinkbench.test_run import SMALL, Solver
+solver = Solver()
+def slow(prompt):
+    time.sleep(0.05)
+    return solver(prompt)
+print("ready", flush=True)
+evaluate(CallableResponder(slow, name="solver"), sys.argv[1], SMALL)
+"""
+
+
+def test_a_killed_run_goes_on_where_it_was(tmp_path):
+    root = Path(__file__).parents[2]
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(tmp_path)],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root)},
+        stdout=subprocess.PIPE,
+    )
+    responses = tmp_path / "responses.jsonl"
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        if responses.exists() and responses.read_bytes().count(b"\n") >= 5:
+            break
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    kept = responses.read_bytes().count(b"\n")
+    assert 5 <= kept < 24
+    with responses.open("ab") as file:
+        file.write(b'{"id": "mode-fold0')
+    solver = Solver()
+    run = evaluate(CallableResponder(solver, name="solver"), tmp_path, SMALL)
+    assert run.complete
+    assert sum(solver.calls.values()) == 24 - kept
+
+
+def test_a_run_that_is_at_work_is_not_disturbed(tmp_path):
+    inner = {}
+
+    def nosy(prompt):
+        try:
+            evaluate(CallableResponder(Solver(), name="solver"), tmp_path, SMALL)
+        except StoreError as error:
+            inner["error"] = str(error)
+        return "\\boxed{1}"
+
+    evaluate(CallableResponder(nosy, name="solver"), tmp_path, SMALL)
+    assert "works on this" in inner["error"]
+
+
+def test_grading_again_needs_no_model(tmp_path):
+    run = evaluate(CallableResponder(Solver(), name="solver"), tmp_path, SMALL)
+    (tmp_path / "graded.jsonl").unlink()
+    with pytest.raises(MisuseError, match="not been graded"):
+        load_run(tmp_path)
+    assert grade_run(tmp_path).measures == run.measures
+    with pytest.raises(MisuseError, match="no run here"):
+        load_run(tmp_path / "nowhere")
+    (tmp_path / "run.json").write_text("{}")
+    with pytest.raises(ConfigError, match="no record"):
+        load_run(tmp_path)
+
+
+def test_a_box_is_told_from_another_mark(tmp_path):
+    config = ThinkConfig(tasks=("sum",), samples=2, folds=1, sizes=(8,))
+    items = {make_request(item, config).prompt: item for item in plan_items(config)}
+    run = evaluate(
+        CallableResponder(lambda prompt: f"The answer is {items[prompt].question.reference}."),
+        tmp_path,
+        config,
+    )
+    assert run.measures.overall.accuracy.mean == 1
+    assert run.measures.overall.following.mean == 0
+    # Nobody counted tokens: they are an estimate, and say so.
+    assert run.measures.overall.estimated == 2
+    assert run.graded[0].tokens == round(4 * 1.33)
+    assert run.measures.overall.thinking_tokens is None
+
+
+def test_questions_are_those_of_the_benchmarks_and_ids_are_unique():
+    config = ThinkConfig(samples=6, folds=2)
+    items = plan_items(config)
+    assert len({item.id for item in items}) == len(items) == 14 * 6 * 2
+    parameters = TaskParameters(samples=6, fold=1)
+    expected = make_questions(get_task("sum"), parameters, 6)
+    assert [i.question for i in items if i.task == "sum" and i.fold == 1] == expected
+    assert {item.size for item in items if item.task == "multiplication"} == {2, 4, 8}
+    seeds = {make_request(item, config).seed for item in items}
+    assert len(seeds) == len(items)
+
+
+def test_configurations_go_to_json_and_back():
+    config = ThinkConfig(
+        tasks=("sum", "sorting", "tower_of_hanoi"),
+        samples=3,
+        task_sizes={"sorting": (4, 5)},
+        sizes=(8,),
+        style="ultra-concise",
+        settings=Settings(tools=("calculator",), thinking_tokens=50),
+    )
+    assert ThinkConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
+    same = ThinkConfig.from_json({**config.to_json(), "style": "concise"})
+    assert same.questions_hash() == config.questions_hash()
+    with pytest.raises(ConfigError, match="no configuration of a run"):
+        ThinkConfig.from_json({"tasks": []})
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"tasks": ()}, "tasks is empty"),
+        ({"tasks": ("summ",)}, "no task 'summ'"),
+        ({"folds": 0}, "folds"),
+        ({"style": "rude"}, "no prompt style"),
+        ({"low": 5, "high": 5}, "range"),
+        ({"tasks": ("sum",), "task_sizes": {"mode": (8,)}}, "not among the tasks"),
+    ],
+)
+def test_configurations_that_cannot_be_are_refused(values, message):
+    with pytest.raises(MisuseError, match=message):
+        ThinkConfig(**values)
+
+
+def test_the_styles_ask_for_less_and_less():
+    lengths = []
+    for style in ("standard", "concise", "ultra-concise"):
+        config = ThinkConfig(tasks=("sum",), samples=1, folds=1, style=style)
+        request = make_request(plan_items(config)[0], config)
+        assert "\\boxed" in request.prompt
+        lengths.append(len(request.prompt))
+    assert len(set(lengths)) == 3
+
+
+@pytest.mark.slow
+def test_all_fourteen_tasks_run_on_the_demo_model(tmp_path):
+    config = ThinkConfig(
+        samples=1, folds=1, sizes=(8,), settings=Settings(max_tokens=150, temperature=0.1)
+    )
+    run = evaluate(ModelSpec(model="demo"), tmp_path, config)
+    assert run.complete
+    assert set(run.measures.tasks) == set(task_names())
+    assert run.measures.overall.thinking_tokens.mean > 10
+    for row in run.graded:
+        assert row.tokens >= row.thinking_tokens + row.answer_tokens
+        assert row.right == (row.error is None)
+
+
+HANOI = json.dumps({"disks": 2, "pegs": 3, "start": 2, "target": 1})
+MOVES = "\n".join(
+    (
+        "Move disk 1 from peg 2 to peg 3",
+        "Move disk 2 from peg 2 to peg 1",
+        "Move disk 1 from Peg 3 to Peg 1",
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "answered", "right"),
+    [
+        (MOVES, True, True),
+        (
+            f"First:\nMove disk 1 from peg 2 to peg 1\nNow:\n\n```\n{MOVES}\n```\nDone.",
+            True,
+            True,
+        ),
+        ("1. " + MOVES.replace("\n", ".\n2. ") + ".", True, True),
+        (MOVES.replace("to peg 3", "to peg 1"), True, False),
+        ("Move disk 2 from peg 2 to peg 1", True, False),
+        ("Move disk 1 from peg 9 to peg 1", True, False),
+        (MOVES.rsplit("\n", 1)[0], True, False),
+        ("It takes three moves.", False, False),
+        ("", False, False),
+    ],
+)
+def test_towers_are_played(text, answered, right):
+    judged = get_puzzle("tower_of_hanoi").judge(HANOI, text)
+    assert (judged.answer is not None, judged.right) == (answered, right)
+
+
+BOARD = json.dumps(["_ Q _ _", "_ _ _ _", "_ _ _ _", "_ _ _ _"])
+
+
+@pytest.mark.parametrize(
+    ("text", "answered", "right"),
+    [
+        ("_ Q _ _\n_ _ _ Q\nQ _ _ _\n_ _ Q _", True, True),
+        ("The board:\n```\n. Q . .\n. . . Q\nQ . . .\n. . Q .\n```\nAll fit.", True, True),
+        ("_Q__\n___Q\nQ___\n__Q_", True, True),
+        ("_ _ Q _\nQ _ _ _\n_ _ _ Q\n_ Q _ _", True, False),
+        ("_ Q _ _\n_ _ Q _\nQ _ _ _\n_ _ _ Q", True, False),
+        ("_ Q _ _\n_ _ _ Q\nQ _ _ _", False, False),
+        ("__import__('os').system('true')", False, False),
+    ],
+)
+def test_boards_are_looked_at(text, answered, right):
+    judged = get_puzzle("n_queens").judge(BOARD, text)
+    assert (judged.answer is not None, judged.right) == (answered, right)
+
+
+def test_puzzles_come_from_reasoning_gym_and_their_own_solutions_are_right(tmp_path):
+    gym = pytest.importorskip("reasoning_gym")
+    config = ThinkConfig(
+        tasks=("n_queens", "tower_of_hanoi"),
+        samples=3,
+        folds=1,
+        task_sizes={"n_queens": (6,), "tower_of_hanoi": (3, 4)},
+    )
+    items = plan_items(config)
+    assert [item.size for item in items] == [6, 6, 6, 3, 4, 3]
+    again = plan_items(config)
+    assert [item.question for item in again] == [item.question for item in items]
+    dataset = gym.create_dataset("tower_of_hanoi", size=5, seed=3, min_disks=4, max_disks=4)
+    puzzle = get_puzzle("tower_of_hanoi")
+    for entry in dataset:
+        if entry["metadata"]["num_pegs"] == 3:
+            _, reference = puzzle.ask(entry["metadata"])
+            assert puzzle.judge(reference, entry["answer"]).right
+    board = gym.create_dataset("n_queens", size=5, seed=3, n=6, min_remove=5, max_remove=5)
+    for entry in board:
+        _, reference = get_puzzle("n_queens").ask(entry["metadata"])
+        assert get_puzzle("n_queens").judge(reference, entry["answer"]).right
+    run = evaluate(CallableResponder(lambda prompt: "I do not know."), tmp_path, config)
+    assert run.measures.overall.errors["unrelated"] == 6
+    with pytest.raises(MisuseError, match="size 99"):
+        plan_items(ThinkConfig(tasks=("n_queens",), samples=1, sizes=(99,)))
