@@ -58,11 +58,14 @@ class MethodSource:
         The class.
     origin
         ``"stp-engine"``, ``"package version"`` of an entry point, or ``"file sha256:..."``.
+    ours
+        Whether it is one of this project's: others run in a process of their own.
     """
 
     spec: str
     method: type[Method]
     origin: str
+    ours: bool = False
 
     def make(self, hyperparameters: dict[str, Any] | None = None) -> Method:
         """Return a new, untrained method.
@@ -106,7 +109,7 @@ def find_method(spec: str) -> MethodSource:
     if spec in BUILT_IN:
         module, _, name = BUILT_IN[spec].partition(":")
         found = getattr(import_module(module), name)
-        return MethodSource(spec=spec, method=_checked(found, spec), origin="stp-engine")
+        return MethodSource(spec=spec, method=_checked(found, spec), origin="stp-engine", ours=True)
     registered = _registered()
     if spec not in registered:
         raise MisuseError(

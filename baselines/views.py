@@ -2,18 +2,17 @@
 
 A prefix's arrays hold rows 0..k and nothing else: they lie in buffers that grow as the thinking
 does, so that not even the memory behind them holds a later row, the number of rows to come, or a
-verdict. This guards against looking ahead by mistake or by numpy's back doors; a method is still
-Python code in the evaluator's process, and one that digs through the interpreter's frames must be
-caught by reading it.
+verdict. Methods of other people also run in a process of their own that never holds more
+(:mod:`baselines.apart`).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from baselines.measurements import Array, Measurements
+from baselines.measurements import Array
 from data.errors import MisuseError
 from stp.curves import IntArray
 
@@ -37,7 +36,7 @@ class QuestionView:
     def __init__(self, *, benchmark: str, lot: float, signals: Mapping[str, Array]) -> None:
         self.benchmark = benchmark
         self.lot = lot
-        self._signals = dict(signals)
+        self._signals = {name: _alone(value) for name, value in signals.items()}
 
     def __getitem__(self, name: str) -> Any:
         """Return a question signal that the method has declared."""
@@ -103,37 +102,39 @@ class _Tape:
         return shown
 
 
-def question_view(measurements: Measurements, place: int, *, benchmark: str, lot: float) -> Any:
-    """Return the view of the question at a place of ``measurements.questions``."""
-    return QuestionView(
-        benchmark=benchmark,
-        lot=lot,
-        signals={
-            name: _alone(values[place]) for name, values in measurements.question_signals.items()
-        },
-    )
+class Unfolding:
+    """One trajectory as a method sees it: rows go in one by one, prefixes come out.
 
-
-def prefixes(
-    measurements: Measurements, trajectory: int, question: QuestionView
-) -> Iterator[Prefix]:
-    """Yield the prefixes at k = 0, 1, ..., n - 1 of a trajectory, each revealed when asked for.
-
-    At k = n the thinking has ended by itself: there is nothing to decide.
+    Parameters
+    ----------
+    question
+        What was known before.
     """
-    curves = measurements.curves
-    start, stop = curves.trajectory_offsets[trajectory : trajectory + 2].tolist()
-    columns = {"": curves.tokens, **measurements.position_signals}
-    tapes: dict[str, _Tape] = {}
-    for row in range(start, stop - 1):
+
+    __slots__ = ("_question", "_tapes")
+
+    def __init__(self, question: QuestionView) -> None:
+        self._question = question
+        self._tapes: dict[str, _Tape] = {}
+
+    def reveal(self, tokens: int, signals: Mapping[str, Any]) -> Prefix:
+        """Add the next position and return the prefix up to it.
+
+        Parameters
+        ----------
+        tokens
+            L(k).
+        signals
+            By name, the position's row of each.
+        """
         shown = {}
-        for name, values in columns.items():
-            value = np.asarray(values[row])
-            if row == start:
-                tapes[name] = _Tape(value)
-            shown[name] = tapes[name].reveal(value)
-        tokens = shown.pop("")
-        yield Prefix(k=row - start, tokens=tokens, question=question, signals=shown)
+        for name, value in {"": np.int64(tokens), **signals}.items():
+            row = np.asarray(value)
+            if name not in self._tapes:
+                self._tapes[name] = _Tape(row)
+            shown[name] = self._tapes[name].reveal(row)
+        kept = shown.pop("")
+        return Prefix(k=kept.size - 1, tokens=kept, question=self._question, signals=shown)
 
 
 def _alone(value: npt.ArrayLike) -> Array:

@@ -1,23 +1,22 @@
 """A method's decisions on questions, handed out step by step.
 
-The method is given views (:mod:`baselines.views`); costs and verdicts stay here. All settings walk
-a trajectory together: at position k every one of them has been shown the prefix up to k and nothing
-else, and a trajectory is walked once. Afterwards some trajectories are walked again in another
-order: decisions that differ mean that the method remembers other questions, and are refused.
+Rows are dealt to where the method sits (:mod:`baselines.player`); costs and verdicts stay here. All
+settings walk a trajectory together: at position k every one of them has been shown the prefix up to
+k and nothing else, and a trajectory is walked once. Afterwards some trajectories are walked again
+in another order: decisions that differ mean that the method remembers other questions, and are
+refused.
 """
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from baselines.interface import EarlyExit, FixedBudget, Method, Router, Setting
+from baselines.interface import Method, Setting
 from baselines.measurements import Measurements
+from baselines.player import Question, Seat
 from baselines.signals import PASS, cost_sources
-from baselines.views import QuestionView, prefixes, question_view
 from data.errors import MisuseError
 from stp.curves import IntArray
 
@@ -47,7 +46,8 @@ class Decisions:
 
 
 def decide(
-    method: Method,
+    seat: Seat,
+    method: type[Method],
     measurements: Measurements,
     lot_q: npt.NDArray[np.float64],
     *,
@@ -57,8 +57,10 @@ def decide(
 
     Parameters
     ----------
+    seat
+        Where the trained method sits.
     method
-        Trained.
+        Its class: name, strategy and needs.
     measurements
         Of one model, with what the method needs and what its signals' costs are counted by.
     lot_q
@@ -71,26 +73,21 @@ def decide(
     data.errors.MisuseError
         If the grid is empty, a decision is no decision, or decisions depend on other questions.
     """
-    settings = tuple(method.settings())
-    if not settings:
-        raise MisuseError(f"{method.name}: its grid is empty; give it at least one setting")
-    handed_out = measurements.restricted(method.needs)
-    views = _question_views(handed_out, lot_q)
-    walk = _Walk(method, settings, measurements, handed_out, views)
-    units = walk.units
+    settings = seat.settings()
+    walk = _Walk(seat, method, len(settings), measurements, lot_q)
     stop = np.zeros((len(settings), measurements.curves.trajectories), np.int64)
     cost = np.zeros_like(stop)
-    order = np.random.default_rng(_ORDER_SEED).permutation(units)
+    order = np.random.default_rng(_ORDER_SEED).permutation(walk.units)
     for done, unit in enumerate(order.tolist(), start=1):
         rows = walk.trajectories(unit)
         stop[:, rows], cost[:, rows] = walk.of(unit)
         if progress is not None:
-            progress(done, units)
+            progress(done, walk.units)
     _check_forgets(method, walk, order, stop)
     return Decisions(settings=settings, stop=stop, signal_tokens=cost)
 
 
-def _check_forgets(method: Method, walk: "_Walk", order: IntArray, stop: IntArray) -> None:
+def _check_forgets(method: type[Method], walk: "_Walk", order: IntArray, stop: IntArray) -> None:
     """Walk some units again, the last first; see that nothing changes."""
     for unit in order[::-1][:_REPEATED].tolist():
         again, _ = walk.of(unit)
@@ -101,111 +98,97 @@ def _check_forgets(method: Method, walk: "_Walk", order: IntArray, stop: IntArra
             )
 
 
-def _question_views(
-    measurements: Measurements, lot_q: npt.NDArray[np.float64]
-) -> list[QuestionView]:
-    curves = measurements.curves
-    questions, first = np.unique(curves.question, return_index=True)
-    names = curves.benchmark_names
-    return [
-        question_view(
-            measurements,
-            place,
-            benchmark=names[curves.benchmark[s]] if names else str(curves.benchmark[s]),
-            lot=float(lot_q[question]),
-        )
-        for place, (question, s) in enumerate(zip(questions.tolist(), first.tolist(), strict=True))
-    ]
-
-
 class _Walk:
-    """Decides on one unit: a question for routers and budgets, a trajectory for early exit."""
+    """Deals one unit: a question for routers and budgets, a trajectory for early exit."""
 
     def __init__(
         self,
-        method: Method,
-        settings: Sequence[Setting],
+        seat: Seat,
+        method: type[Method],
+        settings: int,
         measurements: Measurements,
-        handed_out: Measurements,
-        views: list[QuestionView],
+        lot_q: npt.NDArray[np.float64],
     ) -> None:
+        self._seat = seat
         self._method = method
         self._settings = settings
-        self._measurements = measurements
-        self._handed_out = handed_out
-        self._views = views
-        curves = measurements.curves
+        self._curves = measurements.curves
+        # Dealt to the method; what else is here stays here.
+        self._dealt = measurements.restricted(method.needs)
+        self._questions = _questions(self._dealt, lot_q)
         self._place_s = measurements.question_s
-        self._offsets = curves.trajectory_offsets
         self._members = [
-            np.flatnonzero(self._place_s == place) for place in range(measurements.questions.size)
+            np.flatnonzero(self._place_s == place) for place in range(len(self._questions))
         ]
         self._position_cost = _position_costs(method, measurements)
         self._question_cost = _question_costs(method, measurements)
 
     @property
     def units(self) -> int:
-        if isinstance(self._method, EarlyExit):
-            return self._measurements.curves.trajectories
+        if self._method.strategy == "early_exit":
+            return self._curves.trajectories
         return len(self._members)
 
     def trajectories(self, unit: int) -> IntArray:
         """Return the trajectories that a unit decides on."""
-        if isinstance(self._method, EarlyExit):
+        if self._method.strategy == "early_exit":
             return np.array([unit], np.int64)
         return self._members[unit]
 
     def of(self, unit: int) -> tuple[IntArray, IntArray]:
         """Return stopping positions and signal tokens; int64 ``(settings, trajectories)``."""
-        method = self._method
-        if isinstance(method, EarlyExit):
-            return self._walk(method, unit)
+        if self._method.strategy == "early_exit":
+            return self._trajectory(unit)
         rows = self._members[unit]
-        steps = np.diff(self._offsets)[rows] - 1
-        cost = np.full((len(self._settings), rows.size), self._question_cost[unit])
-        score = _checked(method, method.score(self._views[unit]))  # type: ignore[attr-defined]
-        if isinstance(method, Router):
-            chosen = np.array([bool(method.thinks(score, s)) for s in self._settings])
-            return np.where(chosen[:, None], steps, 0), cost
-        if not isinstance(method, FixedBudget):
-            raise MisuseError(f"{method.name}: derives from no class of a strategy")
-        caps = [_checked_cap(method, method.cap(score, s), s) for s in self._settings]
+        offsets = self._curves.trajectory_offsets
+        decisions = self._seat.decide(self._questions[unit])
+        cost = np.full((self._settings, rows.size), self._question_cost[unit])
+        if self._method.strategy == "routing":
+            steps = np.diff(offsets)[rows] - 1
+            return np.where(np.array(decisions)[:, None], steps, 0), cost
         stop = np.empty_like(cost)
         for column, row in enumerate(rows.tolist()):
-            tokens = self._measurements.curves.tokens[self._offsets[row] : self._offsets[row + 1]]
-            last = [tokens[-1] if cap is None else cap for cap in caps]
+            tokens = self._curves.tokens[offsets[row] : offsets[row + 1]]
+            last = [tokens[-1] if cap is None else cap for cap in decisions]
             stop[:, column] = np.searchsorted(tokens, last, side="right") - 1
         return stop, cost
 
-    def _walk(self, method: EarlyExit, trajectory: int) -> tuple[IntArray, IntArray]:
-        settings = self._settings
-        start = int(self._offsets[trajectory])
-        last = int(self._offsets[trajectory + 1]) - 1 - start
-        stop = np.full((len(settings), 1), last, np.int64)
+    def _trajectory(self, trajectory: int) -> tuple[IntArray, IntArray]:
+        start, end = self._curves.trajectory_offsets[trajectory : trajectory + 2].tolist()
+        stop = np.full((self._settings, 1), end - 1 - start, np.int64)
         place = int(self._place_s[trajectory])
-        cost = np.full((len(settings), 1), self._question_cost[place], np.int64)
-        alive = list(range(len(settings)))
-        view = self._views[place]
-        method.start(view)
-        for prefix in prefixes(self._handed_out, trajectory, view):
-            score = _checked(method, method.score(prefix))
-            tokens = self._position_cost[start + prefix.k]
-            going = []
-            for index in alive:
-                setting = settings[index]
-                if tokens and method.pays(score, setting):
-                    cost[index, 0] += tokens
-                if method.stops(score, setting):
-                    stop[index, 0] = prefix.k
-                else:
-                    going.append(index)
-            alive = going
-            if not alive:
-                break
+        cost = np.full((self._settings, 1), self._question_cost[place], np.int64)
+        alive = list(range(self._settings))
+        self._seat.begin(self._questions[place])
+        # At k = n the thinking has ended by itself: there is nothing to decide.
+        for row in range(start, end - 1):
+            signals = {name: v[row] for name, v in self._dealt.position_signals.items()}
+            stopping, paying = self._seat.step(int(self._curves.tokens[row]), signals, alive)
+            cost[paying, 0] += self._position_cost[row]
+            if stopping:
+                stop[stopping, 0] = row - start
+                stopped = set(stopping)
+                alive = [index for index in alive if index not in stopped]
+                if not alive:
+                    break
         return stop, cost
 
 
-def _position_costs(method: Method, measurements: Measurements) -> IntArray:
+def _questions(measurements: Measurements, lot_q: npt.NDArray[np.float64]) -> list[Question]:
+    curves = measurements.curves
+    numbers, first = np.unique(curves.question, return_index=True)
+    names = curves.benchmark_names
+    return [
+        Question(
+            benchmark=names[curves.benchmark[s]] if names else str(curves.benchmark[s]),
+            lot=float(lot_q[number]),
+            signals={name: v[place] for name, v in measurements.question_signals.items()},
+        )
+        for place, (number, s) in enumerate(zip(numbers.tolist(), first.tolist(), strict=True))
+    ]
+
+
+def _position_costs(method: type[Method], measurements: Measurements) -> IntArray:
     """Return the tokens that the method's signals take at each position."""
     costs = np.zeros(measurements.curves.positions, np.int64)
     for source in cost_sources(method.needs, "position"):
@@ -213,30 +196,9 @@ def _position_costs(method: Method, measurements: Measurements) -> IntArray:
     return costs
 
 
-def _question_costs(method: Method, measurements: Measurements) -> IntArray:
+def _question_costs(method: type[Method], measurements: Measurements) -> IntArray:
     """Return the tokens that the method's question signals take, for each of its trajectories."""
     costs = np.zeros(measurements.questions.size, np.int64)
     for source in cost_sources(method.needs, "question"):
         costs += 1 if source == PASS else measurements[source].astype(np.int64)
     return costs
-
-
-def _checked(method: Method, score: Any) -> Any:
-    """Refuse a score that is no number: it compares as false with every threshold."""
-    if score is None or (isinstance(score, float | np.floating) and math.isnan(score)):
-        raise MisuseError(
-            f"{method.name}: a score is {score}, which no setting can be compared with; return a "
-            "number, minus or plus infinity where there is nothing to say"
-        )
-    return score
-
-
-def _checked_cap(method: Method, cap: Any, setting: Setting) -> int | None:
-    if cap is None:
-        return None
-    if not isinstance(cap, int | np.integer) or cap < 0:
-        raise MisuseError(
-            f"{method.name}: the cap for setting {setting} is {cap!r}; a cap is None or an integer "
-            "of at least 0, in tokens"
-        )
-    return int(cap)

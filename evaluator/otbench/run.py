@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from baselines.apart import ApartPlayer
 from baselines.interface import Method, Setting
 from baselines.measurements import Measurements
+from baselines.player import Player, Seat
 from baselines.registry import MethodSource, find_method, method_names
 from baselines.signals import with_costs
 from data.errors import MisuseError
@@ -45,9 +47,11 @@ class Asked:
         given = ", ".join(f"{key}={value!r}" for key, value in self.hyperparameters.items())
         return f"{self.source.method.name}({given})" if given else self.source.method.name
 
-    def make(self) -> Method:
-        """Return a new, untrained method."""
-        return self.source.make(self.hyperparameters)
+    def seat(self) -> Seat:
+        """Return a new, untrained method where it is to sit: a stranger's in its own process."""
+        if self.source.ours:
+            return Player(self.source.make(self.hyperparameters))
+        return ApartPlayer(self.source.spec, self.hyperparameters)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -56,13 +60,16 @@ class Trained:
 
     Attributes
     ----------
+    seat
+        Where the method sits, trained on one model.
     method
-        Of one model.
+        Its class.
     seen
         Question numbers of training and validation.
     """
 
-    method: Method
+    seat: Seat
+    method: type[Method]
     seen: IntArray
 
 
@@ -134,9 +141,9 @@ def parse_method(text: str) -> Asked:
             f"method {text!r}: hyperparameters are written as name(key=value, ...), each value a "
             "number, a text in quotes or a tuple"
         ) from error
-    asked = Asked(source=find_method(spec), hyperparameters=given)
-    asked.make()
-    return asked
+    source = find_method(spec)
+    source.make(given)
+    return Asked(source=source, hyperparameters=given)
 
 
 def methods_for(release: Release, texts: Sequence[str] = ()) -> tuple[list[Asked], list[str]]:
@@ -218,10 +225,17 @@ def train(asked: Asked, training: Measurements, validation: Measurements) -> Tra
             f"{asked.label}: leak: {shared.size} questions are in training and in validation, as "
             f"question {_name(training.curves, int(shared[0]))}"
         )
-    method = asked.make()
-    needs = asked.source.method.needs
-    method.fit(training.restricted(needs), validation.restricted(needs))
-    return Trained(method=method, seen=np.concatenate([training.questions, validation.questions]))
+    seat, method = asked.seat(), asked.source.method
+    try:
+        seat.fit(training.restricted(method.needs), validation.restricted(method.needs))
+    except BaseException:
+        seat.close()
+        raise
+    return Trained(
+        seat=seat,
+        method=method,
+        seen=np.concatenate([training.questions, validation.questions]),
+    )
 
 
 def decide_on(trained: Trained, test: Measurements, lots: Any, progress: Any = None) -> Decisions:
@@ -239,7 +253,7 @@ def decide_on(trained: Trained, test: Measurements, lots: Any, progress: Any = N
             f"question {_name(test.curves, int(shared[0]))}; a method is measured on questions "
             "that it has not seen"
         )
-    return decide(trained.method, test, lots, progress=progress)
+    return decide(trained.seat, trained.method, test, lots, progress=progress)
 
 
 def evaluate(release: Release, asked: Asked, *, progress: Progress | None = None) -> MethodResult:
@@ -259,37 +273,14 @@ def evaluate(release: Release, asked: Asked, *, progress: Progress | None = None
     data.errors.MisuseError
         If a split is empty, or the method does what it must not.
     """
-    models = np.unique(release.curves.model).tolist()
-    needs = with_costs(asked.source.method.needs)
-    found: dict[str, list[tuple[Curves, Decisions]]] = {"validation": [], "test": []}
-    fit_seconds = decide_seconds = 0.0
-    trained = None
-    for model in models:
-        splits = {split: release.measurements(model, split, needs) for split in SPLITS}
-        for split, measured in splits.items():
-            if not measured.curves.trajectories:
-                raise MisuseError(
-                    f"{release.folder}: there are no {split} questions of "
-                    f"{release.curves.model_names[model]}; a release needs questions in every split"
-                )
-        if progress is not None:
-            progress(f"{asked.label}, training", 0, 0)
-        begin = time.perf_counter()
-        trained = train(asked, splits["train"], splits["validation"])
-        fit_seconds += time.perf_counter() - begin
-        begin = time.perf_counter()
-        # Settings are selected on validation questions, which training may have looked at too.
-        selecting = decide(trained.method, splits["validation"], release.lot_q)
-        found["validation"].append((splits["validation"].curves, selecting))
-        told = _told(progress, f"{asked.label}, {release.curves.model_names[model]}")
-        decisions = decide_on(trained, splits["test"], release.lot_q, told)
-        found["test"].append((splits["test"].curves, decisions))
-        decide_seconds += time.perf_counter() - begin
-    if trained is None:
-        raise MisuseError(f"{release.folder}: holds no model")
-    settings = _same_settings(asked, [d for _, d in found["test"]])
-    chosen = _points(release, "validation", asked, found["validation"])[1]
-    totals, points = _points(release, "test", asked, found["test"])
+    found = [
+        _of_model(release, asked, model, progress)
+        for model in np.unique(release.curves.model).tolist()
+    ]
+    settings = _same_settings(asked, [each.test for each in found])
+    chosen = _points(release, "validation", asked, [each.validation for each in found])[1]
+    decisions = [each.test for each in found]
+    totals, points = _points(release, "test", asked, decisions)
     selected = select(chosen)
     return MethodResult(
         asked=asked,
@@ -301,13 +292,55 @@ def evaluate(release: Release, asked: Asked, *, progress: Progress | None = None
         summary=summarise(points, selected),
         decided=Decided(
             strategy=asked.source.method.strategy,
-            stop=np.concatenate([d.stop for _, d in found["test"]], axis=1),
-            signal_tokens=np.concatenate([d.signal_tokens for _, d in found["test"]], axis=1),
+            stop=np.concatenate([d.stop for d in decisions], axis=1),
+            signal_tokens=np.concatenate([d.signal_tokens for d in decisions], axis=1),
             selected=selected,
         ),
-        hyperparameters=trained.method.hyperparameters(),
-        fit_seconds=fit_seconds,
-        decide_seconds=decide_seconds,
+        hyperparameters=found[0].hyperparameters,
+        fit_seconds=sum(each.fit_seconds for each in found),
+        decide_seconds=sum(each.decide_seconds for each in found),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _OfModel:
+    """What a method decided on one model's questions."""
+
+    validation: Decisions
+    test: Decisions
+    hyperparameters: dict[str, Any]
+    fit_seconds: float
+    decide_seconds: float
+
+
+def _of_model(release: Release, asked: Asked, model: int, progress: Progress | None) -> _OfModel:
+    needs = with_costs(asked.source.method.needs)
+    splits = {split: release.measurements(model, split, needs) for split in SPLITS}
+    for split, measured in splits.items():
+        if not measured.curves.trajectories:
+            raise MisuseError(
+                f"{release.folder}: there are no {split} questions of "
+                f"{release.curves.model_names[model]}; a release needs questions in every split"
+            )
+    if progress is not None:
+        progress(f"{asked.label}, training", 0, 0)
+    begin = time.perf_counter()
+    trained = train(asked, splits["train"], splits["validation"])
+    fitted = time.perf_counter()
+    try:
+        # Settings are selected on validation questions, which training may have looked at too.
+        validation = decide(trained.seat, trained.method, splits["validation"], release.lot_q)
+        told = _told(progress, f"{asked.label}, {release.curves.model_names[model]}")
+        test = decide_on(trained, splits["test"], release.lot_q, told)
+        hyperparameters = trained.seat.hyperparameters()
+    finally:
+        trained.seat.close()
+    return _OfModel(
+        validation=validation,
+        test=test,
+        hyperparameters=hyperparameters,
+        fit_seconds=fitted - begin,
+        decide_seconds=time.perf_counter() - fitted,
     )
 
 
@@ -317,10 +350,9 @@ def split_curves(release: Release, split: str) -> Curves:
 
 
 def _points(
-    release: Release, split: str, asked: Asked, found: Sequence[tuple[Curves, Decisions]]
+    release: Release, split: str, asked: Asked, decisions: Sequence[Decisions]
 ) -> tuple[CellTotals, Points]:
     curves = split_curves(release, split)
-    decisions = [d for _, d in found]
     totals = cell_totals(
         curves,
         np.concatenate([d.stop for d in decisions], axis=1),

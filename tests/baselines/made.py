@@ -3,7 +3,7 @@
 import numpy as np
 
 from baselines.measurements import Measurements
-from baselines.views import QuestionView, prefixes, question_view
+from baselines.views import QuestionView, Unfolding
 from stp.curves import Curves
 
 
@@ -45,18 +45,25 @@ def view(**signals):
     )
 
 
+def unfolded(made, trajectory=0, question=None):
+    """Yield a trajectory's prefixes at k = 0..n - 1."""
+    unfolding = Unfolding(view() if question is None else question)
+    first, last = made.curves.trajectory_offsets[trajectory : trajectory + 2]
+    for row in range(first, last - 1):
+        signals = {name: values[row] for name, values in made.position_signals.items()}
+        yield unfolding.reveal(int(made.curves.tokens[row]), signals)
+
+
 def scores(method, made, trajectory=0):
     """Return a method's scores over all prefixes of a trajectory."""
-    question = question_view(made, int(made.question_s[trajectory]), benchmark="b0", lot=0.5)
-    method.start(question)
-    return [method.score(prefix) for prefix in prefixes(made, trajectory, question)]
+    method.start(view())
+    return [method.score(prefix) for prefix in unfolded(made, trajectory)]
 
 
 def stop_at(method, made, setting, trajectory=0):
     """Return where a method stops, the obvious way."""
-    question = question_view(made, int(made.question_s[trajectory]), benchmark="b0", lot=0.5)
-    method.start(question)
-    for prefix in prefixes(made, trajectory, question):
+    method.start(view())
+    for prefix in unfolded(made, trajectory):
         if method.stops(method.score(prefix), setting):
             return prefix.k
     offsets = made.curves.trajectory_offsets

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from baselines.views import prefixes, question_view
+from baselines.views import QuestionView
 from data.errors import MisuseError
-from tests.baselines.made import measurements, view
+from tests.baselines.made import measurements, unfolded, view
 
 
 def made(steps=20):
@@ -27,7 +27,7 @@ def every_memory(array):
 
 def test_prefixes_are_handed_out_in_order_and_end_before_the_end():
     data = made(5)
-    seen = list(prefixes(data, 0, view()))
+    seen = list(unfolded(data))
     assert [prefix.k for prefix in seen] == [0, 1, 2, 3, 4]
     for k, prefix in enumerate(seen):
         assert prefix.tokens.tolist() == data.curves.tokens[: k + 1].tolist()
@@ -38,7 +38,7 @@ def test_prefixes_are_handed_out_in_order_and_end_before_the_end():
 
 def test_no_memory_behind_a_prefix_holds_a_later_row_or_how_many_will_come():
     data, longer = made(20), made(5)
-    for prefix, other in zip(prefixes(data, 0, view()), prefixes(longer, 0, view()), strict=False):
+    for prefix, other in zip(unfolded(data), unfolded(longer), strict=False):
         for name, ahead in (("tokens", data.curves.tokens), ("entropy", data["entropy"])):
             shown = prefix.tokens if name == "tokens" else prefix[name]
             later = set(ahead[prefix.k + 1 :].tolist())
@@ -50,7 +50,7 @@ def test_no_memory_behind_a_prefix_holds_a_later_row_or_how_many_will_come():
 
 
 def test_what_is_handed_out_cannot_be_written_to_and_verdicts_are_nowhere():
-    prefix = next(prefixes(made(), 0, view()))
+    prefix = next(unfolded(made()))
     with pytest.raises(ValueError, match="read-only"):
         prefix["entropy"][0] = 0.0
     assert not hasattr(prefix, "correct")
@@ -58,16 +58,17 @@ def test_what_is_handed_out_cannot_be_written_to_and_verdicts_are_nowhere():
 
 
 def test_question_view_is_a_copy():
-    data = made()
-    shown = question_view(data, 0, benchmark="b0", lot=0.25)
+    states = np.zeros((2, 3))
+    shown = QuestionView(benchmark="b0", lot=0.25, signals={"prompt_hidden": states})
     assert (shown.benchmark, shown.lot) == ("b0", 0.25)
+    assert not np.shares_memory(shown["prompt_hidden"], states)
     assert shown["prompt_hidden"].base is None
     with pytest.raises(ValueError, match="read-only"):
         shown["prompt_hidden"][0] = 0.0
 
 
 def test_an_undeclared_signal_is_refused_by_name():
-    prefix = next(prefixes(made().restricted(["entropy"]), 0, view()))
+    prefix = next(unfolded(made().restricted(["entropy"])))
     with pytest.raises(MisuseError, match="signal 'hidden' is not among the method's needs"):
         prefix["hidden"]
     with pytest.raises(MisuseError, match="'prompt_hidden' is not among the method's needs"):

@@ -7,11 +7,16 @@ import pytest
 
 from baselines.dynasor import Dynasor
 from baselines.interface import EarlyExit, FixedBudget, Router
+from baselines.player import Player
 from data.errors import MisuseError
-from evaluator.otbench.decide import decide
+from evaluator.otbench.decide import decide as decide_seated
 from tests.baselines.made import measurements
 
 LOTS = np.array([0.1, 0.9, 0.5])
+
+
+def decide(method, made, lots, **options):
+    return decide_seated(Player(method), type(method), made, lots, **options)
 
 
 def made(**signals):

@@ -12,6 +12,8 @@ from stp.campaign.config import parse_config
 from stp.campaign.signal_rows import SignalSettings
 from stp.campaign.signals import signals_campaign
 
+pytestmark = pytest.mark.slow
+
 CAMPAIGN = """
 name = "demo"
 seed = 3

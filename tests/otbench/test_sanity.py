@@ -7,14 +7,19 @@ import pytest
 
 from baselines.constant_cap import ConstantCap
 from baselines.interface import EarlyExit, FixedBudget, Router
+from baselines.player import Player
 from baselines.registry import MethodSource
 from data.errors import MisuseError
-from evaluator.otbench.decide import decide
+from evaluator.otbench.decide import decide as decide_seated
 from evaluator.otbench.points import cell_frontiers_of, cell_totals, operating_points
 from evaluator.otbench.run import Asked, Trained, decide_on, train
 from evaluator.otbench.summary import gaps, shares, summarise
 from oracle import STRATEGIES
 from tests.otbench.made import curves, lots, measured, told_the_truth
+
+
+def decide(method, made, lots_q):
+    return decide_seated(Player(method), type(method), made, lots_q)
 
 
 def points(method, made):
@@ -113,7 +118,8 @@ def test_permuting_test_questions_changes_nothing(method):
 
 def asked(method):
     return Asked(
-        source=MethodSource(spec=method.name, method=method, origin="test"), hyperparameters={}
+        source=MethodSource(spec=method.name, method=method, origin="test", ours=True),
+        hyperparameters={},
     )
 
 
@@ -189,6 +195,6 @@ def test_a_method_that_remembers_test_questions_is_refused():
 
 def test_a_method_trained_elsewhere_is_held_to_what_it_has_seen():
     made = measured(curves(questions=5, seed=3))
-    trained = Trained(method=Lottery(), seen=np.array([4, 99]))
+    trained = Trained(seat=Player(Lottery()), method=Lottery, seen=np.array([4, 99]))
     with pytest.raises(MisuseError, match="1 test questions were used in training, as question q4"):
         decide_on(trained, made, lots(made.curves))

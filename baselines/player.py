@@ -1,0 +1,167 @@
+"""A method at the table: what it is dealt, row by row, and what it answers.
+
+Everything that the evaluator wants of a method goes through the few calls of :class:`Player`, so
+that a method can as well sit in another process (:mod:`baselines.apart`), where there is nothing
+to look at but what was dealt.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from baselines.interface import EarlyExit, FixedBudget, Method, Router, Setting
+from baselines.measurements import Array, Measurements
+from baselines.views import Prefix, QuestionView, Unfolding
+from data.errors import MisuseError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Question:
+    """What is dealt of a question: see :class:`baselines.views.QuestionView`."""
+
+    benchmark: str
+    lot: float
+    signals: Mapping[str, Array] = field(default_factory=dict)
+
+    def view(self) -> QuestionView:
+        """Return what the method is shown."""
+        return QuestionView(benchmark=self.benchmark, lot=self.lot, signals=self.signals)
+
+
+class Seat(Protocol):
+    """The calls that the evaluator makes."""
+
+    def fit(self, train: Measurements, validation: Measurements) -> None:
+        """Let the method learn."""
+
+    def settings(self) -> tuple[Setting, ...]:
+        """Return its settings."""
+
+    def hyperparameters(self) -> dict[str, Any]:
+        """Return its hyperparameters."""
+
+    def decide(self, question: Question) -> list[Any]:
+        """Return, of every setting, whether a router thinks, or a budget's cap."""
+
+    def begin(self, question: Question) -> None:
+        """Begin a trajectory."""
+
+    def step(
+        self, tokens: int, signals: Mapping[str, Any], alive: Sequence[int]
+    ) -> tuple[list[int], list[int]]:
+        """Deal the next position; return which settings stop here, and which pay for signals."""
+
+    def close(self) -> None:
+        """End it."""
+
+
+class Player:
+    """A method in this process.
+
+    Parameters
+    ----------
+    method
+        New, or trained.
+    """
+
+    def __init__(self, method: Method) -> None:
+        self._method = method
+        self._settings: tuple[Setting, ...] = ()
+        self._unfolding = Unfolding(QuestionView(benchmark="", lot=0.0, signals={}))
+
+    def fit(self, train: Measurements, validation: Measurements) -> None:
+        """Let the method learn; see :meth:`baselines.interface.Method.fit`."""
+        self._method.fit(train, validation)
+
+    def settings(self) -> tuple[Setting, ...]:
+        """Return the settings that decisions are asked for.
+
+        Raises
+        ------
+        data.errors.MisuseError
+            If there are none.
+        """
+        self._settings = tuple(self._method.settings())
+        if not self._settings:
+            raise MisuseError(f"{self._method.name}: its grid is empty; give it a setting")
+        return self._settings
+
+    def hyperparameters(self) -> dict[str, Any]:
+        """Return the method's hyperparameters, defaults included."""
+        return self._method.hyperparameters()
+
+    def decide(self, question: Question) -> list[Any]:
+        """Return a router's or a budget's decision on a question for every setting.
+
+        Raises
+        ------
+        data.errors.MisuseError
+            If a score or a cap is none.
+        """
+        method = self._method
+        if isinstance(method, Router):
+            score = self._checked(method.score(question.view()))
+            return [bool(method.thinks(score, setting)) for setting in self._settings]
+        if isinstance(method, FixedBudget):
+            score = self._checked(method.score(question.view()))
+            return [self._cap(method, score, setting) for setting in self._settings]
+        raise MisuseError(f"{method.name}: derives from no class of a strategy")
+
+    def begin(self, question: Question) -> None:
+        """Begin a trajectory of a question."""
+        view = question.view()
+        self._unfolding = Unfolding(view)
+        if isinstance(self._method, EarlyExit):
+            self._method.start(view)
+
+    def step(
+        self, tokens: int, signals: Mapping[str, Any], alive: Sequence[int]
+    ) -> tuple[list[int], list[int]]:
+        """Show the method the next position of a trajectory.
+
+        Parameters
+        ----------
+        tokens, signals
+            L(k), and the position's row of every signal that the method needs.
+        alive
+            The settings, by place, that have not stopped yet.
+
+        Returns
+        -------
+        stopping, paying
+            Places of the settings that stop here, and of those that needed the signals here.
+        """
+        method = self._method
+        if not isinstance(method, EarlyExit):
+            raise MisuseError(f"{method.name}: is shown no trajectories")
+        prefix: Prefix = self._unfolding.reveal(tokens, signals)
+        score = self._checked(method.score(prefix))
+        paying = [i for i in alive if method.pays(score, self._settings[i])]
+        stopping = [i for i in alive if method.stops(score, self._settings[i])]
+        return stopping, paying
+
+    def close(self) -> None:
+        """Nothing: the method ends with this process."""
+
+    def _checked(self, score: Any) -> Any:
+        """Refuse a score that is no number: it compares as false with every threshold."""
+        if score is None or (isinstance(score, float | np.floating) and math.isnan(score)):
+            raise MisuseError(
+                f"{self._method.name}: a score is {score}, which no setting can be compared with; "
+                "return a number, minus or plus infinity where there is nothing to say"
+            )
+        return score
+
+    def _cap(self, method: FixedBudget, score: Any, setting: Setting) -> int | None:
+        cap: Any = method.cap(score, setting)
+        if cap is None:
+            return None
+        if not isinstance(cap, int | np.integer) or cap < 0:
+            raise MisuseError(
+                f"{method.name}: the cap for setting {setting} is {cap!r}; a cap is None or an "
+                "integer of at least 0, in tokens"
+            )
+        return int(cap)
