@@ -5,6 +5,7 @@
 
 import difflib
 import inspect
+import os
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -64,6 +65,9 @@ def open_engine(name: str, model_path: str | Path, **options: Any) -> Engine:
     """
     if name not in ENGINES:
         raise ConfigError(f"engine {name!r} is unknown; choose one of {', '.join(ENGINES)}")
+    # PyTorch's threads read this once. They would otherwise burn their cores while they wait for
+    # each other: on a machine that others use too, ten times the time.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     module_name, class_name = ENGINES[name]
     engine_class: type[Engine] = getattr(import_module(module_name), class_name)
     _check_options(name, engine_class, options)

@@ -61,6 +61,9 @@ _CHECK_TOLERANCE: Final = {"float64": 1e-6, "float32": 1e-3}
 _CHECK_TOLERANCE_NARROW: Final = 0.1
 
 
+ONE_THREAD_PARAMETERS = 50_000_000
+
+
 class TransformersEngine(Engine):
     """Runs a model with transformers and PyTorch, on a GPU if there is one.
 
@@ -74,7 +77,8 @@ class TransformersEngine(Engine):
         ``"float32"``, ``"bfloat16"``, ``"float16"``, ``"float64"``; ``"auto"`` is the model's own
         on a GPU and float32 on a CPU, where narrower types are slower.
     threads
-        CPU threads; None leaves PyTorch's choice.
+        CPU threads; None is PyTorch's choice, or one where a model is so small (below
+        :data:`ONE_THREAD_PARAMETERS`) that threads wait for each other longer than they work.
     context_limit
         Most ids of a sample; None for what the model's configuration says.
     max_rows
@@ -124,6 +128,8 @@ class TransformersEngine(Engine):
             torch.set_num_threads(threads)
         self.usage = Usage()
         self._model = _ForkedModel(self._folder, _choose_device(device), dtype)
+        if threads is None and self._model.parameters < ONE_THREAD_PARAMETERS:
+            torch.set_num_threads(1)
         limit = self._model.context_limit if context_limit is None else context_limit
         if limit is None:
             raise ConfigError(
@@ -275,6 +281,7 @@ class _ForkedModel:
         self._refuse_what_cannot_fork(config)
         self._model: Any = self._load_model(dtype)
         text = config.get_text_config()
+        self.parameters = sum(weights.numel() for weights in self._model.parameters())
         self.vocabulary: int = self._model.get_input_embeddings().weight.shape[0]
         self.context_limit: int | None = getattr(text, "max_position_embeddings", None)
         self.query_heads: int = text.num_attention_heads

@@ -40,7 +40,7 @@ def test_a_sample_is_repeatable_and_in_order(campaign):
     places = [answers.index(answer) for answer in sample]
     assert places == sorted(places)
     assert len(sample) == min(3, len(answers))
-    with pytest.raises(MisuseError, match="no benchmark .another. in this campaign"):
+    with pytest.raises(MisuseError, match=r"no benchmark .another. in this campaign"):
         graded_answers(campaign, benchmark="another")
 
 
