@@ -101,7 +101,7 @@ class PublicSource:
     def _advice(self, folder: Path | None) -> str:
         target = f"{folder or 'DIR'}/{self.local_names[0]}"
         terms = f" (accept its terms at {HUB}/{self.repository} first)" if self.gated else ""
-        where = "" if folder else ", and give --data-dir DIR (data_dir in a campaign file)"
+        where = "" if folder else ", then set STP_DATA_DIR=DIR (or data_dir in a campaign file)"
         return (
             f"Download it with `hf download {self.repository} {' '.join(self.files)} "
             f"--repo-type dataset --revision {self.revision} --local-dir {target}`{terms}{where}"
@@ -119,7 +119,7 @@ class PublicSource:
         except ImportError as error:
             raise MissingDependencyError(
                 f"{benchmark}: reading the hub needs the extra `hub` (pip install "
-                f"'stp-engine[hub]'). Without it: {self._advice(None)}"
+                f"'stp-engine[hub]'). Or, where it is: {self._advice(None)}"
             ) from error
 
         builder = {".jsonl": "json", ".json": "json", ".csv": "csv", ".parquet": "parquet"}[

@@ -70,7 +70,7 @@ def test_without_hub_and_file_the_message_says_what_to_download_where(tmp_path):
         "hf download Idavidrein/gpqa gpqa_diamond.csv --repo-type dataset "
         "--revision 633f5ee89ab8ad4522a9f850766b73f62147ffdd --local-dir DIR/gpqa_diamond",
         "accept its terms at https://huggingface.co/datasets/Idavidrein/gpqa",
-        "--data-dir DIR",
+        "STP_DATA_DIR=DIR",
     ):
         assert part in message
 
