@@ -1,6 +1,7 @@
 """What a run is: which model is asked what, how, and how often; written down beside its responses.
 
-A folder holds one plan. Going on with another plan is an error that names what differs.
+A folder holds one plan. It can grow by methods, subsets and seeds; going on with another plan is
+an error that names what differs.
 """
 
 import dataclasses
@@ -86,37 +87,21 @@ class Plan:
 
 
 def write_plan(folder: Path, plan: Plan) -> None:
-    """Write a run's plan, or check that the folder's own is the same.
+    """Write a run's plan, added to the one that the folder has.
+
+    Methods and subsets come together, and the larger number of seeds counts: nothing that is
+    stored changes by that. Everything else has to be the same.
 
     Raises
     ------
     data.errors.StoreMismatchError
-        If the folder holds a run with another plan. Methods and subsets may be added, and more
-        seeds asked for: nothing that is stored changes by that.
+        If the folder holds a run with another plan.
     data.errors.StoreError
         If it cannot be written.
     """
     path = folder / PLAN_FILE
     if path.exists():
-        stored, given = read_plan(folder).as_json(), plan.as_json()
-        for key in ("methods", "subsets"):
-            if set(stored[key]) <= set(given[key]):
-                stored[key] = given[key]
-        # Where a server listens and how many requests it takes at a time change no response.
-        for values in (stored, given):
-            for who in ("model", "router"):
-                if values[who]:
-                    values[who]["base_url"] = values[who]["batch"] = None
-            values["size"] = values["router"] = None
-        stored["seeds"] = min(stored["seeds"], given["seeds"])
-        given["seeds"] = stored["seeds"]
-        differs = [key for key in given if stored.get(key) != given[key]]
-        if differs:
-            key = differs[0]
-            raise StoreMismatchError(
-                f"{folder}: holds a run with {key} {_short(stored.get(key))}, and "
-                f"{_short(given[key])} is asked for; give another folder"
-            )
+        plan = _added(folder, read_plan(folder), plan)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         partial = path.with_suffix(".partial")
@@ -124,6 +109,34 @@ def write_plan(folder: Path, plan: Plan) -> None:
         partial.replace(path)
     except OSError as error:
         raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _added(folder: Path, stored: Plan, given: Plan) -> Plan:
+    """Return what two plans of one folder come to together."""
+    together = dataclasses.replace(
+        given,
+        methods=tuple(dict.fromkeys((*stored.methods, *given.methods))),
+        subsets=tuple(dict.fromkeys((*stored.subsets, *given.subsets))),
+        seeds=max(stored.seeds, given.seeds),
+        general=given.general or stored.general,
+        router=given.router or stored.router,
+        size=given.size or stored.size,
+    )
+    old, new = stored.as_json(), together.as_json()
+    for values in (old, new):
+        # Where a server listens and how many requests it takes at a time change no response.
+        values["model"]["base_url"] = values["model"]["batch"] = None
+        for key in ("methods", "subsets", "seeds", "router", "size", "data_dir"):
+            values[key] = None
+    if old["general"] is None:
+        old["general"] = new["general"]
+    for key, value in new.items():
+        if old.get(key) != value:
+            raise StoreMismatchError(
+                f"{folder}: holds a run with {key} {_short(old.get(key))}, and {_short(value)} is "
+                "asked for; give another folder"
+            )
+    return together
 
 
 def read_plan(folder: Path) -> Plan:

@@ -1,0 +1,370 @@
+"""Runs on the demo model, its judge behind a real server, and what is resumed and refused."""
+
+import dataclasses
+import json
+
+import pandas as pd
+import pytest
+
+from data.errors import EngineError, MisuseError, StoreMismatchError
+from evaluator.answers import Checker
+from evaluator.optimal.grade import decide_by_rule, grade, read_graded
+from evaluator.optimal.judge import open_judge
+from evaluator.optimal.methods import METHODS, check_methods, read_route
+from evaluator.optimal.model_names import parse_model
+from evaluator.optimal.plan import Plan, read_plan
+from evaluator.optimal.results import make_results, write_results
+from evaluator.optimal.run import items_of, requests_of, response_file, run
+from evaluator.optimal.scores import score
+from evaluator.optimal.selection import select, task_names
+from evaluator.optimal.subsets import load_items
+from stp.asking import ResponseStore, Settings
+from stp.asking.function import CallableResponder
+from stp.asking.opening import ModelSpec, open_responder
+from tests.asking.server import serving
+
+
+def plan(**changes):
+    values = {
+        "model": ModelSpec(model="demo"),
+        "subsets": ("ovt:demo", "ut:think-sum"),
+        "methods": ("thinking", "no-thinking", "oracle-router"),
+        "limit": 2,
+        "seeds": 2,
+        "settings": Settings(temperature=0.6, max_tokens=160, thinking_tokens=120),
+    }
+    return Plan(**{**values, **changes})
+
+
+@pytest.fixture(scope="module")
+def demo():
+    with open_responder("demo") as responder:
+        yield responder
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, demo):
+    """A run of the demo model, graded."""
+    folder = tmp_path_factory.mktemp("run")
+    run(plan(), folder, responder=demo)
+    return folder, grade(folder)
+
+
+def test_the_whole_way_on_the_demo_model(whole, tmp_path):
+    folder, (rows, judging) = whole
+    # Two modes of 4 questions and 2 seeds, and the oracle router's pick among them.
+    assert len(rows) == 8 * 2 + 8
+    assert judging.by_judge == judging.undecided == 0
+    thinking = rows[rows["method"] == "thinking"]
+    assert thinking["thinking_tokens"].gt(0).all()
+    assert rows[rows["method"] == "no-thinking"]["thinking_tokens"].eq(0).all()
+    again, read_judging = read_graded(folder)
+    pd.testing.assert_frame_equal(again, rows)
+    assert read_judging == judging
+    results = make_results([(rows, judging)], folders=[folder], replicates=50)
+    page = write_results(results, tmp_path / "report", title="demo <b>")
+    text = page.read_text()
+    assert "demo &lt;b&gt;" in text
+    assert "<script" not in text
+    assert "http://" not in text.replace("http://www.w3.org", "")
+    assert (tmp_path / "report" / "tables" / "scores.csv").exists()
+
+
+def test_the_oracle_router_thinks_on_hard_questions_only(whole):
+    rows = whole[1][0]
+    routed = rows[rows["method"] == "oracle-router"]
+    assert routed[routed["side"] == "ovt"]["thinking_tokens"].eq(0).all()
+    assert routed[routed["side"] == "ut"]["thinking_tokens"].gt(0).all()
+    scores = score(rows, replicates=0)
+    by_method = {m: scores.values[i] for i, (_, m) in enumerate(scores.rows)}
+    assert by_method["oracle-router"][3] == by_method["no-thinking"][3]
+    assert by_method["oracle-router"][4] == by_method["thinking"][4]
+
+
+def test_a_run_that_was_stopped_goes_on_and_gives_the_same(whole, tmp_path, demo):
+    folder = whole[0]
+    complete = ResponseStore(response_file(folder, "thinking")).read()
+    lines = response_file(folder, "thinking").read_bytes().splitlines(keepends=True)
+    stopped = tmp_path / "stopped"
+    response_file(stopped, "thinking").parent.mkdir(parents=True)
+    # Three responses, and half of a line.
+    response_file(stopped, "thinking").write_bytes(b"".join(lines[:3]) + lines[3][:40])
+    run(plan(), stopped, responder=demo)
+    resumed = ResponseStore(response_file(stopped, "thinking")).read()
+    assert resumed.keys() == complete.keys()
+    for name, response in resumed.items():
+        assert response.text == complete[name].text
+        assert response.thinking_tokens == complete[name].thinking_tokens
+
+
+def test_more_seeds_methods_and_subsets_add_to_what_is_there(tmp_path):
+    asked = []
+
+    def model(prompt):
+        asked.append(prompt)
+        return {"text": "\\boxed{1}", "thinking_tokens": 3}
+
+    responder = CallableResponder(model, name="demo")
+    small = plan(methods=("thinking",), seeds=1, subsets=("ut:think-sum",))
+    run(small, tmp_path, responder=responder)
+    assert len(asked) == 2
+    run(small, tmp_path, responder=responder)
+    assert len(asked) == 2
+    run(
+        plan(methods=("thinking", "no-thinking"), seeds=2, subsets=("ut:think-sum", "ovt:demo")),
+        tmp_path,
+        responder=responder,
+    )
+    assert len(asked) == 16
+    run(small, tmp_path, responder=responder)
+    assert len(asked) == 16
+    assert read_plan(tmp_path).seeds == 2
+    with pytest.raises(StoreMismatchError, match="limit"):
+        run(dataclasses.replace(small, limit=1), tmp_path, responder=responder)
+
+
+def test_seeds_are_the_same_in_every_mode_and_different_otherwise():
+    asked = plan()
+    requests = requests_of(items_of(asked), asked)
+    assert len({r.seed for r in requests}) == len({r.id for r in requests}) == len(requests) == 8
+
+
+def test_one_failure_costs_one_response_and_is_no_wrong_answer(tmp_path):
+    down = [True]
+
+    def model(prompt):
+        if down[0] and "7" in prompt:
+            raise RuntimeError("connection reset")
+        return "\\boxed{1}"
+
+    asked = plan(methods=("default",), limit=6, seeds=1)
+    with pytest.raises(EngineError, match="connection reset"):
+        run(asked, tmp_path, responder=CallableResponder(model, name="m"))
+    with pytest.raises(MisuseError, match="responses are missing"):
+        grade(tmp_path)
+    rows, _ = grade(tmp_path, allow_incomplete=True)
+    assert 0 < len(rows) < 12
+    down[0] = False
+    run(asked, tmp_path, responder=CallableResponder(model, name="m"))
+    assert len(grade(tmp_path)[0]) == 12
+    # What a function does not say of its tokens is unknown.
+    assert rows["thinking_tokens"].isna().all()
+
+
+def general_plan(**changes):
+    return plan(
+        subsets=("ovt-general", "ut:think-sum"), general="sample", methods=("default",), seeds=1,
+        **changes,
+    )  # fmt: skip
+
+
+def test_answers_in_words_need_a_judge_and_letters_and_numbers_do_not(tmp_path):
+    references = {
+        item.prompt: item.question for item in load_items(["ovt-general"], general="sample")
+    }
+
+    def model(prompt):
+        question = references.get(prompt)
+        if question is None:
+            return "\\boxed{0}"
+        if question.answer_kind == "judged":
+            return f"\\boxed{{in other words, {question.reference}}}"
+        return f"\\boxed{{{question.reference}}}"
+
+    run(general_plan(), tmp_path, responder=CallableResponder(model, name="m"))
+    with pytest.raises(MisuseError, match="--judge MODEL"):
+        grade(tmp_path)
+    judge = CallableResponder(lambda prompt: "They agree. Verdict: yes", name="judge")
+    rows, judging = grade(tmp_path, judge=open_judge(judge, tmp_path), judge_name="judge")
+    assert judging.by_judge == 4
+    assert judging.by_rule == 6
+    by_type = rows.groupby("answer_type")["by_judge"].mean()
+    assert by_type["numeric"] == by_type["choice"] == 0
+    assert by_type["short"] == by_type["open"] == 1
+    assert rows[rows["side"] == "ovt"]["right"].all()
+
+
+def test_a_judge_behind_a_server_that_says_nothing_readable_leaves_answers_undecided(
+    tmp_path, demo
+):
+    run(
+        general_plan(limit=1),
+        tmp_path,
+        responder=CallableResponder(lambda prompt: "\\boxed{something}", name="m"),
+    )
+    with serving(demo) as server:
+        judge = open_responder(parse_model(f"demo@{server.url}"))
+        # The demo model adds numbers; it cannot judge, and no verdict may be made of that.
+        rows, judging = grade(
+            tmp_path,
+            judge=open_judge(judge, tmp_path, max_tokens=12),
+            judge_name="demo",
+        )
+        asked = len(server.bodies)
+    assert judging.undecided == judging.agreement.undecided > 0
+    assert asked == judging.undecided * 4
+    assert rows["right"].isna().sum() == judging.undecided
+    with pytest.raises(MisuseError, match="have no verdict"):
+        score(rows, replicates=0)
+    kept = score(rows, replicates=0, allow_undecided=True)
+    assert kept.undecided.sum() == judging.undecided
+
+
+def test_a_model_behind_a_server_is_asked_as_a_local_one(tmp_path, demo):
+    with serving(demo) as server:
+        run(
+            plan(model=parse_model(f"demo@{server.url}"), methods=("default",), seeds=1, limit=1),
+            tmp_path,
+        )
+        # Where a server listens is no part of the plan.
+        run(
+            plan(
+                model=parse_model("demo@http://127.0.0.1:9/v1"),
+                methods=("default",),
+                seeds=1,
+                limit=1,
+            ),
+            tmp_path,
+        )
+    rows, _ = grade(tmp_path)
+    assert len(rows) == 2
+    assert rows["output_tokens"].notna().all()
+
+
+def test_a_router_model_chooses_the_mode_and_what_it_cannot_sort_is_thought_about(tmp_path):
+    def model(prompt, settings):
+        thinks = settings.thinking == "on"
+        return {"text": f"\\boxed{{{int(thinks)}}}", "thinking_tokens": 50 * thinks}
+
+    def router(prompt):
+        if "demo" in str(prompt) or "What is" in prompt:
+            return "Route: simple"
+        return "I would rather not."
+
+    asked = plan(methods=("thinking", "no-thinking", "router"), router=ModelSpec(model="m:router"))
+    run(
+        asked,
+        tmp_path,
+        responder=CallableResponder(model, name="m"),
+        router=CallableResponder(router, name="r"),
+    )
+    rows, judging = grade(tmp_path)
+    routed = rows[rows["method"] == "router"]
+    assert len(routed) == 8
+    simple = [i.key for i in items_of(asked) if "What is" in i.question.prompt]
+    assert judging.unrouted == 4 - len(simple)
+    tokens = routed.set_index("question")["thinking_tokens"]
+    for item in items_of(asked):
+        assert set(tokens.loc[item.key]) == {0 if item.key in simple else 50}
+
+
+@pytest.mark.parametrize(
+    ("reply", "route"),
+    [
+        ("Route: simple", False),
+        ("**Route:** complex", True),
+        ("Route: simple? No. Route: complex", True),
+        ("complex", True),
+        ("It is not that simple.", None),
+        ("", None),
+    ],
+)
+def test_routes_are_read_strictly(reply, route):
+    assert read_route(reply) is route
+
+
+@pytest.mark.parametrize(
+    ("methods", "message"),
+    [
+        ((), "no method"),
+        (("thinkng",), "no method 'thinkng'"),
+        (("thinking", "thinking"), "twice"),
+        (("thinking", "oracle-router"), "name both"),
+    ],
+)
+def test_methods_that_cannot_be_are_one_line(methods, message):
+    with pytest.raises(MisuseError, match=message):
+        check_methods(methods)
+    assert set(METHODS) > {"thinking", "router"}
+
+
+def test_plans_are_read_back_as_they_were(tmp_path):
+    written = plan(router=ModelSpec(model="r", options={"a": 1}), size=1.5, general="sample")
+    run_folder = tmp_path / "run"
+    from evaluator.optimal.plan import write_plan
+
+    write_plan(run_folder, written)
+    assert read_plan(run_folder) == written
+    with pytest.raises(MisuseError, match="no run"):
+        read_plan(tmp_path)
+    values = json.loads((run_folder / "plan.json").read_text())
+    assert values["seeds"] == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("demo", ("demo", None)),
+        ("smol@http://127.0.0.1:1/v1", ("smol", "http://127.0.0.1:1/v1")),
+        ("owner@name/model", ("owner@name/model", None)),
+    ],
+)
+def test_models_are_named_in_one_text(text, expected):
+    spec = parse_model(text)
+    assert (spec.model, spec.base_url) == expected
+
+
+def test_models_that_cannot_be_read_are_one_line():
+    spec = parse_model("x;family=none;threads=2;batch=3")
+    assert (spec.family, spec.batch, spec.options) == ("none", 3, {"threads": 2})
+    for text in ("", ";family=none", "x;family", "x;batch=many"):
+        with pytest.raises(MisuseError):
+            parse_model(text)
+
+
+def test_rules_decide_numbers_and_letters_only_where_they_are_certain():
+    items = {i.question.id: i for i in load_items(["ovt-general"], general="sample")}
+    hexagon, force = items["sample-numeric-1"], items["sample-choice-1"]
+    with Checker() as checker:
+        assert decide_by_rule(hexagon, "\\boxed{6}", checker).right
+        assert decide_by_rule(hexagon, "\\boxed{6 sides}", checker).right
+        assert not decide_by_rule(hexagon, "\\boxed{5}", checker).right
+        assert decide_by_rule(hexagon, "\\boxed{as many as an insect has legs}", checker) is None
+        assert decide_by_rule(force, "\\boxed{B}", checker).right
+        assert not decide_by_rule(force, "\\boxed{A}", checker).right
+        assert decide_by_rule(force, "\\boxed{Newton}", checker).right
+        assert not decide_by_rule(force, "", checker).right
+
+
+def test_tasks_that_need_thinking_are_kept(tmp_path):
+    from data.reasoning_gym_tasks import gym_questions
+
+    own = {
+        q.prompt.strip(): json.loads(q.reference)["answer"]
+        for q in gym_questions("chain_sum", {}, count=2)
+    }
+
+    def small(prompt):
+        answer = next((a for text, a in own.items() if text in prompt), "7")
+        return {"text": f"<answer>{answer}</answer>", "thinking_tokens": 9}
+
+    def large(prompt):
+        return "\\boxed{nothing}"
+
+    selected = select(
+        ModelSpec(model="m:small"),
+        ModelSpec(model="m:large"),
+        tmp_path,
+        tasks=("chain_sum", "letter_counting"),
+        limit=2,
+        seeds=2,
+        replicates=50,
+        small_responder=CallableResponder(small, name="small"),
+        large_responder=CallableResponder(large, name="large"),
+    )
+    by_task = {item.task: item for item in selected}
+    assert by_task["chain_sum"].kept
+    assert by_task["chain_sum"].gap == 1.0
+    assert not by_task["letter_counting"].kept
+    assert len(task_names(None)) == 11
+    assert len(task_names(["all"])) > 90
