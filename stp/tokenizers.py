@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from data.errors import ConfigError, MissingDependencyError, MisuseError
+from stp.folder_tokenizer import FolderTokenizer
 
 Tokenizer: TypeAlias = Any
-"""A fast tokenizer of transformers, or a ``tokenizers.Tokenizer``."""
+"""A :class:`FolderTokenizer`, a fast one of transformers, or a ``tokenizers.Tokenizer``."""
 
 _BYTE_FALLBACK = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
@@ -33,7 +34,7 @@ def load_tokenizer(model_path: str | Path) -> Tokenizer:
     MisuseError
         If the folder is missing or holds no fast tokenizer.
     MissingDependencyError
-        If transformers is not installed.
+        If the folder has no tokenizer.json and transformers is not installed.
     """
     folder = Path(model_path)
     if not folder.is_dir():
@@ -42,16 +43,13 @@ def load_tokenizer(model_path: str | Path) -> Tokenizer:
             "tokenizer.json and the weights"
         )
     try:
-        from transformers import AutoTokenizer, PreTrainedTokenizerFast
-    except ImportError as error:
-        raise MissingDependencyError(
-            "reading a tokenizer needs transformers: pip install stp-engine"
-        ) from error
-    # The file as it is, where there is one: some classes of transformers rebuild the tokenizer
-    # from its vocabulary and lose what a model's author changed.
-    loader = PreTrainedTokenizerFast if (folder / "tokenizer.json").is_file() else AutoTokenizer
-    try:
-        tokenizer = loader.from_pretrained(folder, local_files_only=True)
+        if (folder / "tokenizer.json").is_file():
+            # The file as it is: some classes of transformers rebuild the tokenizer from its
+            # vocabulary and lose what a model's author changed.
+            return FolderTokenizer(folder)
+        tokenizer = _from_transformers(folder)
+    except MissingDependencyError:
+        raise
     # tokenizers raises bare Exception for a file that it cannot read.
     except Exception as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
@@ -65,6 +63,17 @@ def load_tokenizer(model_path: str | Path) -> Tokenizer:
             "AutoTokenizer.from_pretrained(...).save_pretrained(...)"
         )
     return tokenizer
+
+
+def _from_transformers(folder: Path) -> Tokenizer:
+    """Load an older form of tokenizer, which transformers converts."""
+    try:
+        from transformers import AutoTokenizer
+    except ImportError as error:
+        raise MissingDependencyError(
+            "reading a tokenizer needs transformers: pip install stp-engine"
+        ) from error
+    return AutoTokenizer.from_pretrained(folder, local_files_only=True)
 
 
 def backend(tokenizer: Tokenizer) -> Any:
