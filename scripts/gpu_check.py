@@ -7,8 +7,8 @@ tokenizer, so nothing is downloaded. Its answers mean nothing; what is checked i
 - that a small campaign runs: trajectories, every position probed, graded, curves;
 - tokens per second of generation and of probing;
 - prefill amplification (with blocks of the cache counted);
-- repeatability: the same seeds give the same trajectories again;
-- signals, where the engine shows them: one pass per trajectory.
+- repeatability: how many trajectories the same seeds give again (with transformers, all);
+- signals: one pass of the transformers engine per trajectory.
 
 Examples::
 
@@ -219,8 +219,9 @@ def check(args: argparse.Namespace, folder: Path, findings: Findings) -> None:
         same += sum(one == other for one, other in zip(*rows, strict=True))
         total += len(rows[0])
     findings.note("trajectories that came out again", same / total)
-    # Floating-point noise may turn a sample where batches differ; the same batches it may not.
-    findings.require(same == total, f"{same} of {total} trajectories came out again")
+    # vLLM forms its batches as requests come, so floating-point noise may turn a sample.
+    if args.engine == "transformers":
+        findings.require(same == total, f"{same} of {total} trajectories came out again")
 
     settings = SignalSettings(layers=("50%",), trial_tokens=8)
     begin = time.monotonic()
