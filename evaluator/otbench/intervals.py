@@ -112,7 +112,7 @@ def bootstrap_methods(
         )
         for name, decided in methods.items()
     }
-    per_trajectory = {name: _costs_and_rewards(curves, d) for name, d in methods.items()}
+    per_trajectory = {name: draws.by_cell(curves, d) for name, d in methods.items()}
 
     def fill(first: int) -> int:
         count = min(_BLOCK, replicates - first)
@@ -197,6 +197,21 @@ class _Draws:
         self.frame = cell_totals(curves, stop, stop)
         self.probes = curves.probes
 
+    def by_cell(
+        self, curves: Curves, decided: Decided
+    ) -> list[tuple[IntArray, IntArray, IntArray]]:
+        """Return cost, reward and signal tokens of every setting on each cell's trajectories."""
+        rows = curves.trajectory_offsets[:-1] + decided.stop
+        values = (curves.tokens[rows], curves.correct[rows].astype(np.int64), decided.signal_tokens)
+        return [
+            (
+                np.ascontiguousarray(values[0][:, s]),
+                np.ascontiguousarray(values[1][:, s]),
+                np.ascontiguousarray(values[2][:, s]),
+            )
+            for s in self.rows
+        ]
+
     def block(self, first: int, count: int) -> _Block:
         drawn = {
             group: np.stack(
@@ -219,13 +234,16 @@ class _Draws:
         )
 
     def totals(
-        self, block: _Block, row: int, values: tuple[IntArray, IntArray, IntArray]
+        self, block: _Block, row: int, values: Sequence[tuple[IntArray, IntArray, IntArray]]
     ) -> CellTotals:
-        """Add up a method's cost, reward and signal tokens over what a replicate drew."""
+        """Add up a method's cost, reward and signal tokens over what a replicate drew.
+
+        ``values`` are those of each cell's trajectories; int64 ``(settings, trajectories)`` each.
+        """
         sums = np.stack(
             [
-                np.stack([value[:, s] @ copies[row] for value in values])
-                for s, copies in zip(self.rows, block.copies, strict=True)
+                np.stack([value @ copies[row] for value in per_cell])
+                for per_cell, copies in zip(values, block.copies, strict=True)
             ],
             axis=-1,
         )
@@ -265,11 +283,6 @@ class _Draws:
         out = np.empty(budgets.size, np.int64)
         out[order] = rising
         return out
-
-
-def _costs_and_rewards(curves: Curves, decided: Decided) -> tuple[IntArray, IntArray, IntArray]:
-    rows = curves.trajectory_offsets[:-1] + decided.stop
-    return curves.tokens[rows], curves.correct[rows].astype(np.int64), decided.signal_tokens
 
 
 def _points(

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from data.errors import MisuseError, StoreError
 from evaluator.otbench.intervals import POINT_COLUMNS, Replicates, interval
@@ -30,6 +31,7 @@ from evaluator.otbench.run import Asked, MethodResult
 from evaluator.otbench.summary import SUMMARIES, gaps, shares
 
 ROWS = "leaderboard.jsonl"
+POINTS = "points.csv"
 REPLICATES_FOLDER = "replicates"
 SCHEMA_VERSION = 1
 _PACKAGES = ("stp-engine", "numpy", "scikit-learn", "torch")
@@ -83,7 +85,7 @@ def make_row(
         "summary": _summary(result.summary, replicates),
         "points": _points(result, replicates),
         "cells": _cells(release, result),
-        "versions": {package: _version(package) for package in _PACKAGES},
+        "versions": versions(),
     }
     row["digest"] = digest_of(row)
     row["run"] = {
@@ -92,6 +94,11 @@ def make_row(
         "decide_seconds": round(result.decide_seconds, 3),
     }
     return row
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the packages that a row depends on."""
+    return {package: _version(package) for package in _PACKAGES}
 
 
 def digest_of(row: Mapping[str, Any]) -> str:
@@ -213,6 +220,7 @@ def write_rows(folder: Path, rows: Sequence[Row], replicates: Mapping[str, Repli
         partial = path.with_suffix(".partial")
         partial.write_text("".join(f"{_json(row)}\n" for row in [*kept, *rows]), encoding="utf-8")
         partial.replace(path)
+        points_frame([*kept, *rows]).to_csv(folder / POINTS, index=False)
     except OSError as error:
         raise StoreError(f"{folder}: rows cannot be written: {error}") from error
     return path
@@ -249,6 +257,23 @@ def read_rows(paths: Iterable[Path]) -> list[Row]:
             row["run"]["file"] = str(file)
             rows.append(row)
     return rows
+
+
+def points_frame(rows: Sequence[Row]) -> pd.DataFrame:
+    """Return all operating points of rows, one a line, for whoever draws their own figures."""
+    return pd.DataFrame(
+        [
+            {
+                "label": row["label"],
+                "strategy": row["method"]["strategy"],
+                "setting": str(point["setting"]),
+                "selected": i == row["selected"]["index"],
+                **{k: v for k, v in point.items() if k not in ("setting", "intervals")},
+            }
+            for row in rows
+            for i, point in enumerate(row["points"])
+        ]
+    )
 
 
 def replicates_of(row: Mapping[str, Any]) -> dict[str, npt.NDArray[np.float64]] | None:

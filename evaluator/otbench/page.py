@@ -179,12 +179,21 @@ def _scope(release: Release, rows: Sequence[Row]) -> str:
 
 
 def _differences(rows: Sequence[Row]) -> str:
-    if any(row["resampling"]["replicates"] == 0 for row in rows):
+    """Return the rows that can be paired with the best trivial one, less it."""
+    label = best_trivial(rows)
+    base = next(row for row in rows if row["label"] == label)
+    if not base["resampling"]["replicates"]:
         return ""
-    table = differences_table(rows, best_trivial(rows))
+    paired = [row for row in rows if row["resampling"] == base["resampling"]]
+    left_out = (
+        f'<p class="intro">{count(len(rows) - len(paired), "row")} with other replicates cannot be '
+        "paired.</p>"
+        if len(paired) < len(rows)
+        else ""
+    )
     return (
         '<section aria-labelledby="differences"><h2 id="differences">Against the best trivial line'
-        f"</h2>{_table(table)}</section>"
+        f"</h2>{_table(differences_table(paired, label))}{left_out}</section>"
     )
 
 

@@ -39,6 +39,8 @@ class CellTotals:
         int64 ``(settings, cells)``.
     full_cost, full_reward, zero_reward, probes
         Of full thinking and of none, int64 ``(cells,)``.
+    weight
+        Of every cell in an average: equal over benchmarks, then over models; float64 ``(cells,)``.
     """
 
     model: IntArray
@@ -50,6 +52,11 @@ class CellTotals:
     full_reward: IntArray
     zero_reward: IntArray
     probes: IntArray
+    weight: FloatArray
+
+    def average(self, values: FloatArray) -> FloatArray:
+        """Return averages over the last axis, the cells."""
+        return np.asarray(values @ self.weight, np.float64)
 
 
 def cell_totals(curves: Curves, stop: IntArray, signal_tokens: IntArray) -> CellTotals:
@@ -74,7 +81,9 @@ def cell_totals(curves: Curves, stop: IntArray, signal_tokens: IntArray) -> Cell
         sums = [values[..., s].sum(axis=-1, dtype=np.int64) for s in inside]
         return np.asarray(np.stack(sums, axis=-1), np.int64)
 
+    _, place, count = np.unique(cells[:, 0], return_inverse=True, return_counts=True)
     return CellTotals(
+        weight=1.0 / (count[place] * count.size),
         model=cells[:, 0],
         benchmark=cells[:, 1],
         cost=per_cell(cost_s),
@@ -156,8 +165,7 @@ def operating_points(totals: CellTotals, frontiers: Sequence[Frontier]) -> Point
 
 def fractions_of_full(totals: CellTotals) -> FloatArray:
     """Return retained tokens over full thinking's, averaged over cells; ``(settings,)``."""
-    full = np.maximum(totals.full_cost, 1)
-    return average_over_cells(totals.model, totals.cost / full)
+    return totals.average(totals.cost / np.maximum(totals.full_cost, 1))
 
 
 def budgets_at(tokens_fraction: FloatArray, full_cost: int) -> IntArray:
@@ -174,7 +182,7 @@ def assemble(
     """Return points from rewards; ``(settings, cells)``, likewise, and ``(101, cells)``."""
 
     def mean(reward: IntArray) -> FloatArray:
-        return average_over_cells(totals.model, reward / totals.probes)
+        return totals.average(reward / totals.probes)
 
     tokens, accuracy = fractions_of_full(totals), mean(totals.reward)
     zero = float(mean(totals.zero_reward[None])[0])
@@ -183,21 +191,13 @@ def assemble(
         accuracy=accuracy,
         frontier_accuracy=mean(frontier_reward),
         common_frontier_accuracy=mean(common_reward),
-        signal_fraction=average_over_cells(
-            totals.model, totals.signal_tokens / np.maximum(totals.full_cost, 1)
-        ),
+        signal_fraction=totals.average(totals.signal_tokens / np.maximum(totals.full_cost, 1)),
         on_curve=non_dominated(tokens, accuracy),
         zero_accuracy=zero,
         full_accuracy=float(mean(totals.full_reward[None])[0]),
         grid_accuracy=best_within(tokens, accuracy, zero),
         grid_frontier=mean(grid_reward),
     )
-
-
-def average_over_cells(model: IntArray, values: FloatArray) -> FloatArray:
-    """Average the last axis over benchmarks, then over models, with equal weights."""
-    _, place, count = np.unique(model, return_inverse=True, return_counts=True)
-    return np.asarray(values @ (1.0 / (count[place] * count.size)), np.float64)
 
 
 def non_dominated(cost: FloatArray, gain: FloatArray) -> BoolArray:

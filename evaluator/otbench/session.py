@@ -7,11 +7,13 @@ from pathlib import Path
 from data.errors import MisuseError
 from evaluator.otbench.intervals import REPLICATES, SEED, Replicates, bootstrap_methods
 from evaluator.otbench.leaderboard import (
+    ROWS,
     Resampling,
     Row,
     asked_in,
     make_row,
     read_rows,
+    versions,
     write_rows,
 )
 from evaluator.otbench.load import Release, load_release
@@ -66,7 +68,8 @@ def run_methods(
     methods
         See :func:`evaluator.otbench.run.parse_method`; all that the release allows when empty.
     out
-        Where rows, replicates and report go. Rows of other methods that are there are kept.
+        Where rows, replicates and report go. Rows of other methods that are there are kept; the
+        trivial ones are not run again where they are there, measured in the same way.
     replicates, seed, workers
         Of the bootstrap; 0 replicates: no intervals.
     progress
@@ -78,10 +81,11 @@ def run_methods(
         If the release is damaged or leaks, or a method cannot be run.
     """
     release = _load(folder, progress)
+    resampling = Resampling(replicates=replicates, seed=seed)
     asked, notes = methods_for(release, methods)
-    rows, found = _evaluate(
-        release, asked, Resampling(replicates=replicates, seed=seed), workers, progress
-    )
+    known = _known(out, release, resampling)
+    asked = [a for a in asked if not (methods and a.label in known and a.label not in methods)]
+    rows, found = _evaluate(release, asked, resampling, workers, progress)
     path = write_rows(out, rows, found)
     every = read_rows([path])
     notes = [*release.manifest["notes"], *notes]
@@ -117,6 +121,20 @@ def regenerate(row: Row, folder: str | Path, *, progress: Progress | None = None
         )
     rows, _ = _evaluate(release, [asked_in(row)], Resampling(**row["resampling"]), None, progress)
     return rows[0]
+
+
+def _known(out: Path, release: Release, resampling: Resampling) -> set[str]:
+    """Return the labels of trivial rows that are there already, measured in the same way."""
+    if not (out / ROWS).is_file():
+        return set()
+    return {
+        row["label"]
+        for row in read_rows([out])
+        if row["method"]["trivial"]
+        and row["release"]["checksum"] == release.checksum
+        and Resampling(**row["resampling"]) == resampling
+        and row["versions"] == versions()
+    }
 
 
 def _load(folder: str | Path, progress: Progress | None) -> Release:

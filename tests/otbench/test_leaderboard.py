@@ -194,6 +194,27 @@ def test_a_second_run_keeps_other_rows_and_replaces_its_own(made, tmp_path):
         run_methods(other, ["no_thinking"], copy, replicates=0)
 
 
+def test_trivial_rows_that_are_there_are_not_run_again(made, tmp_path):
+    folder, out, _ = made
+    copy = tmp_path / "copy"
+    subprocess.run(["cp", "-r", out, copy], check=True)
+    dates = {row["label"]: row["run"] for row in read_rows([copy])}
+    session = run_methods(folder, ["no_thinking", "constant_cap"], copy, replicates=40)
+    fresh = {row["label"] for row in session.rows if row["run"] != dates.get(row["label"])}
+    assert fresh == {"no_thinking", "constant_cap"}
+    session = run_methods(folder, ["no_thinking"], copy, replicates=10)
+    assert row_of(session, "think_share")["resampling"]["replicates"] == 10
+
+
+def test_points_are_a_table_too(made):
+    _, out, session = made
+    points = pd.read_csv(out / "points.csv")
+    assert len(points) == sum(len(row["points"]) for row in session.rows)
+    chosen = points[points["selected"]].set_index("label")["accuracy"]
+    for row in session.rows:
+        assert chosen[row["label"]] == pytest.approx(row["summary"]["selected_accuracy"]["value"])
+
+
 def test_without_replicates_there_are_no_intervals(made, tmp_path):
     session = run_methods(made[0], ["no_thinking"], tmp_path, replicates=0)
     row = row_of(session, "no_thinking")
@@ -220,7 +241,8 @@ def test_the_page_shows_every_method_with_the_trivial_lines(made):
 def test_methods_are_named_with_hyperparameters(made):
     assert parse_method("deer").hyperparameters == {}
     asked = parse_method('deer(mean="arithmetic")')
-    assert (asked.label, asked.make().mean) == ("deer(mean='arithmetic')", "arithmetic")
+    made_here = asked.source.make(asked.hyperparameters)
+    assert (asked.label, made_here.mean) == ("deer(mean='arithmetic')", "arithmetic")
     for wrong in ("deer(1)", "deer(mean=open)", "deer(mean=", "deer(x=1)"):
         with pytest.raises(MisuseError, match="deer"):
             parse_method(wrong)
