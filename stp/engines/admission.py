@@ -5,28 +5,51 @@ grown: then their prompts and all that they had written are prefilled anew, agai
 cache is small. So requests are handed to it only while what is in flight is expected to fit.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from stp.engines.base import PromptTree
 from stp.engines.requests import SampleRequest
 
-_FULL_SHARE: Final = 0.95
+_FULL_SHARE: Final = 0.9
 """Share of the cache that is planned with: lengths are only expected."""
+
+_BUCKETS: Final = 64
 
 
 @dataclass(slots=True)
 class _Lengths:
-    """What is known of the samples of one token limit."""
+    """Lengths of the samples of one token limit that have ended, in buckets.
+
+    ``counts`` and ``sums`` are over a bucket and all longer ones.
+    """
 
     limit: int
-    ended: int = 0
-    ended_tokens: int = 0
+    counts: list[int] = field(default_factory=lambda: [0] * _BUCKETS)
+    sums: list[int] = field(default_factory=lambda: [0] * _BUCKETS)
+
+    def add(self, tokens: int) -> None:
+        """Take note of a sample that ended."""
+        for bucket in range(self._bucket(tokens) + 1):
+            self.counts[bucket] += 1
+            self.sums[bucket] += tokens
+
+    def expected(self, age: int) -> float:
+        """Return the length that a sample of ``age`` tokens is expected to reach.
+
+        The mean of the samples that became longer, and one more that reached the limit: while
+        nothing is known, that is what must be expected.
+        """
+        bucket = self._bucket(age)
+        mean = (self.sums[bucket] + self.limit) / (self.counts[bucket] + 1)
+        return max(float(age), mean)
+
+    def _bucket(self, tokens: int) -> int:
+        return min(_BUCKETS - 1, tokens * _BUCKETS // self.limit)
 
 
 @dataclass(frozen=True, slots=True)
 class _InFlight:
-    request: SampleRequest
     own_tokens: int
     limit: int
     began: int
@@ -35,10 +58,9 @@ class _InFlight:
 class Admission:
     """Decides whether one more request may start.
 
-    The expected length of a sample is what maximum likelihood gives for lengths of which some are
-    known (samples that ended) and some only bounded from below (samples in flight), with half the
-    limit as a first guess. A sample in flight counts with what it has or with that expectation,
-    whichever is more; a tree's trunk counts once, as long as some of its requests are left.
+    A sample in flight counts with the length that it is expected to reach, by those that have
+    ended; a new one with the mean over all that were begun. A tree's trunk counts once, as long as
+    one of its requests is in flight.
 
     Parameters
     ----------
@@ -59,9 +81,6 @@ class Admission:
         self._trunks: dict[int, int] = {}
         self._lengths: dict[int, _Lengths] = {}
 
-    def __len__(self) -> int:
-        return len(self._flight)
-
     def step(self) -> None:
         """Count a step, in which every sample in flight gets about one token."""
         self._steps += 1
@@ -74,31 +93,20 @@ class Admission:
             return False
         cut = tree.branches[request.branch].cut
         trunks = sum(self._trunks.values()) + max(0, cut - self._trunks.get(request.tree, 0))
-        own = self._own_tokens(request, tree)
-        expected = {limit: self._expected(known) for limit, known in self._lengths.items()}
-        limit = tree.max_tokens
-        mine = own + expected.get(limit, limit / 2)
-        others = sum(
-            item.own_tokens + max(expected[item.limit], self._steps - item.began)
-            for item in self._flight.values()
-        )
-        return trunks + others + mine <= self._capacity
+        own = self._own_tokens(request, tree) + sum(x.own_tokens for x in self._flight.values())
+        return trunks + own + self._expected(tree.max_tokens) <= self._capacity
 
     def start(self, request: SampleRequest, tree: PromptTree) -> None:
         """Take note of a request that was handed over."""
         cut = tree.branches[request.branch].cut
         self._trunks[request.tree] = max(cut, self._trunks.get(request.tree, 0))
         self._lengths.setdefault(tree.max_tokens, _Lengths(tree.max_tokens))
-        self._flight[request.place] = _InFlight(
-            request, self._own_tokens(request, tree), tree.max_tokens, self._steps
-        )
+        own = self._own_tokens(request, tree)
+        self._flight[request.place] = _InFlight(own, tree.max_tokens, self._steps)
 
     def end(self, request: SampleRequest, tokens: int) -> None:
         """Take note of a request that ended with so many tokens."""
-        item = self._flight.pop(request.place)
-        known = self._lengths[item.limit]
-        known.ended += 1
-        known.ended_tokens += tokens
+        self._lengths[self._flight.pop(request.place).limit].add(tokens)
         if not any(place[0] == request.tree for place in self._flight):
             # Later requests of the tree, if any, bring it back.
             del self._trunks[request.tree]
@@ -107,11 +115,18 @@ class Admission:
         """Return what a request keeps besides the trunk: its suffix, and blocks not full."""
         return len(tree.branches[request.branch].suffix_ids) + self._block
 
-    def _expected(self, known: _Lengths) -> float:
-        ages = sum(
-            min(self._steps - item.began, item.limit)
-            for item in self._flight.values()
-            if item.limit == known.limit
-        )
-        mean = (known.limit / 2 + known.ended_tokens + ages) / (1 + known.ended)
-        return min(mean, known.limit)
+    def _expected(self, limit: int) -> float:
+        """Return the tokens that samples in flight and one more of a limit are to have."""
+        total = mine = 0.0
+        begun = 0
+        for item in self._flight.values():
+            length = self._lengths[item.limit].expected(self._steps - item.began)
+            total += length
+            if item.limit == limit:
+                mine += length
+                begun += 1
+        known = self._lengths.get(limit)
+        if known is not None:
+            mine += known.sums[0]
+            begun += known.counts[0]
+        return total + (mine / begun if begun else limit)

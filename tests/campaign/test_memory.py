@@ -1,46 +1,76 @@
-"""The driver's memory does not grow with the campaign."""
+"""The driver's memory does not grow with the campaign, and stays under 500 MB."""
 
-import multiprocessing
-import resource
+import json
+import subprocess
+import sys
+from pathlib import Path
 
+import pytest
+
+from tests.campaign.conftest import TEMPLATE
+from tests.campaign.fakes import write_questions
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# In a process of its own: what other tests have loaded does not count.
+PROGRAM = """
+import json, resource, sys
+from pathlib import Path
+from stp.campaign.config import load_config
 from stp.campaign.run import SilentObserver, run_campaign
-from tests.campaign.fakes import ScriptedEngine, write_questions
+from tests.campaign.fakes import ScriptedEngine
 
-fork = multiprocessing.get_context("fork")
-
-
-class _Counting(SilentObserver):
-    def __init__(self):
-        self.probes = 0
-
+class Counting(SilentObserver):
+    probes = 0
     def unit_finished(self, stage, unit, work):
         self.probes += work.samples if stage == "probe" else 0
 
+measured = []
+for path in sys.argv[1:]:
+    observer = Counting()
+    run_campaign(
+        load_config(path),
+        Path(path).with_suffix(""),
+        open_model=lambda name, folder: ScriptedEngine(folder),
+        observer=observer,
+    )
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    measured.append({"probes": observer.probes, "bytes": peak})
+print(json.dumps(measured))
+"""
 
-def _measure(small, large, folder, result):
-    """Put the peak after a small campaign, after a large one, and the probes of the large one."""
-    for config, name in ((small, "small"), (large, "large")):
-        observer = _Counting()
-        run_campaign(
-            config,
-            folder / name,
-            open_model=lambda name, path: ScriptedEngine(path),
-            observer=observer,
-        )
-        result.put((observer.probes, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
 
-
-def test_ten_times_the_probes_take_the_same_memory(configure, tmp_path):
-    values = {"trajectories": 10, "unit_trajectories": 10, "questions": 4, "probes": 20}
-    small = configure(benchmark=write_questions(tmp_path / "few", 4), **values)
-    large = configure(benchmark=write_questions(tmp_path / "many", 40), **values)
-    result = fork.Queue()
-    # Forked, so that the peak before the campaigns is known and everything is imported.
-    process = fork.Process(target=_measure, args=(small, large, tmp_path, result))
-    process.start()
-    (few, before), (many, after) = result.get(timeout=120), result.get(timeout=120)
-    process.join()
-    assert many > 7 * few > 0
-    grown_bytes = (after - before) * 1024
+@pytest.mark.slow
+def test_a_hundred_thousand_probes_take_the_memory_of_ten_thousand(model_folder, tmp_path):
+    files = []
+    for name, count in (("few", 4), ("many", 44)):
+        path = tmp_path / f"{name}.toml"
+        settings = {
+            "model": model_folder,
+            "name": "scripted",
+            "benchmark": write_questions(tmp_path / f"questions-{name}", count),
+            "trajectories": 12,
+            "unit_trajectories": 12,
+            "thinking_limit": 60,
+            "context_limit": 600,
+            "step_tokens": 8,
+            "probes": 40,
+            "questions": 2,
+        }
+        path.write_text(TEMPLATE.format(**settings))
+        files.append(str(path))
+    run = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *files],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr[-4000:]
+    few, many = json.loads(run.stdout.splitlines()[-1])
+    assert many["probes"] >= 100_000 > 8 * few["probes"]
+    assert many["bytes"] < 500e6
+    grown_bytes = many["bytes"] - few["bytes"]
     # All probes at once, as Python numbers, would be some 1 kB each.
-    assert grown_bytes < 400 * many, f"{grown_bytes / many:.0f} bytes for each of {many} probes"
+    assert grown_bytes < 200 * many["probes"], f"{grown_bytes / 1e6:.0f} MB more"
+    print(f"{many['probes']:,} probes: {many['bytes'] / 1e6:.0f} MB, {grown_bytes / 1e6:.0f} more")

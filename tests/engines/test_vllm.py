@@ -12,7 +12,7 @@ import sys
 import numpy as np
 import pytest
 
-from data.errors import EngineError, MisuseError
+from data.errors import ConfigError, EngineError, MisuseError
 from stp.engines import open_engine
 from stp.engines.base import Branch, PromptTree, SamplingParameters, Usage
 from tests.engines.models import CONTEXT, VOCABULARY
@@ -120,8 +120,51 @@ def test_stops_limits_and_progress(vllm_engine, engine_of):
     assert len(completions[0].token_ids) < 10
     with pytest.raises(MisuseError, match="leaves no room"):
         vllm_engine.generate([tree_of((128,), trunk=128)])
+    with pytest.raises(MisuseError, match="temperatures up to 2"):
+        vllm_engine.generate([trajectory(sampling=SamplingParameters(temperature=2.01))])
     with pytest.raises(MisuseError, match="between -2 and 2"):
         vllm_engine.generate([trajectory(sampling=SamplingParameters(presence_penalty=3.0))])
+
+
+@pytest.mark.vllm
+@needs_vllm
+def test_options_of_vllm_are_checked_before_it_starts(model_folder):
+    with pytest.raises(
+        ConfigError, match=r"'max_num_seq' is unknown .* did you mean 'max_num_seqs'"
+    ):
+        open_engine("vllm", model_folder(KIND), max_num_seq=3)
+    with pytest.raises(ConfigError, match=r"max_model_len cannot be set .* is context_limit"):
+        open_engine("vllm", model_folder(KIND), max_model_len=64)
+
+
+@pytest.mark.vllm
+@needs_vllm
+def test_a_small_cache_is_not_thrashed(vllm_engine, monkeypatch):
+    """More trunks and tails than fit, all at hand at once: what vLLM schedules is counted."""
+    monkeypatch.setattr(type(vllm_engine), "cache_tokens", 40 * 32)
+    pool = vllm_engine._engine.engine_core.engine_core.scheduler.kv_cache_manager.block_pool
+    generator = np.random.default_rng(4)
+    trees = [
+        PromptTree(
+            trunk_ids=tuple(generator.integers(VOCABULARY, size=size).tolist()),
+            branches=tuple(
+                Branch(cut=cut, suffix_ids=(1, 2), seeds=(1, 2, 3)) for cut in range(8, size, 16)
+            ),
+            max_tokens=16,
+            sampling=GREEDY,
+        )
+        for size in (100, 20, 100, 30, 20, 100, 100, 30)
+    ]
+    assert sum(tree.longest_cut for tree in trees) + 16 * 3 * 8 > 400
+    # All blocks but forty are taken away for the time being.
+    taken = pool.get_new_blocks(pool.get_num_free_blocks() - 40)
+    try:
+        before = vllm_engine.usage.copy()
+        vllm_engine.generate(trees)
+        used = vllm_engine.usage - before
+    finally:
+        pool.free_blocks(taken)
+    assert used.block_amplification <= 1.3
 
 
 @pytest.mark.vllm
