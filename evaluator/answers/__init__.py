@@ -16,6 +16,7 @@ from data.question import Question
 from evaluator.answers.checker import Checker
 from evaluator.answers.code_tests import CodeTests
 from evaluator.answers.errors import BadReferenceError, CheckerError, SandboxMissingError
+from evaluator.answers.judge import ModelVerdict
 from evaluator.answers.judges import judge_for
 from evaluator.answers.verdict import CHECKER_VERSION, Verdict
 
@@ -25,6 +26,7 @@ __all__ = [
     "Checker",
     "CheckerError",
     "CodeTests",
+    "ModelVerdict",
     "SandboxMissingError",
     "Verdict",
     "check",

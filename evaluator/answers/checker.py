@@ -6,14 +6,14 @@ verdicts → exact rules (this process) → other processes (symbolic equality, 
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 
 from data.question import Question
 from evaluator.answers.cache import VerdictFile
-from evaluator.answers.judge import Judge, SlowTools
+from evaluator.answers.judge import Judge, ModelVerdict, SlowTools
 from evaluator.answers.judges import judge_for
 from evaluator.answers.symbolic import SymbolicPool
 from evaluator.answers.verdict import NO_ANSWER, Verdict
@@ -67,7 +67,7 @@ class Checker:
         workers: int | None = None,
         limit_seconds: float = LIMIT_SECONDS,
         unsandboxed: bool = False,
-        model_judge: Callable[[Question, str], Verdict] | None = None,
+        model_judge: ModelVerdict | None = None,
     ) -> None:
         self._workers = workers or min(4, os.cpu_count() or 1)
         self._pool = SymbolicPool(self._workers, limit_seconds)

@@ -7,6 +7,9 @@ from typing import Protocol
 from data.question import Question
 from evaluator.answers.verdict import Verdict
 
+ModelVerdict = Callable[[Question, str], Verdict]
+"""Judges an answer in words to a question, by a model."""
+
 
 class CannotDecideError(Exception):
     """The exact rules do not decide this pair; symbolic equality has to."""
@@ -29,7 +32,7 @@ class SlowTools:
 
     symbolic_equal: Callable[[str, str], bool]
     unsandboxed: bool = False
-    model_judge: Callable[[Question, str], Verdict] | None = None
+    model_judge: ModelVerdict | None = None
 
 
 class Judge(Protocol):

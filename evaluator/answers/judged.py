@@ -44,8 +44,8 @@ class JudgedJudge:
         """Ask the model that judges."""
         if tools.model_judge is None:
             raise CheckerError(
-                f"question {self._question.id}: an answer in words needs a model as judge; give "
-                "the checker one (model_judge)"
+                f"question {self._question.id}: an answer in words needs a model as judge: "
+                "`stp optimal grade CAMPAIGN --judge MODEL`, or model_judge of Checker"
             )
         return tools.model_judge(self._question, answer)
 

@@ -227,7 +227,7 @@ def _is_24(expression: str) -> bool:
 
     try:
         tree = ast.parse(expression.strip(), mode="eval")
-        return _value(tree.body) == Fraction(24)
+        return bool(_value(tree.body) == Fraction(24))
     except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
         return False
 

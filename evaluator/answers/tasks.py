@@ -13,20 +13,36 @@ from fractions import Fraction
 
 from data.question import Question
 from data.tasks import get_task, task_names
+from evaluator.answers.boxes import last_boxes
 from evaluator.answers.errors import BadReferenceError
 from evaluator.answers.expressions import variables
 from evaluator.answers.forms import Equation, Form, Listing, Matrix, Value
 from evaluator.answers.judge import SlowTools
+from evaluator.answers.marked import TAIL_CHARACTERS
 from evaluator.answers.math_extraction import extract
 from evaluator.answers.reading import read_forms
 from evaluator.answers.values import NotRationalError, NoValueError, exact
 from evaluator.answers.verdict import Verdict
+from evaluator.answers.visible import visible_text
 
 PREFIX = "task:"
 
 _DECIMAL = re.compile(r"[-+]?\d{0,400}\.\d{1,400}", re.ASCII)
 _FONT = re.compile(r"\\(?:text(?:bf|it|rm|sf)?|math(?:rm|bf|sf|it)|mbox) ?\{([^{}]*)\}")
 _STATEMENT = re.compile(r"(?:is )?[-−]?\d[\d,. ]{0,400}(<|>|==?)[-−\s]{0,4}\d[\d,. ]{0,400}")
+_SIGNS = ("<", "=", ">")
+_AROUND = " \t\n*_`\"'$.()"
+_SIGN = (
+    r"(?P<sign><|>|=|\\(?:lt|gt)\b|"
+    r"(?:less|smaller|greater|larger|bigger)(?: than)?\b|equals?\b(?: to\b)?)"
+)
+_ONLY_SIGN = re.compile(r"[*_`\"'$(\s]{0,6}" + _SIGN + r"[*_`\"'$).\s]{0,6}", re.IGNORECASE)
+_MARKED_SIGN = re.compile(
+    r"(?:(?:\b(?:answer|result|sign|relation|symbol)[*_]{0,3}[ \t]{0,3}(?::|is\b|=>)[ \t]{0,3}(?:is\b|:)?"
+    r"|^####)[ \t]{0,4}|^[#*_ \t]{1,8}(?:final )?answer[*_: \t]{0,6}\n\s{0,6})"
+    r"[*_`\"'$( \t]{0,6}" + _SIGN + r"(?![<>=\w])",
+    re.IGNORECASE | re.MULTILINE,
+)
 _ARTICLES = re.compile(r"^(?:it |they |the first(?: number)? )?(?:is|are) |^the (?=same)")
 
 
@@ -40,8 +56,12 @@ class TaskJudge:
         self._reference = question.reference
 
     def extract(self, response: str) -> str | None:
-        """Extract the answer as in mathematics."""
-        return extract(response)
+        """Extract the answer as in mathematics; a sign outside of a box is no expression there."""
+        answer = extract(response)
+        if self._reference in _SIGNS:
+            sign = _marked_sign(response)
+            return answer if sign is None else sign
+        return answer
 
     def quick(self, answer: str) -> Verdict | None:
         """Judge by the task's own validator; one of the answer's readings has to be right."""
@@ -54,6 +74,30 @@ class TaskJudge:
         verdict = self.quick(answer)
         assert verdict is not None
         return verdict
+
+
+def _marked_sign(response: str) -> str | None:
+    r"""Return the sign or the words that a response marks as its answer after its last box.
+
+    Examples
+    --------
+    >>> _marked_sign("At first \\boxed{>}. Final answer: <")
+    '<'
+    >>> _marked_sign("Final answer: <, that is \\boxed{<}") is None
+    True
+    """
+    text = visible_text(response)
+    if text is None:
+        return None
+    boxes = last_boxes(text) if "box" in text else []
+    tail = text[boxes[-1].end :] if boxes else text
+    tail = tail[-TAIL_CHARACTERS:]
+    if not boxes and _ONLY_SIGN.fullmatch(tail.strip()[:40]):
+        return tail.strip(_AROUND)
+    marked = None
+    for marked in _MARKED_SIGN.finditer(tail):  # noqa: B007 (the last match is wanted)
+        pass
+    return None if marked is None else marked["sign"]
 
 
 def is_task(answer_kind: str) -> bool:

@@ -37,6 +37,11 @@ def write_data_set(folder: Path, recipe: Recipe, built: Built, models: "Describe
         If they cannot be written.
     """
     counts = statistics(built)
+    # A data set is for others: where a model was served from is nobody's concern.
+    models = {
+        role: {key: value for key, value in said.items() if key not in ("base_url", "path")}
+        for role, said in models.items()
+    }
     files = {
         QUESTIONS_FILE: _lines(question.as_row() for question in built.questions),
         DROPPED_FILE: _lines(asdict(item) for item in built.dropped),

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evaluator.optimal.bridge import BridgeCell
+from evaluator.optimal.bridging import BridgeCell
 from evaluator.optimal.metrics import oaa_curve
 from evaluator.report.text import html
 

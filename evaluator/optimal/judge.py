@@ -8,6 +8,7 @@ a hash of all that it depends on, so the same question to the same judge is aske
 
 import hashlib
 import re
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -175,6 +176,8 @@ class ModelJudge:
         self._repeats = repeats
         self._attempts = attempts
         self._settings = settings
+        # One reply after the other: a checker asks from several threads.
+        self._lock = threading.Lock()
         self._prompt = Template(prompt_text("judge") if prompt is None else prompt)
         described = responder.describe()
         # Where a model is served from says nothing of what it says.
@@ -242,7 +245,8 @@ class ModelJudge:
             If the judge gives no verdict that can be read.
         """
         case = Case(question=question.prompt, reference=question.reference, answer=answer)
-        (judgement,) = self.judge([case])
+        with self._lock:
+            (judgement,) = self.judge([case])
         if judgement.right is None:
             raise CheckerError(
                 f"question {question.id}: the judge gave no verdict that can be read in "

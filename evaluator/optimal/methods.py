@@ -2,7 +2,7 @@
 
 A *mode* is asked for; a *router* is made of the responses of two modes, choosing one of them for
 each question. Methods that stop a thinking on the way come from step-wise truncation probing
-(:mod:`evaluator.optimal.bridge`).
+(:mod:`evaluator.optimal.bridging`).
 """
 
 import re

@@ -30,7 +30,7 @@ from evaluator.optimal.formats import (
     Seen,
     parse_reply,
 )
-from evaluator.optimal.grade import decide_by_rule, reference_text
+from evaluator.optimal.grading import decide_by_rule, reference_text
 from evaluator.optimal.judge import Agreement, Case, Judgement, ModelJudge, agreement
 from evaluator.optimal.subsets import GENERAL, Item
 from stp.asking import Request, Responder, Response, ResponseStore, Settings, strict_json

@@ -8,12 +8,12 @@ import pandas as pd
 
 from data.errors import MisuseError, StoreError
 from evaluator.bootstrap import SEED
-from evaluator.optimal.bridge import BridgeCell
+from evaluator.optimal.bridging import BridgeCell
 from evaluator.optimal.examples import Example, find_examples
-from evaluator.optimal.grade import Judging
+from evaluator.optimal.grading import Judging
 from evaluator.optimal.metrics import T_MAX
 from evaluator.optimal.plan import read_plan
-from evaluator.optimal.run import items_of, response_file
+from evaluator.optimal.running import items_of, response_file
 from evaluator.optimal.scores import REPLICATES, Progress, Scores, score
 from evaluator.optimal.tables import all_tables
 from evaluator.table_text import Table
@@ -50,7 +50,7 @@ class Results:
     Attributes
     ----------
     rows
-        Graded rows of all runs; see :func:`evaluator.optimal.grade.read_graded`.
+        Graded rows of all runs; see :func:`evaluator.optimal.grading.read_graded`.
     scores
         Their scores.
     judgings
@@ -95,9 +95,9 @@ def make_results(
     folders
         The runs' folders, for the texts of examples.
     further_rows
-        Of :func:`evaluator.optimal.bridge.method_rows`.
+        Of :func:`evaluator.optimal.bridging.method_rows`.
     cells
-        Of :func:`evaluator.optimal.bridge.bridge`.
+        Of :func:`evaluator.optimal.bridging.bridge`.
     t_max, replicates, seed, allow_undecided, progress
         As of :func:`evaluator.optimal.scores.score`.
 

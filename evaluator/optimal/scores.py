@@ -91,8 +91,8 @@ def score(
     Parameters
     ----------
     graded
-        Rows as :func:`evaluator.optimal.grade.read_graded` gives them, of several runs put
-        together, or :func:`evaluator.optimal.bridge.method_rows`: ``right`` may be a fraction of
+        Rows as :func:`evaluator.optimal.grading.read_graded` gives them, of several runs put
+        together, or :func:`evaluator.optimal.bridging.method_rows`: ``right`` may be a fraction of
         the probes of a trajectory.
     t_max
         Of AUC_OAA.

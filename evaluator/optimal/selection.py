@@ -14,9 +14,9 @@ import pandas as pd
 
 from data.catalogue.underthinking import TASKS
 from data.errors import MisuseError
-from evaluator.optimal.grade import grade
+from evaluator.optimal.grading import grade
 from evaluator.optimal.plan import SEEDS, TEMPERATURE, Plan
-from evaluator.optimal.run import run
+from evaluator.optimal.running import run
 from evaluator.optimal.scores import score
 from stp.asking import Responder, Settings
 from stp.asking.opening import ModelSpec

@@ -113,7 +113,9 @@ def load_items(
     for name in subsets:
         base, plus, count = name.partition("+")
         if base == GENERAL and plus:
-            items += with_irrelevant_options(_general_items(general, limit), name, count)
+            items += with_irrelevant_options(
+                _general_items(general, limit), name, count, pool=_general_items(general, None)
+            )
             continue
         if name == GENERAL:
             items += _general_items(general, limit)
@@ -195,7 +197,9 @@ def _general_items(source: str | None, limit: int | None) -> list[Item]:
     ]
 
 
-def with_irrelevant_options(items: Sequence[Item], subset: str, wanted: str) -> list[Item]:
+def with_irrelevant_options(
+    items: Sequence[Item], subset: str, wanted: str, *, pool: Sequence[Item]
+) -> list[Item]:
     """Return the choices among items with options added that have nothing to do with them.
 
     Added options are options of questions of other domains (paper 004, D.2), drawn from the
@@ -209,6 +213,8 @@ def with_irrelevant_options(items: Sequence[Item], subset: str, wanted: str) -> 
         Name of the new subset.
     wanted
         How many options each has then; questions that have more already are left out.
+    pool
+        Items whose options may be added.
 
     Raises
     ------
@@ -218,9 +224,9 @@ def with_irrelevant_options(items: Sequence[Item], subset: str, wanted: str) -> 
     total = int(wanted) if wanted.isdecimal() else 0
     if not 2 <= total <= len(LETTERS):
         raise MisuseError(f"{subset}: write {GENERAL}+N, with N options from 2 to {len(LETTERS)}")
-    pool = {
+    domain_of = {
         option: item.domain
-        for item in items
+        for item in pool
         if item.answer_type == "choice"
         for option in item.question.choices
     }
@@ -230,7 +236,7 @@ def with_irrelevant_options(items: Sequence[Item], subset: str, wanted: str) -> 
         if item.answer_type != "choice" or item.options > total:
             continue
         draws = StableDraws("irrelevant", question.id)
-        others = [o for o, d in pool.items() if d != item.domain and o not in question.choices]
+        others = [o for o, d in domain_of.items() if d != item.domain and o not in question.choices]
         added = draws.shuffled(sorted(others))[: total - item.options]
         if len(added) < total - item.options:
             raise MisuseError(

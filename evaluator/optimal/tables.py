@@ -19,7 +19,7 @@ from evaluator.optimal.analyses import (
     rank_correlations,
     thinking_deltas,
 )
-from evaluator.optimal.bridge import BridgeCell
+from evaluator.optimal.bridging import BridgeCell
 from evaluator.optimal.examples import Example
 from evaluator.optimal.methods import THINKING
 from evaluator.optimal.scores import MEASURES, STATISTICS, Scores, over_models

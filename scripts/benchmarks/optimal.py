@@ -111,20 +111,29 @@ def main() -> None:
             *("optimal", "build", out / "general", "--generator", judge, "--domains", "2"),
             *("--per-pair", "2", "--k", "2", "--rounds", "2", "--max-tokens", "400"),
         )
-        common = ("--seeds", "2", "--limit", "2", "--general", "sample", "--router", judge)
+        common = ("--seeds", "2", "--limit", "1", "--general", "sample", "--router", judge)
         methods = "thinking,no-thinking,no-overthinking,step-by-step,router,oracle-router"
         stp(
             "run, SmolLM2",
             *("optimal", "run", smol, "--out", out / "smollm2", "--name", "SmolLM2-135M"),
             *("--size", "0.135", "--data-dir", given.data_dir, "--methods", methods),
             *("--subsets", "ovt-math,ovt-general,ovt-general+8,ut-reasoning,ut-math"),
-            *("--thinking-tokens", "96", "--max-tokens", "160", *common),
+            *("--thinking-tokens", "64", "--max-tokens", "112", *common),
         )
         stp(
             "run, demo model",
             *("optimal", "run", "demo", "--out", out / "demo", "--size", "0.0012"),
             *("--subsets", "ovt:demo,ovt-general,ut:think-sum", "--methods", methods),
-            *("--thinking-tokens", "300", "--max-tokens", "340", *common),
+            *(
+                "--thinking-tokens",
+                "300",
+                "--max-tokens",
+                "340",
+                *common[:2],
+                "--limit",
+                "4",
+                *common[4:],
+            ),
         )
         for name in ("smollm2", "demo"):
             stp(
@@ -136,7 +145,7 @@ def main() -> None:
             "select",
             *("optimal", "select", "demo", smol, "--out", out / "selection"),
             *("--tasks", "letter_counting,bitwise_arithmetic,fraction_simplification"),
-            *("--limit", "2", "--seeds", "2", "--thinking-tokens", "96", "--max-tokens", "160"),
+            *("--limit", "2", "--seeds", "2", "--thinking-tokens", "64", "--max-tokens", "112"),
         )
     stp("probe a subset", "run", out / "bridge.toml", "--out", out / "campaign")
     stp(

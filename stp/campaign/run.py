@@ -15,6 +15,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from evaluator.answers import ModelVerdict
 from stp.campaign.config import CampaignConfig
 from stp.campaign.jobs import Pool, Task
 from stp.campaign.lock import Part
@@ -181,6 +182,7 @@ def grade_campaign(
     *,
     again: bool = False,
     unsandboxed: bool = False,
+    model_judge: ModelVerdict | None = None,
     observer: Observer | None = None,
     stop: threading.Event | None = None,
 ) -> RunResult:
@@ -194,6 +196,8 @@ def grade_campaign(
         Grade everything anew, whatever verdicts there are.
     unsandboxed
         Allow programs to run without a sandbox where there is none.
+    model_judge
+        Judges answers in words, as of :class:`evaluator.answers.Checker`.
     observer, stop
         As :func:`run_campaign`.
 
@@ -206,7 +210,9 @@ def grade_campaign(
     store.read_manifest()
     with store.lock():
         config, manifest = store.read_campaign()
-        worker = GradeWorker(store, manifest, again=again, unsandboxed=unsandboxed)
+        worker = GradeWorker(
+            store, manifest, again=again, unsandboxed=unsandboxed, model_judge=model_judge
+        )
         run = StagedRun(
             store=store,
             prepared=Prepared(config=config, manifest=manifest, models=()),
@@ -279,7 +285,7 @@ def _run_stage(run: StagedRun, stage: Stage, worker: Worker, record: StageRecord
             done += unit.trajectories
             record.add(work)
     run.observer.stage_started(stage, done=done, total=total)
-    if run.pool is not None and isinstance(worker, EngineWorker):
+    if pending and run.pool is not None and isinstance(worker, EngineWorker):
         _do_in_pool(run, run.pool, stage, worker, pending, record)
     else:
         for unit, source in pending:

@@ -17,7 +17,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from data.errors import EngineError, MisuseError
-from evaluator.answers import CHECKER_VERSION, Checker
+from evaluator.answers import CHECKER_VERSION, Checker, ModelVerdict
 from stp.campaign.generate import OnProgress
 from stp.campaign.grade import grade_unit
 from stp.campaign.jobs import GenerateJob, Job, ProbeJob
@@ -249,11 +249,18 @@ class GradeWorker(Worker):
     """Trajectories and probes to verdicts."""
 
     def __init__(
-        self, store: Store, manifest: Manifest, *, again: bool = False, unsandboxed: bool = False
+        self,
+        store: Store,
+        manifest: Manifest,
+        *,
+        again: bool = False,
+        unsandboxed: bool = False,
+        model_judge: ModelVerdict | None = None,
     ) -> None:
         self._store = store
         self._manifest = manifest
         self._unsandboxed = unsandboxed
+        self._model_judge = model_judge
         self._questions = _Questions(store)
         self._checker: Checker | None = None
         self._checked_units = 0
@@ -299,9 +306,12 @@ class GradeWorker(Worker):
             self.close()
         self._checked_units += 1
         if self._checker is None:
+            # The file does not know which model judged; a judge has a memory of its own.
+            kept = not self.again and self._model_judge is None
             self._checker = Checker(
-                cache_path=None if self.again else _verdict_file(),
+                cache_path=_verdict_file() if kept else None,
                 unsandboxed=self._unsandboxed,
+                model_judge=self._model_judge,
             )
         return self._checker
 

@@ -94,7 +94,7 @@ def build(
     from evaluator.optimal.model_names import parse_model
     from evaluator.optimal.recipe import SETTINGS, Recipe, statistics
     from evaluator.optimal.recipe import build as build_data_set
-    from evaluator.optimal.run import opened_once
+    from evaluator.optimal.running import opened_once
     from stp.cli.watching import shown_stages
 
     recipe = Recipe(
@@ -183,7 +183,7 @@ def run(
 
     from evaluator.optimal.model_names import parse_model
     from evaluator.optimal.plan import Plan
-    from evaluator.optimal.run import run as run_plan
+    from evaluator.optimal.running import run as run_plan
     from stp.asking import Settings
     from stp.cli.watching import shown_stages
 
@@ -232,12 +232,12 @@ def score(
     """Grade a run, score it, and write tables and a report page into RUN/report."""
     from rich.console import Console
 
-    from evaluator.optimal.grade import grade
+    from evaluator.optimal.grading import grade
     from evaluator.optimal.judge import open_judge
     from evaluator.optimal.model_names import parse_model
     from evaluator.optimal.plan import read_plan
     from evaluator.optimal.results import make_results
-    from evaluator.optimal.run import opened_once
+    from evaluator.optimal.running import opened_once
     from stp.cli.watching import shown_stages
 
     console, folder = Console(highlight=False), folder.expanduser()
@@ -268,6 +268,51 @@ def score(
             progress=lambda done, total: watch("bootstrap", done, total),
         )
     _show(console, results, folder / "report", plan.name)
+
+
+@optimal.command("grade")
+def grade(
+    campaign: Annotated[str, typer.Argument(help="Folder of a campaign that `stp run` probed.")],
+    judge: Annotated[
+        str, typer.Option("--judge", help=f"Who judges answers in words. {MODEL_HELP}")
+    ],
+    judge_max_tokens: Annotated[
+        int, typer.Option("--judge-max-tokens", min=1, help="Most tokens of a judge's reply.")
+    ] = 1024,
+    replies: Annotated[
+        Path | None,
+        typer.Option(
+            "--replies", help="File that keeps the judge's replies.", show_default="beside it"
+        ),
+    ] = None,
+) -> None:
+    """Grade a campaign with answers in words (ovt-general-short, -open) by a judge."""
+    from dataclasses import replace
+
+    from evaluator.optimal.judge import SETTINGS, ModelJudge
+    from evaluator.optimal.model_names import parse_model
+    from evaluator.optimal.running import opened_once
+    from stp.campaign.run import grade_campaign
+    from stp.cli.campaigns import watched
+
+    if "://" in campaign and replies is None:
+        from data.errors import MisuseError
+
+        raise MisuseError("a campaign on remote storage needs --replies FILE on this machine")
+    kept = replies or Path(campaign).expanduser().with_suffix(".judge-replies.jsonl")
+    with opened_once() as opened:
+        model = ModelJudge(
+            opened(parse_model(judge)),
+            kept,
+            settings=replace(SETTINGS, max_tokens=judge_max_tokens),
+        )
+        result = watched(
+            f"stp optimal grade {campaign} --judge {judge}",
+            lambda observer, stop: grade_campaign(
+                campaign, model_judge=model.verdict, observer=observer, stop=stop
+            ),
+        )
+    typer.echo(f"graded {result.units} units; next: stp optimal compare --campaign {campaign}")
 
 
 @optimal.command("compare")
@@ -302,7 +347,7 @@ def compare(
     """Put runs, and methods that stop a thinking, into one table, averaged over models."""
     from rich.console import Console
 
-    from evaluator.optimal.grade import read_graded
+    from evaluator.optimal.grading import read_graded
     from evaluator.optimal.results import make_results
     from stp.cli.watching import shown_stages
 
@@ -311,7 +356,7 @@ def compare(
     with shown_stages(Console(stderr=True)) as watch:
         further = None
         if release is not None:
-            from evaluator.optimal.bridge import method_rows, sides_of
+            from evaluator.optimal.bridging import method_rows, sides_of
             from evaluator.otbench.load import load_release
 
             loaded = load_release(release.expanduser())
@@ -386,7 +431,7 @@ def select(
 def _cells(campaigns: list[str] | None, t_max: int) -> list[Any]:
     if not campaigns:
         return []
-    from evaluator.optimal.bridge import bridge
+    from evaluator.optimal.bridging import bridge
     from stp.campaign import load_curves
 
     return [cell for url in campaigns for cell in bridge(load_curves(url), t_max=t_max)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from data.errors import MisuseError
-from evaluator.optimal.bridge import (
+from evaluator.optimal.bridging import (
     bridge,
     per_stop,
     sides_of,

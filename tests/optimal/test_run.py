@@ -8,13 +8,13 @@ import pytest
 
 from data.errors import EngineError, MisuseError, StoreMismatchError
 from evaluator.answers import Checker
-from evaluator.optimal.grade import decide_by_rule, grade, read_graded
+from evaluator.optimal.grading import decide_by_rule, grade, read_graded
 from evaluator.optimal.judge import open_judge
 from evaluator.optimal.methods import METHODS, check_methods, read_route
 from evaluator.optimal.model_names import parse_model
 from evaluator.optimal.plan import Plan, read_plan
 from evaluator.optimal.results import make_results, write_results
-from evaluator.optimal.run import items_of, requests_of, response_file, run
+from evaluator.optimal.running import items_of, requests_of, response_file, run
 from evaluator.optimal.scores import score
 from evaluator.optimal.selection import select, task_names
 from evaluator.optimal.subsets import load_items

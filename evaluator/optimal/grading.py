@@ -23,7 +23,7 @@ from evaluator.answers.reasoning_gym import partial_credit
 from evaluator.optimal.judge import Agreement, Case, ModelJudge, agreement, reason_of
 from evaluator.optimal.methods import MODES, NO_THINKING, ORACLE_ROUTER, ROUTER, THINKING
 from evaluator.optimal.plan import Plan, read_plan
-from evaluator.optimal.run import items_of, requests_of, response_file, route_file, routes_of
+from evaluator.optimal.running import items_of, requests_of, response_file, route_file, routes_of
 from evaluator.optimal.subsets import Item
 from stp.asking import Response, ResponseStore, strict_json
 
