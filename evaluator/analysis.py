@@ -149,7 +149,7 @@ class Asked:
     workers
         Threads of the bootstrap, all processors when None; it does not change the result.
     cross_fit
-        Add frontiers scored on other probes than those that chose, which takes long.
+        Add frontiers scored on other probes than those that chose.
     targets
         Target step lengths b of the step-length distributions, beside the campaigns' own.
     """
