@@ -160,16 +160,7 @@ def _gather_unit(
     verdicts = verdicts.filter(pc.field("position") != ORIGINAL)
     replies = store.read_shard("probes", unit.shard("probes"))
     _check_same_rows(store, unit, verdicts, replies)
-    ids = list(asked)
-    given = []
-    for question, answer in zip(
-        verdicts["question"].to_pylist(), verdicts["answer"].to_pylist(), strict=True
-    ):
-        key = (unit.cell.model, unit.cell.benchmark, ids[question])
-        if key not in numbers:
-            numbers[key] = AnswerNumbers(asked[ids[question]].answer_kind)
-        given.append(numbers[key].number(answer))
-    columns.answers.append(np.array(given, np.int32).reshape(-1, probes))
+    columns.answers.append(_numbered(unit, verdicts, probes, asked, numbers))
     first = replies.filter(pc.field("sample") == 0)["answer_ids"].to_pylist()
     seen: dict[tuple[int, ...], bool] = {}
     hedged = []
@@ -179,6 +170,31 @@ def _gather_unit(
         hedged.append(seen[answer_ids])
     columns.hedged.append(np.array(hedged, np.bool_))
     columns.tokens.append(np.array([len(answer_ids) for answer_ids in first], np.int32))
+
+
+def _numbered(
+    unit: Unit,
+    verdicts: pa.Table,
+    probes: int,
+    asked: dict[str, AskedQuestion],
+    numbers: dict[tuple[str, str, str], AnswerNumbers],
+) -> npt.NDArray[np.int32]:
+    """Return the answers' numbers; each distinct answer to a question is looked at once."""
+    ids = list(asked)
+    encoded = verdicts["answer"].combine_chunks().dictionary_encode(null_encoding="encode")
+    texts = encoded.dictionary.to_pylist()
+    question = verdicts["question"].to_numpy().astype(np.int64)
+    pair = question * len(texts) + encoded.indices.to_numpy()
+    _, first, place = np.unique(pair, return_index=True, return_inverse=True)
+    found = np.zeros(first.size, np.int32)
+    # In order of appearance: so answers are numbered.
+    for distinct in np.argsort(first, kind="stable").tolist():
+        row = int(first[distinct])
+        key = (unit.cell.model, unit.cell.benchmark, ids[int(question[row])])
+        if key not in numbers:
+            numbers[key] = AnswerNumbers(asked[key[2]].answer_kind)
+        found[distinct] = numbers[key].number(texts[int(encoded.indices[row].as_py())])
+    return found[place].reshape(-1, probes)
 
 
 def _check_same_rows(store: Store, unit: Unit, verdicts: pa.Table, replies: pa.Table) -> None:

@@ -151,8 +151,8 @@ def interval(values: npt.NDArray[np.floating], level: float = 0.95) -> tuple[flo
 
     Examples
     --------
-    >>> interval(np.arange(101.0), 0.9)
-    (5.0, 95.0)
+    >>> interval(np.array([1.0, np.nan, 2.0, 3.0]), 0.5)
+    (1.5, 2.5)
     """
     known = values[~np.isnan(values)]
     if not known.size:

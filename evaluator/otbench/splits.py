@@ -64,7 +64,7 @@ def divide(prompts: Mapping[str, Sequence[str]], rule: SplitRule) -> dict[str, l
     Examples
     --------
     >>> divide({"b": ["1", "2", "3", "4"]}, SplitRule(train=Fraction(1, 2), seed=1))
-    {'b': ['train', 'train', 'validation', 'test']}
+    {'b': ['validation', 'test', 'train', 'train']}
     """
     of_prompt: dict[str, str] = {}
     for digests in prompts.values():
