@@ -76,7 +76,7 @@ def record_model(model: LocatedModel, *, context_limit: int) -> ModelRecord:
         revision=model.revision,
         weights_hash=weights_hash(model.folder),
         tokenizer_hash=tokenizer_hash(model.folder),
-        context_limit=min(context_limit, _own_context(model.folder) or context_limit),
+        context_limit=min(context_limit, own_context(model.folder) or context_limit),
         family=model.family.model_dump(mode="json"),
     )
 
@@ -186,7 +186,7 @@ def _fetch(config: ModelConfig) -> Path:
         ) from error
 
 
-def _own_context(folder: Path) -> int | None:
+def own_context(folder: Path) -> int | None:
     """Return the positions that the model was made for, or None if its config does not say."""
     try:
         values = json.loads((folder / "config.json").read_text(encoding="utf-8"))

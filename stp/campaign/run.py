@@ -20,6 +20,7 @@ from stp.campaign.config import CampaignConfig
 from stp.campaign.jobs import Pool, Task
 from stp.campaign.lock import Part
 from stp.campaign.manifest import StageRecord
+from stp.campaign.models import own_context
 from stp.campaign.prepare import Prepared, prepare_campaign
 from stp.campaign.store import Store
 from stp.campaign.tables import ShardInfo, Work
@@ -227,7 +228,12 @@ def configured_engine(config: CampaignConfig) -> EngineOpener:
     """Return what opens the engine that a campaign names."""
 
     def open_model(name: str, folder: Path) -> Engine:
-        return open_engine(config.engine.name, folder, **config.engine.options)
+        options = dict(config.engine.options)
+        if config.engine.name == "vllm":
+            # It reserves its cache for the longest request that there may be.
+            own = own_context(folder) or config.generation.context_limit
+            options.setdefault("context_limit", min(config.generation.context_limit, own))
+        return open_engine(config.engine.name, folder, **options)
 
     return open_model
 

@@ -20,15 +20,13 @@ _NAMED = 5
 def dry_run(config: "CampaignConfig", folder: str) -> None:
     """Check and measure a campaign, and print what was found."""
     from stp.campaign.dry_run import plan_campaign
-    from stp.engines import open_engine
+    from stp.campaign.run import configured_engine
 
     notes = Console(stderr=True, highlight=False)
     with notes.status("preparing: models, questions, prompts") as doing:
         plan = plan_campaign(
             config,
-            open_model=lambda name, path: open_engine(
-                config.engine.name, path, **config.engine.options
-            ),
+            open_model=configured_engine(config),
             folder=folder or None,
             on_cell=lambda cell: doing.update(f"warming up: {cell.model} on {cell.benchmark}"),
         )

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-import stp.engines
 from data.errors import MisuseError
 from stp.campaign import dry_run as module
+from stp.campaign import run
 from stp.campaign.dry_run import plan_campaign
 from stp.campaign.run import run_campaign
 from stp.campaign.store import Store
@@ -40,7 +40,7 @@ def test_prompts_that_do_not_fit_are_named(configure, opener, tmp_path, monkeypa
     assert cell.shortened_ids == ("sevens-2", "sevens-3")
     assert cell.too_long_ids == ("sevens-4", "sevens-5")
     assert cell.longest_prefix_tokens <= 350
-    monkeypatch.setattr(stp.engines, "open_engine", lambda name, path: ScriptedEngine(path))
+    monkeypatch.setattr(run, "open_engine", lambda name, path: ScriptedEngine(path))
     dry_run(config, "")
     shown = capsys.readouterr().out
     assert "2 get less thinking than was asked for: sevens-2, sevens-3" in shown
