@@ -3,8 +3,9 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from data.errors import StoreError
 from stp.campaign.manifest import CellRecord, StageRecord
-from stp.campaign.store import Store
+from stp.campaign.store import Store, read_questions
 from stp.campaign.tables import (
     ShardInfo,
     TornShardError,
@@ -117,6 +118,8 @@ class CampaignStatus:
         How far each stage is.
     torn
         Shards that are not whole; a run sets them aside and makes them again.
+    too_long
+        By cell (its folder), the ids of the questions whose prompts do not fit and are not run.
     running
         Who works on it now, in words; None if nobody does.
     """
@@ -130,6 +133,7 @@ class CampaignStatus:
         default_factory=lambda: {stage: StageStatus() for stage in STAGES}
     )
     torn: list[str] = field(default_factory=list)
+    too_long: dict[str, tuple[str, ...]] = field(default_factory=dict)
     running: str | None = None
 
     @property
@@ -154,6 +158,8 @@ def campaign_status(url: str | Path) -> CampaignStatus:
         name=config.name, url=store.url, cells=manifest.cells, running=store.running()
     )
     for record in manifest.cells:
+        if record.too_long:
+            status.too_long[record.cell.folder] = _too_long(store, record)
         for unit in store.plan(config, record):
             status.units += 1
             status.trajectories += unit.trajectories
@@ -165,3 +171,12 @@ def campaign_status(url: str | Path) -> CampaignStatus:
                 entry.trajectories += unit.trajectories
                 entry.record.add(work)
     return status
+
+
+def _too_long(store: Store, record: CellRecord) -> tuple[str, ...]:
+    """Return the ids of a cell's questions that are not run; none where their shard is gone."""
+    try:
+        rows = read_questions(store, record.cell).select(["question_id", "fit"]).to_pylist()
+    except StoreError:  # A run mends it; how far a campaign is can be said without.
+        return ()
+    return tuple(row["question_id"] for row in rows if row["fit"] == "too_long")

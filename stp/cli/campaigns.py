@@ -168,6 +168,7 @@ def status(folder: Folder) -> None:
     from rich.table import Table
 
     from stp.campaign.status import campaign_status
+    from stp.cli.dry_run import named
     from stp.cli.progress import duration, per_second
 
     found = campaign_status(folder)
@@ -181,6 +182,8 @@ def status(folder: Folder) -> None:
         if cell.shortened or cell.too_long:
             line += f" ({cell.shortened:,} with less room than asked, {cell.too_long:,} too long)"
         console.print(line)
+        if ids := found.too_long.get(cell.cell.folder):
+            console.print(f"    too long: {named(ids)}", markup=False)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("stage", no_wrap=True)
     for heading in ("trajectories", "samples", "per s", "tokens", "prefill", "took", "left"):
@@ -199,9 +202,7 @@ def status(folder: Folder) -> None:
             duration(left) if left is not None else "unknown",
         )
     console.print(table)
-    console.print(
-        "prefill: prompt tokens that the model read, over the least that its cache allows"
-    )
+    console.print("prefill: prompt tokens that the model read, over the least from a cold cache")
     for stage, entry in found.stages.items():
         if entry.record.prefill_least_tokens != entry.record.prefill_block_least_tokens:
             plain = entry.record.usage.prefill_amplification

@@ -2,11 +2,13 @@
 
 import shutil
 import threading
+from pathlib import Path
 
 import pytest
 
 from data.errors import EngineError, MisuseError, StoreError, StoreMismatchError
 from evaluator.answers import Checker, CheckerError
+from stp.campaign import run
 from stp.campaign.curves import load_curves
 from stp.campaign.reader import CampaignReader
 from stp.campaign.run import SilentObserver, grade_campaign, run_campaign
@@ -348,6 +350,19 @@ def test_an_engine_with_less_context_is_refused(configure, opener, tmp_path):
         run_campaign(configure(), tmp_path / "c", open_model=opener)
 
 
+def test_vllm_is_opened_for_the_campaigns_context_and_no_more(configure, monkeypatch):
+    given = []
+    monkeypatch.setattr(run, "open_engine", lambda name, folder, **options: given.append(options))
+    for extra in (
+        "",
+        '[engine]\nname = "vllm"\n',
+        '[engine]\nname = "vllm"\noptions.context_limit = 9\n',
+    ):
+        config = configure(extra)
+        run.configured_engine(config)("scripted", Path(config.models[0].path))
+    assert given == [{}, {"context_limit": 600}, {"context_limit": 9}]
+
+
 def test_the_models_own_context_counts(configure, opener, tmp_path):
     model = write_model_folder(tmp_path / "small", context=300)
     run_campaign(configure(model=model), tmp_path / "c", open_model=opener)
@@ -413,6 +428,7 @@ def test_questions_that_do_not_fit_are_recorded_and_not_run(configure, opener, t
     assert "1 are too long" in caplog.text
     cell = Store(tmp_path / "c").read_manifest().cells[0]
     assert (cell.shortened, cell.too_long) == (1, 1)
+    assert campaign_status(tmp_path / "c").too_long == {cell.cell.folder: (rows[2]["question_id"],)}
 
 
 def test_a_prompt_with_room_for_one_thinking_token_gets_whole_answers(configure, opener, tmp_path):

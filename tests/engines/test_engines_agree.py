@@ -167,6 +167,7 @@ def test_small_campaigns_give_the_same_curves_within_sampling_error(url, tmp_pat
     The control is a campaign whose thinking is cut at 40 tokens.
     """
     from stp.campaign import load_curves, parse_config, run_campaign
+    from stp.campaign.store import Store
 
     curves = {}
     for key, name, options, limit in (
@@ -180,6 +181,10 @@ def test_small_campaigns_give_the_same_curves_within_sampling_error(url, tmp_pat
         assert result.finished
         curves[key] = load_curves(tmp_path / key)
         assert curves[key].trajectories == 48
+        stages = Store(tmp_path / key).read_manifest().stages
+        for stage in (stages["generate"], stages["probe"]):
+            assert stage.prefill_amplification is not None
+            assert 0 < stage.prefill_amplification <= 1.1
     for key in ("vllm", "server"):
         assert least_p_value(curves["transformers"], curves[key]) > 1e-3
     assert least_p_value(curves["transformers"], curves["cut"]) < 1e-3
