@@ -38,8 +38,8 @@ _SIGN = (
 )
 _ONLY_SIGN = re.compile(r"[*_`\"'$(\s]{0,6}" + _SIGN + r"[*_`\"'$).\s]{0,6}", re.IGNORECASE)
 _MARKED_SIGN = re.compile(
-    r"(?:(?:\b(?:answer|result|sign|relation|symbol)[*_]{0,3}[ \t]{0,3}(?::|is\b|=>)[ \t]{0,3}(?:is\b|:)?"
-    r"|^####)[ \t]{0,4}|^[#*_ \t]{1,8}(?:final )?answer[*_: \t]{0,6}\n\s{0,6})"
+    r"(?:(?:\b(?:answer|result|sign|relation|symbol)[*_]{0,3}[ \t]{0,3}(?::|is\b|=>)"
+    r"[ \t]{0,3}(?:is\b|:)?|^####)[ \t]{0,4}|^[#*_ \t]{1,8}(?:final )?answer[*_: \t]{0,6}\n\s{0,6})"
     r"[*_`\"'$( \t]{0,6}" + _SIGN + r"(?![<>=\w])",
     re.IGNORECASE | re.MULTILINE,
 )
