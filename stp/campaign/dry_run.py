@@ -257,6 +257,9 @@ def _warm_up(
         trajectory_start=0,
         trajectory_stop=per_question,
     )
+    # What is compiled or allocated at the first call is not the pace of a campaign.
+    one = replace(unit, question_stop=1, trajectory_stop=1)
+    GenerateJob(unit=one, questions=questions).run(engine, subject, short, _quiet)
     trajectories, seconds = _timed(
         lambda: GenerateJob(unit=unit, questions=questions).run(engine, subject, short, _quiet)
     )
@@ -307,6 +310,8 @@ def _warm_up_probes(
     probes = config.probing.probes
     here = max(1, _WARM_UP_THINKING_TOKENS // config.probing.step_tokens + 1)
     few = trajectories.slice(0, max(1, _WARM_UP_PROBES // (probes * here)))
+    first = ProbeJob(unit=unit, questions=questions, trajectories=few.slice(0, 1))
+    first.run(engine, subject, short, _quiet)
     (positions, answers), seconds = _timed(
         lambda: ProbeJob(unit=unit, questions=questions, trajectories=few).run(
             engine, subject, short, _quiet
@@ -328,7 +333,8 @@ def _warm_up_probes(
         tokens=tokens,
         most_tokens=samples * config.probing.answer_tokens,
         seconds=tokens * seconds / made,
-        bytes=_bytes("probes", answers, tokens / made),
+        bytes=_bytes("probes", answers, tokens / made)
+        + _bytes("positions", positions, samples / max(1, answers.num_rows)),
     )
 
 

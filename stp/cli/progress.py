@@ -71,6 +71,8 @@ class TimeLeft:
 
     def seconds(self, now: float) -> float | None:
         """Return the expected time left; None while too little is known."""
+        if self._left <= 0:
+            return 0.0
         expected = self._expected(now)
         if expected is None:
             return None
