@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-CHECKER_VERSION = "1.0"
+CHECKER_VERSION = "1.1"
 """Stored with every verdict. It changes whenever some answer may be judged differently."""
 
 
