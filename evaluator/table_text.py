@@ -201,8 +201,13 @@ class Table:
             longest = max((len(row[count + i]) for row in rows), default=0)
             words = max((len(word) for text in labels[i] for word in text.split()), default=1)
             least = max(words, min(longest, _TEXT_WIDTH))
+            # Without a most width, headings of several words push the last columns off the edge.
             table.add_column(
-                Text("\n".join(labels[i])), justify="right", overflow="fold", min_width=least
+                Text("\n".join(labels[i])),
+                justify="right",
+                overflow="fold",
+                min_width=least,
+                max_width=least,
             )
         for row in rows:
             table.add_row(*map(Text, row[:count]), *(Text(row[count + i]) for i in part))

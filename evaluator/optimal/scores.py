@@ -40,7 +40,8 @@ class Scores:
         AUC_OAA. NaN where a method has no responses of a subset, or tokens are unknown.
     values
         float64 ``(rows, measures)``, measures as in :data:`MEASURES`; fractions and tokens. NaN
-        where a side was not asked, or its tokens are unknown.
+        where a side was not asked, or its tokens are unknown. A side is the mean of the subsets
+        that the row was asked.
     replicates
         The same from each bootstrap replicate; float64 ``(replicates, rows, measures)``.
     questions, responses
@@ -60,6 +61,11 @@ class Scores:
     responses: npt.NDArray[np.int64]
     undecided: npt.NDArray[np.int64]
     t_max: int
+
+    def same_subsets(self) -> bool:
+        """Whether all rows were asked the same subsets; otherwise they are not comparable."""
+        asked = (self.questions > 0)[:, [side != "none" for _, side in self.subsets]]
+        return bool((asked == asked[0]).all())
 
     def interval(self, row: int, measure: str, level: float = LEVEL) -> Interval:
         """Return a measure of a row with its percentile interval; NaN ends without replicates."""
@@ -131,19 +137,21 @@ def score(
         workers=workers,
         progress=progress if replicates else None,
     )
-    by_subset = boot.estimate[:-1, :-1]
-    unknown = _unknown_tokens(kept, rows, subsets)
-    drawn = boot.replicates[: replicates or 0, :-1, :-1]
     cells = pd.MultiIndex.from_product([range(len(rows)), range(len(subsets))])
     found = table.groupby(["model", "benchmark"])["question"].agg(["nunique", "size"])
     counts = found.reindex(cells, fill_value=0).to_numpy()
+    by_subset = boot.estimate[:-1, :-1]
+    asked = counts[:, 1].reshape(len(rows), len(subsets)) > 0
+    sides = [side for _, side in subsets]
+    unknown = _unknown_tokens(kept, rows, subsets)
+    drawn = boot.replicates[: replicates or 0, :-1, :-1]
     missing = graded[undecided].groupby(["model", "method"]).size()
     return Scores(
         rows=rows,
         subsets=subsets,
         by_subset=np.where(unknown, np.nan, by_subset),
-        values=_measures(np.where(unknown, np.nan, by_subset), [side for _, side in subsets]),
-        replicates=_measures(np.where(unknown, np.nan, drawn), [side for _, side in subsets]),
+        values=_measures(np.where(unknown, np.nan, by_subset), sides, asked),
+        replicates=_measures(np.where(unknown, np.nan, drawn), sides, asked),
         questions=counts[:, 0].reshape(len(rows), len(subsets)),
         responses=counts[:, 1].reshape(len(rows), len(subsets)),
         undecided=np.array([int(missing.get(row, 0)) for row in rows], np.int64),
@@ -199,15 +207,19 @@ def _unknown_tokens(
     return unknown
 
 
-def _measures(cells: FloatArray, sides: Sequence[str]) -> FloatArray:
-    """Return the measures from subset means; ``(..., rows, subsets, statistics)`` to measures."""
-    on = {side: np.array([s == side for s in sides]) for side in ("ovt", "ut")}
+def _measures(cells: FloatArray, sides: Sequence[str], asked: npt.NDArray[np.bool_]) -> FloatArray:
+    """Return the measures from subset means; ``(..., rows, subsets, statistics)`` to measures.
+
+    ``asked`` says which subsets a row has, ``(rows, subsets)``: what was not asked is left out of
+    its mean, while what is asked and unknown makes the mean unknown.
+    """
 
     def mean(side: str, statistic: str) -> FloatArray:
-        chosen = cells[..., on[side], STATISTICS.index(statistic)]
-        if chosen.shape[-1] == 0:
-            return np.full(chosen.shape[:-1], np.nan)
-        return np.asarray(chosen.mean(axis=-1))
+        here = asked & np.array([s == side for s in sides])
+        values = np.where(here, cells[..., STATISTICS.index(statistic)], 0.0)
+        counts = here.sum(axis=-1).astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(values.sum(axis=-1) / np.where(counts > 0, counts, np.nan))
 
     auc, accuracy = mean("ovt", "area"), mean("ut", "accuracy")
     with np.errstate(invalid="ignore", divide="ignore"):

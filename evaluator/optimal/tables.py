@@ -102,6 +102,8 @@ def score_table(scores: Scores) -> Table:
         f"Percent and mean tokens; t_max = {scores.t_max}. low and high: 95% interval of F1 over "
         "questions and seeds. F1 needs both sides."
     )
+    if not scores.same_subsets():
+        note += " Not all rows were asked the same subsets: compare these in the table by subset."
     if left_out:
         note += f" {left_out:,} responses without a verdict are left out."
     if np.isnan(scores.values[:, MEASURES.index("auc_oaa")]).any():
@@ -132,6 +134,8 @@ def methods_table(scores: Scores) -> Table:
         for method, row in means.iterrows()
     ]
     note = "Means over models, equal weight; compare rows that have the same models."
+    if not scores.same_subsets():
+        note += " Models were asked different subsets."
     return _table(
         "methods", "Methods, over models", pd.DataFrame(records).set_index("method"), note
     )

@@ -123,7 +123,7 @@ def main() -> None:
         stp(
             "run, demo model",
             *("optimal", "run", "demo", "--out", out / "demo", "--size", "0.0012"),
-            *("--subsets", "ovt:demo,ovt-general,ut:think-sum", "--methods", methods),
+            *("--subsets", "ovt:demo,ovt-general,ut:demo", "--methods", methods),
             *(
                 "--thinking-tokens",
                 "300",
