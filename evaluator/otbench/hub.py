@@ -1,5 +1,7 @@
 """A release on the Hugging Face hub, as a dataset repository."""
 
+import contextlib
+import importlib
 from pathlib import Path
 
 from data.errors import MissingDependencyError, MisuseError, StoreError
@@ -46,16 +48,23 @@ def push_release(folder: Path, repository: str, *, private: bool = False) -> str
             repo_type="dataset",
             commit_message=f"Release {manifest['name']} ({checksum[:12]})",
         )
-    except (errors.HFValidationError, errors.LocalTokenNotFoundError) as error:
-        raise MisuseError(f"{repository}: {_first_line(error)}") from error
     except errors.HfHubHTTPError as error:
-        raise MisuseError(f"{repository}: the hub refuses: {_first_line(error)}") from error
-    except OSError as error:
-        raise StoreError(
-            f"{repository}: the hub cannot be reached: {_first_line(error)}"
-        ) from error
+        raise MisuseError(f"{repository}: the hub refuses: {_one_line(error)}") from error
+    except (ValueError, errors.LocalTokenNotFoundError) as error:
+        raise MisuseError(f"{repository}: {_one_line(error)}") from error
+    except _unreachable() as error:
+        raise StoreError(f"{repository}: the hub cannot be reached: {_one_line(error)}") from error
     return str(made.url)
 
 
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+def _unreachable() -> tuple[type[Exception], ...]:
+    """Return what a lost connection raises: it depends on the client's version."""
+    kinds: list[type[Exception]] = [OSError]
+    for name in ("httpx", "httpx2"):
+        with contextlib.suppress(ImportError):
+            kinds.append(importlib.import_module(name).HTTPError)
+    return tuple(kinds)
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

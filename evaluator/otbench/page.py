@@ -154,14 +154,10 @@ def lead(rows: Sequence[Row]) -> str:
     share = best["summary"]["hypervolume_share"]["value"]
     reached = "" if share is None else f", {100 * share:.0f}% of its frontier's"
     ahead = best["summary"]["curve_area"]["value"] - base["summary"]["curve_area"]["value"]
-    verdict = (
-        f"{100 * ahead:.1f} points of area more than"
-        if ahead > 0
-        else f"no more than ({100 * ahead:.1f} points)"
-    )
+    verdict = f"{100 * abs(ahead):.1f} points of area {'more' if ahead > 0 else 'less'} than"
     return (
-        f"{best['label']} has the largest area of {len(real)} methods{reached}: {verdict} the best "
-        f"trivial line, {base['label']}."
+        f"{best['label']} has the largest area of {count(len(real), 'method')}{reached}: {verdict} "
+        f"the best trivial line, {base['label']}."
     )
 
 

@@ -5,8 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from evaluator.otbench.load import load_release
 from stp.cli.main import main
 from tests.otbench.campaigns import campaign, with_signals
+from tests.otbench.hub_server import Hub
 
 
 @pytest.fixture
@@ -98,45 +100,69 @@ def test_unknown_methods_are_named(stp, url, tmp_path, monkeypatch):
     assert "there is no method 'nonsense'; there are think_switcher" in found.err
 
 
-class FakeHub:
-    """Takes what would be sent, in the place of huggingface_hub's client."""
-
-    sent: list
-
-    def create_repo(self, repository, **options):
-        self.sent.append(("create", repository, options))
-        return SimpleNamespace(repo_id=repository, url=f"https://hub.example/{repository}")
-
-    def upload_folder(self, **options):
-        self.sent.append(("upload", options.pop("repo_id"), options))
-
-
-def test_push_sends_a_verified_release(stp, url, tmp_path, monkeypatch):
+@pytest.fixture
+def hub(monkeypatch):
+    """A hub on this machine, and the real client turned to it."""
     import huggingface_hub
 
-    FakeHub.sent = []
-    monkeypatch.setattr(huggingface_hub, "HfApi", FakeHub)
+    client = huggingface_hub.HfApi
+    # Tests are offline; this hub is on the same machine.
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    with Hub() as server:
+        monkeypatch.setattr(
+            huggingface_hub, "HfApi", lambda: client(endpoint=server.url, token="hf_right")
+        )
+        yield server
+
+
+def test_push_sends_a_verified_release(stp, url, tmp_path, hub):
     made = stp("release", url, "--out", tmp_path / "r", "--push", "me/mine", "--private")
     assert made.code == 0, made.err
-    assert "sent: https://hub.example/me/mine" in made.out
-    create, upload = FakeHub.sent
-    assert create == (
-        "create",
-        "me/mine",
-        {"repo_type": "dataset", "private": True, "exist_ok": True},
-    )
-    assert upload[2]["folder_path"] == str(tmp_path / "r")
-    assert upload[2]["repo_type"] == "dataset"
-    again = stp("release", tmp_path / "r", "--push", "me/mine")
-    assert (again.code, len(FakeHub.sent)) == (0, 4)
+    assert f"sent: {hub.url}/datasets/me/mine" in made.out
+    assert hub.created[0]["type"] == "dataset"
+    assert "private" in (hub.created[0].get("visibility"), *hub.created[0])
+    there = {
+        path.relative_to(tmp_path / "r").as_posix(): path.read_bytes()
+        for path in (tmp_path / "r").rglob("*")
+        if path.is_file()
+    }
+    assert hub.files == there
+    # What was sent is a release.
+    for name, content in hub.files.items():
+        (tmp_path / "back" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "back" / name).write_bytes(content)
+    assert load_release(tmp_path / "back").checksum == load_release(tmp_path / "r").checksum
+
+
+def test_a_release_that_is_there_is_sent_and_a_damaged_one_is_not(stp, url, tmp_path, hub):
+    stp("release", url, "--out", tmp_path / "r")
+    sent = stp("release", tmp_path / "r", "--push", "me/mine")
+    assert (sent.code, len(hub.created)) == (0, 1)
     (tmp_path / "r" / "README.md").write_text("changed")
     refused = stp("release", tmp_path / "r", "--push", "me/mine")
-    assert (refused.code, len(FakeHub.sent)) == (1, 4)
+    assert (refused.code, len(hub.created)) == (1, 1)
     assert "README.md: changed" in refused.err
 
 
-def test_push_without_a_hub_says_why(stp, url, tmp_path, monkeypatch):
-    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    made = stp("release", url, "--out", tmp_path / "r", "--push", "not a name!")
-    assert made.code == 2
-    assert "not a name!" in made.err
+def test_what_the_hub_refuses_is_one_line(stp, url, tmp_path, hub):
+    stp("release", url, "--out", tmp_path / "r")
+    hub.token = "hf_other"
+    refused = stp("release", tmp_path / "r", "--push", "me/mine")
+    assert refused.code == 2
+    assert "stp: error: me/mine: the hub refuses: " in refused.err
+    wrong = stp("release", tmp_path / "r", "--push", "not a name!")
+    assert wrong.code == 2
+    assert "not a name!" in wrong.err
+
+
+def test_a_hub_that_is_not_there_is_one_line(stp, url, tmp_path, monkeypatch):
+    import huggingface_hub
+
+    client = huggingface_hub.HfApi
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(
+        huggingface_hub, "HfApi", lambda: client(endpoint="http://127.0.0.1:9", token="hf_x")
+    )
+    made = stp("release", url, "--out", tmp_path / "r", "--push", "me/mine")
+    assert made.code == 1
+    assert "stp: error: me/mine: the hub cannot be reached: " in made.err
