@@ -11,7 +11,7 @@ from evaluator.optimal.bridging import BridgeCell
 from evaluator.optimal.metrics import oaa_curve
 from evaluator.report.text import html
 
-WIDTH, HEIGHT = 900, 340
+WIDTH, HALF, HEIGHT = 900, 540, 340
 LEFT, RIGHT, TOP, BOTTOM = 50, 26, 12, 44
 COLOURS = ("var(--c1)", "var(--c2)", "var(--c3)", "var(--c4)", "var(--c5)", "var(--c6)")
 DASHES = ("", "7 3", "2 3", "9 3 2 3")
@@ -27,13 +27,18 @@ class Line:
 
 
 def line_chart(
-    lines: Sequence[Line], *, x_label: str, y_label: str, percent_x: bool = False
+    lines: Sequence[Line],
+    *,
+    x_label: str,
+    y_label: str,
+    percent_x: bool = False,
+    width: int = WIDTH,
 ) -> str:
     """Return lines over a common axis; y from 0 to 100%."""
     if not lines:
         return ""
     last = max(max(line.x) for line in lines) or 1.0
-    inner, tall = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
+    inner, tall = width - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
 
     def place(x: float, y: float) -> str:
         return f"{LEFT + inner * x / last:.1f},{TOP + tall * (1 - y):.1f}"
@@ -48,7 +53,7 @@ def line_chart(
             f"<title>{html(line.name, 80)}</title></polyline>"
         )
     grid = [
-        f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{TOP + tall * (1 - share):.1f}" '
+        f'<line class="grid" x1="{LEFT}" x2="{width - RIGHT}" y1="{TOP + tall * (1 - share):.1f}" '
         f'y2="{TOP + tall * (1 - share):.1f}"/><text x="{LEFT - 8}" '
         f'y="{TOP + tall * (1 - share) + 4:.1f}" text-anchor="end">{share:.0%}</text>'
         for share in (0, 0.25, 0.5, 0.75, 1)
@@ -64,7 +69,7 @@ def line_chart(
         for n, line in enumerate(lines)
     )
     return (
-        f'<ul class="legend">{legend}</ul><svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        f'<ul class="legend">{legend}</ul><svg viewBox="0 0 {width} {HEIGHT}" role="img" '
         f'aria-label="{html(y_label)} over {html(x_label)}">{"".join(grid)}{"".join(ticks)}'
         f'{"".join(marks)}<text x="{LEFT + inner / 2}" y="{HEIGHT - 4}" text-anchor="middle">'
         f"{html(x_label)}</text></svg>"
@@ -113,12 +118,14 @@ def bridge_charts(cell: BridgeCell) -> str:
         ],
         x_label="t, thinking tokens",
         y_label="OAA",
+        width=HALF,
     )
     right = line_chart(
         [Line(name="early-exit frontier", x=cell.budgets.tolist(), y=cell.frontier.tolist())],
         x_label="budget, part of full thinking's tokens",
         y_label="best accuracy",
         percent_x=True,
+        width=HALF,
     )
     return f'<div class="pair"><div>{left}</div><div>{right}</div></div>'
 
