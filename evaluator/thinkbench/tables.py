@@ -13,7 +13,18 @@ from evaluator.thinkbench.measures import Estimate, Group
 from evaluator.thinkbench.patterns import PATTERNS
 from evaluator.thinkbench.run import Run
 
-_TASK_LABELS = {"find_maximum": "maximum", "find_minimum": "minimum"}
+_TASK_LABELS = {
+    "absolute_difference": "abs. diff.",
+    "find_maximum": "maximum",
+    "find_minimum": "minimum",
+}
+_PATTERN_LABELS: dict[str, str] = {
+    "redundant-verification": "verifying",
+    "self-contradiction": "contradiction",
+    "irrelevant-exploration": "exploring",
+    "stopping-failure": "no stop",
+    "helpful-decomposition": "helpful",
+}
 
 
 def task_label(name: str) -> str:
@@ -45,7 +56,12 @@ def run_table(run: Run) -> Table:
     frame = pd.DataFrame(
         [_row(group) for group in groups], index=pd.Index([*labels, "overall"], name="task")
     )
-    notes = [f"{measures.overall.responses:,} responses", f"prompt style {run.config.style}"]
+    notes = [
+        f"{measures.overall.responses:,} responses",
+        f"prompt style {run.config.style}",
+        "low, high: 95 % interval of the accuracy",
+        "parsed: accuracy among responses with an answer",
+    ]
     if run.config.folds > 1:
         notes.append(f"± over {run.config.folds} folds")
     if measures.overall.estimated:
@@ -58,7 +74,7 @@ def run_table(run: Run) -> Table:
         name="tasks",
         title=f"{_name(run.name)}: rates in %, means per response",
         frame=frame,
-        formats=dict.fromkeys(("tokens", "thinking", "answer", "words", "characters"), ",.1f")
+        formats=dict.fromkeys(("tokens", "think", "answer", "words", "characters"), ",.1f")
         | {"n": ","},
         note="; ".join(notes) + ".",
     )
@@ -72,9 +88,9 @@ def _row(group: Group) -> dict[str, float | int | None]:
         "low": _percent(group.accuracy.low),
         "high": _percent(group.accuracy.high),
         "boxed": _percent(group.following.mean),
-        "of parsed": _percent(group.parsed_accuracy),
+        "parsed": _percent(group.parsed_accuracy),
         "tokens": group.tokens.mean,
-        "thinking": _mean(group.thinking_tokens),
+        "think": _mean(group.thinking_tokens),
         "answer": _mean(group.answer_tokens),
         "words": group.words.mean,
         "characters": group.characters.mean,
@@ -84,8 +100,8 @@ def _row(group: Group) -> dict[str, float | int | None]:
 def summary_table(run: Run) -> Table:
     """Return the columns of :func:`run_table` that a terminal has room for."""
     table = run_table(run)
-    rates: dict[str, str] = dict.fromkeys(("accuracy", "low", "high", "boxed", "of parsed"), ".1f")
-    columns = ["accuracy", "low", "high", "boxed", "of parsed", "tokens", "thinking"]
+    rates: dict[str, str] = dict.fromkeys(("accuracy", "low", "high", "boxed", "parsed"), ".1f")
+    columns = ["accuracy", "low", "high", "boxed", "parsed", "tokens", "think"]
     return Table(
         name=table.name,
         title=table.title,
@@ -122,14 +138,16 @@ def patterns_table(runs: Sequence[Run]) -> Table:
         long = sum(patterns.values())
         row: dict[str, float | None] = {"long": long}
         for name in PATTERNS:
-            row[name.replace("-", " ")] = 100 * patterns[name] / long if long else None
+            row[_PATTERN_LABELS[name]] = 100 * patterns[name] / long if long else None
         rows.append(row)
     return Table(
         name="patterns",
         title="Long traces by their dominant pattern, in %",
         frame=pd.DataFrame(rows, index=_index(runs)),
-        formats={"long": ",", **{name.replace("-", " "): ".1f" for name in PATTERNS}},
-        note="Sorted by rules; short traces have none unless they repeat themselves.",
+        formats={"long": ",", **dict.fromkeys(_PATTERN_LABELS.values(), ".1f")},
+        note="Redundant verification, self-contradiction, irrelevant exploration, stopping "
+        "failure, helpful decomposition. Sorted by rules; short traces have none unless they repeat "
+        "themselves.",
     )
 
 
@@ -146,10 +164,10 @@ def leaderboard_table(comparison: Comparison) -> Table:
                 "low": low,
                 "high": high,
                 "accuracy": _percent(overall.accuracy.mean),
-                "boxed": _percent(overall.following.mean),
-                "efficiency": score.mean_efficiency,
                 "tokens": overall.tokens.mean,
+                "efficiency": score.mean_efficiency,
                 "thinking": _mean(overall.thinking_tokens),
+                "boxed": _percent(overall.following.mean),
                 "Pareto": "yes" if run.name in comparison.pareto else "no",
             }
         )
