@@ -18,7 +18,7 @@ _BUCKETS: Final = 64
 
 
 @dataclass(slots=True)
-class _Lengths:
+class Lengths:
     """Lengths of the samples of one token limit that have ended, in buckets.
 
     ``counts`` and ``sums`` are over a bucket and all longer ones.
@@ -79,7 +79,7 @@ class Admission:
         self._steps = 0
         self._flight: dict[tuple[int, int, int], _InFlight] = {}
         self._trunks: dict[int, int] = {}
-        self._lengths: dict[int, _Lengths] = {}
+        self._lengths: dict[int, Lengths] = {}
 
     def step(self) -> None:
         """Count a step, in which every sample in flight gets about one token."""
@@ -100,7 +100,7 @@ class Admission:
         """Take note of a request that was handed over."""
         cut = tree.branches[request.branch].cut
         self._trunks[request.tree] = max(cut, self._trunks.get(request.tree, 0))
-        self._lengths.setdefault(tree.max_tokens, _Lengths(tree.max_tokens))
+        self._lengths.setdefault(tree.max_tokens, Lengths(tree.max_tokens))
         own = self._own_tokens(request, tree)
         self._flight[request.place] = _InFlight(own, tree.max_tokens, self._steps)
 

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from data.errors import EngineError
+from stp.engines.admission import Lengths
 from stp.engines.base import (
     Completion,
     FinishReason,
@@ -157,6 +158,7 @@ class Decoder:
         self._groves: dict[int, _Grove] = {}
         self._unfinished: dict[int, int] = {}
         self._done: dict[tuple[int, int, int], Completion] = {}
+        self._lengths = {tree.max_tokens: Lengths(tree.max_tokens) for tree in trees}
         self._rows: list[_Row | None] = []
         self._cuts = np.zeros(0, dtype=np.int64)
         self._tails = Tails(np.zeros(0, dtype=np.int64), 0)
@@ -213,21 +215,22 @@ class Decoder:
     def _next_batch(self) -> list[_Waiting]:
         """Take from the queue what fits the rows, the memory and one pass."""
         batch: list[_Waiting] = []
-        rows = sum(row is not None for row in self._rows)
-        tail = int(self._tails.lengths.max(initial=0))
+        active = [row for row in self._rows if row is not None]
+        rows = len(active)
+        tail = max(map(self._expected_tail, active), default=0)
         memory = sum(grove.trunk.capacity for grove in self._groves.values())
         begun = set(self._groves)
         widest = 0
         while self._queue:
             first = self._queue[0]
             rows += len(first.rows)
-            tail = max(tail, len(first.suffix_ids) + 1)
+            tail = max(tail, *map(self._expected_tail, first.rows))
             widest = max(widest, len(first.suffix_ids))
             if first.tree not in begun:
                 begun.add(first.tree)
                 memory += self._trees[first.tree].longest_cut
-            # Room to grow is part of it: a row that is soon sent back is prefilled twice.
-            needed = (memory + rows * _grown(tail)) * self._model.bytes_per_token
+            # Room to grow is part of it: a row that is sent back is prefilled twice.
+            needed = (memory + rows * tail) * self._model.bytes_per_token
             crowded = rows > self._limits.max_rows or needed > self._limits.memory_bytes
             if crowded and (batch or rows > len(first.rows)):
                 break
@@ -235,6 +238,12 @@ class Decoder:
                 break
             batch.append(self._queue.popleft())
         return batch
+
+    def _expected_tail(self, row: _Row) -> int:
+        """Return how long a row's tail is expected to become, by the samples that have ended."""
+        tree = self._trees[row.tree]
+        length = self._lengths[tree.max_tokens].expected(len(row.generated))
+        return len(tree.branches[row.branch].suffix_ids) + min(row.limit, round(length)) + 1
 
     @torch.inference_mode()
     def _enter(self, batch: list[_Waiting]) -> None:
@@ -408,6 +417,7 @@ class Decoder:
             finish = "length"
         else:
             return True
+        self._lengths[tree.max_tokens].add(len(row.generated))
         self._done[row.tree, row.branch, row.sample] = Completion(
             token_ids=tuple(row.generated), finish=finish
         )

@@ -11,6 +11,7 @@ from stp.engines.fork_attention import RowsStep, Tails, Trunk, TrunkStep, plan_b
 from tests.engines.models import CONTEXT, FORKABLE, VOCABULARY
 
 GREEDY = SamplingParameters(temperature=0.0)
+EVERY_ID = frozenset(range(VOCABULARY))
 
 
 def tree_of(cuts, *, seeds=(1,), max_tokens=6, sampling=GREEDY, trunk=40, **others) -> PromptTree:
@@ -164,12 +165,36 @@ def test_samples_do_not_depend_on_their_batch(options, engine_of):
     assert len({completion for branch in together[0] for completion in branch}) > 6
 
 
-def test_rows_that_were_sent_back_are_counted_as_prefilled_again(engine_of):
-    tree = tree_of((5, 9, 30), seeds=(1, 2, 3), max_tokens=24, sampling=SAMPLED, trunk=30)
+def misleading_forest() -> list[PromptTree]:
+    """Return trees of which the first end at once and the last are long: too many are let in."""
+    seeds = tuple(range(8))
+    short = tree_of((4, 8), seeds=seeds, max_tokens=24, trunk=8, stop_ids=EVERY_ID)
+    long = tree_of((5, 9, 30), seeds=(1, 2, 3), max_tokens=24, sampling=SAMPLED, trunk=30)
+    return [short, long]
+
+
+def test_rows_that_were_sent_back_are_counted_as_prefilled_again_and_go_on(engine_of):
+    forest = misleading_forest()
     engine = engine_of("qwen3", dtype="float64", memory_bytes=90 * 2 * 2 * 2 * 8 * 8)
     before = engine.usage.prefill_tokens - engine.usage.prefill_least_tokens
-    engine.generate([tree])
+    made = engine.generate(forest)
     assert engine.usage.prefill_tokens - engine.usage.prefill_least_tokens > before
+    assert made == engine_of("qwen3", dtype="float64").generate(forest)
+
+
+def test_a_small_memory_is_not_thrashed(engine_of):
+    """Trunks and tails that do not fit together, long and short, all at hand at once."""
+    tokens = 250
+    engine = engine_of("qwen3", dtype="float64", memory_bytes=tokens * 2 * 2 * 2 * 8 * 8)
+    forest = [
+        tree_of(range(4, size, 8), seeds=(1, 2, 3), max_tokens=24, sampling=SAMPLED, trunk=size)
+        for size in (90, 20, 90, 30, 90, 20)
+    ]
+    before = engine.usage.copy()
+    engine.generate(forest)
+    used = engine.usage - before
+    assert used.generated_tokens > 4 * tokens
+    assert used.prefill_amplification < 1.3
 
 
 def test_one_call_is_repeatable_to_the_bit(engine_of):
