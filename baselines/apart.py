@@ -7,6 +7,7 @@ could: who publishes a method publishes its code.
 """
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -102,6 +103,8 @@ class ApartPlayer:
 
 def serve(pipe: Connection) -> None:
     """Make a method and answer calls until the pipe ends; what the other process does."""
+    # Ctrl-C is for the evaluator, which then ends this process.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     spec, player = "", None
     while True:
         try:
