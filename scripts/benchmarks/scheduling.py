@@ -11,6 +11,7 @@ included; what vLLM says of its cache hits leaves them out. Compared are the eng
 
 import argparse
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,9 @@ def main() -> None:
             counted.tokens = counted.preemptions = 0
             before = engine.usage.copy()
             engine._engine.reset_prefix_cache()
+            begin = time.perf_counter()
             engine.generate(trees)
+            seconds = time.perf_counter() - begin
             used = engine.usage - before
             # The first token of a sample comes from its prefill.
             samples = sum(len(branch.seeds) for tree in trees for branch in tree.branches)
@@ -124,6 +127,7 @@ def main() -> None:
                         "prefilled_tokens": prefilled,
                         "generated_tokens": used.generated_tokens,
                         "preemptions": counted.preemptions,
+                        "seconds": round(seconds, 1),
                         "amplification": round(prefilled / least, 3),
                         # The same with the tokens that were generated on both sides.
                         "of_all_tokens": round(

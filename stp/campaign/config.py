@@ -61,6 +61,7 @@ SCHEDULING_OPTIONS = frozenset(
         "url",
         # vLLM
         "async_scheduling",
+        "cache_share",
         "cpu_offload_gb",
         "data_parallel_size",
         "distributed_executor_backend",

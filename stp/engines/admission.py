@@ -11,9 +11,6 @@ from typing import Final
 from stp.engines.base import PromptTree
 from stp.engines.requests import SampleRequest
 
-_FULL_SHARE: Final = 0.9
-"""Share of the cache that is planned with: lengths are only expected."""
-
 _BUCKETS: Final = 64
 
 
@@ -65,7 +62,8 @@ class Admission:
     Parameters
     ----------
     capacity_tokens
-        Tokens that the cache holds.
+        Tokens of the cache that are planned with; lengths are only expected, so some should stay
+        free.
     block_tokens
         Tokens of a block; a request fills whole ones.
     most
@@ -73,7 +71,7 @@ class Admission:
     """
 
     def __init__(self, *, capacity_tokens: int, block_tokens: int, most: int) -> None:
-        self._capacity = int(_FULL_SHARE * capacity_tokens)
+        self._capacity = capacity_tokens
         self._block = block_tokens
         self._most = most
         self._steps = 0

@@ -73,6 +73,9 @@ class VllmEngine(Engine):
         Folder of a Hugging Face model.
     context_limit
         Most ids of a sample; None for the paper's 65,536 or what the model has, if that is less.
+    cache_share
+        Share of the prefix cache that requests in flight are planned to fill. More lets more in at
+        once, at the price of requests that vLLM throws out again when the cache is full.
     **options
         Arguments of ``vllm.LLM``, as they are: ``dtype`` (on a GPU bfloat16, on a CPU float32),
         ``gpu_memory_utilization`` (0.9), ``tensor_parallel_size``, ``max_num_seqs``, ...
@@ -88,9 +91,17 @@ class VllmEngine(Engine):
     """
 
     def __init__(
-        self, model_path: str | Path, *, context_limit: int | None = None, **options: Any
+        self,
+        model_path: str | Path,
+        *,
+        context_limit: int | None = None,
+        cache_share: float = 0.9,
+        **options: Any,
     ) -> None:
         self._folder = check_model_folder(model_path)
+        if not cache_share > 0:
+            raise ConfigError(f"engine option cache_share is {cache_share}, but must be above 0")
+        self._cache_share = cache_share
         for name in options.keys() & _SET_ELSEWHERE.keys():
             raise ConfigError(
                 f"engine option {name} cannot be set for vLLM; what sets it is "
@@ -217,7 +228,9 @@ class VllmEngine(Engine):
     def _admission(self) -> Admission:
         rows = self._engine.vllm_config.scheduler_config.max_num_seqs
         return Admission(
-            capacity_tokens=self.cache_tokens or rows * self.context_limit,
+            capacity_tokens=int(
+                self._cache_share * (self.cache_tokens or rows * self.context_limit)
+            ),
             block_tokens=self.block_tokens,
             most=_SUBMITTED_PER_ROW * rows,
         )
