@@ -27,8 +27,11 @@ from oracle.actions import STRATEGIES
 
 PAPER_METHODS = ("think_switcher", "predictive_scheduling", "think_brake")
 # Okabe and Ito's colours, safe for the colour-blind; markers tell them apart in grey.
-_COLOURS = ("#d55e00", "#cc79a7", "#0072b2", "#009e73", "#e69f00", "#56b4e9", "#7a5195")
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_COLOURS = (
+    *("#d55e00", "#cc79a7", "#0072b2", "#009e73", "#e69f00", "#56b4e9", "#7a5195"),
+    *("#8c564b", "#1b9aaa", "#b0a000"),
+)
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", "p", "h")
 _TRIVIAL = {
     "constant_cap": ("constant cap", "#555b66", "solid"),
     "constant_fraction": ("constant fraction", "#8a909b", (0, (4, 2))),

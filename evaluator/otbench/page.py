@@ -58,8 +58,8 @@ bound, no method. The grey lines know nothing of the question.</p>
 {differences}
 <section aria-labelledby="files"><h2 id="files">Files</h2>
 <ul class="files"><li><a href="leaderboard.jsonl">leaderboard.jsonl</a>: a row for each method, \
-with all points and their intervals</li><li><a href="points.csv">points.csv</a>: the points as a table\
-</li></ul></section>
+with all points and their intervals</li>\
+<li><a href="points.csv">points.csv</a>: the points as a table</li></ul></section>
 <section aria-labelledby="reading"><h2 id="reading">How to read this page</h2>
 <dl class="reading">
 <dt>Three splits</dt><dd>Methods learn on training questions; their setting is selected on \

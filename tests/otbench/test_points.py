@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from evaluator.otbench.intervals import Decided, bootstrap_methods, interval
 from evaluator.otbench.points import (
@@ -88,6 +90,31 @@ def test_points_against_an_obvious_twin(strategy):
         ]
     )
     assert found.grid_frontier[37] == pytest.approx(grid)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    strategy=st.sampled_from(STRATEGIES),
+    questions=st.integers(1, 5),
+    trajectories=st.integers(1, 4),
+)
+def test_laws_of_one_cell(seed, strategy, questions, trajectories):
+    data = curves(questions=questions, trajectories=trajectories, seed=seed)
+    found = points_of(data, random_decisions(data, 5, strategy, seed), strategy)
+    summary = summarise(found, 2)
+    assert (found.accuracy <= found.frontier_accuracy + 1e-12).all()
+    # One cell: the same tokens are the same fraction.
+    assert found.common_frontier_accuracy == pytest.approx(found.frontier_accuracy)
+    assert (shares(found)[~np.isnan(shares(found))] <= 1 + 1e-9).all()
+    assert (found.grid_accuracy <= found.grid_frontier + 1e-12).all()
+    assert (np.diff(found.grid_accuracy) >= 0).all()
+    assert np.isnan(summary["hypervolume_share"]) or 0 <= summary["hypervolume_share"] <= 1 + 1e-9
+    assert 0 <= summary["tokens_saved_fraction"] <= 1
+    kept = np.flatnonzero(found.on_curve)
+    order = kept[np.argsort(found.tokens_fraction[kept])]
+    assert (np.diff(found.tokens_fraction[order]) > 0).all()
+    assert (np.diff(found.accuracy[order]) > 0).all()
 
 
 def test_non_dominated_points():
