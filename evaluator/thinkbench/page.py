@@ -178,5 +178,5 @@ def _plane(comparison: Comparison) -> str:
         f'aria-label="Accuracy over token efficiency">{ticks}{"".join(marks)}'
         f'<text x="{left + inner_width / 2:.0f}" y="{height - 6}" text-anchor="middle">'
         "token efficiency (further right: shorter)</text></svg></div>"
-        "<p>Marked and named: runs that no other beats in both.</p></section>"
+        "<p>Up: accuracy. Marked and named: runs that no other beats in both.</p></section>"
     )

@@ -146,8 +146,8 @@ def patterns_table(runs: Sequence[Run]) -> Table:
         frame=pd.DataFrame(rows, index=_index(runs)),
         formats={"long": ",", **dict.fromkeys(_PATTERN_LABELS.values(), ".1f")},
         note="Redundant verification, self-contradiction, irrelevant exploration, stopping "
-        "failure, helpful decomposition. Sorted by rules; short traces have none unless they repeat "
-        "themselves.",
+        "failure, helpful decomposition. Sorted by rules; short traces have none, unless they "
+        "repeat themselves.",
     )
 
 

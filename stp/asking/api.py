@@ -4,8 +4,10 @@ Token counts are what the provider's usage says; what it does not say stays unkn
 """
 
 import asyncio
+import dataclasses
 import json
 import logging
+import os
 import time
 from collections import deque
 from collections.abc import Coroutine, Sequence
@@ -94,8 +96,6 @@ class ApiResponder(Responder):
         }
 
     def _open(self) -> Any:
-        import os
-
         try:
             from inspect_ai.model import get_model
         except ImportError as error:
@@ -122,7 +122,10 @@ class ApiResponder(Responder):
         async def work() -> None:
             nonlocal failures
             while waiting:
-                response = await _answer(model, waiting.popleft(), settings, tools)
+                # A task of its own: inspect_ai keeps all of a task's exchanges in memory.
+                response = await asyncio.create_task(
+                    _answer(model, waiting.popleft(), settings, tools, self._connections)
+                )
                 on_response(response)
                 failures = failures + 1 if response.error is not None else 0
                 if failures >= MAX_FAILURES_IN_A_ROW:
@@ -152,15 +155,20 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
 
 
 async def _answer(
-    model: Any, request: Request, settings: Settings, tools: Sequence[Tool]
+    model: Any,
+    request: Request,
+    settings: Settings,
+    tools: Sequence[Tool],
+    connections: int,
 ) -> Response:
     started = time.monotonic()
+    config = _config(request, settings, connections)
     try:
-        response = await _conversation(model, request, settings, tools)
+        response = await _conversation(model, request, settings, tools, config)
     # Whatever a provider raises, after its retries, costs this one request its response.
     except Exception as error:  # noqa: BLE001 (it is kept in the response)
         return failed(request, _reason(error), time.monotonic() - started)
-    return _with_seconds(response, time.monotonic() - started)
+    return dataclasses.replace(response, seconds=time.monotonic() - started)
 
 
 def _reason(error: BaseException) -> str:
@@ -171,19 +179,12 @@ def _reason(error: BaseException) -> str:
     return f"{type(cause).__name__}: {cause}"
 
 
-def _with_seconds(response: Response, seconds: float) -> Response:
-    import dataclasses
-
-    return dataclasses.replace(response, seconds=seconds)
-
-
 async def _conversation(
-    model: Any, request: Request, settings: Settings, tools: Sequence[Tool]
+    model: Any, request: Request, settings: Settings, tools: Sequence[Tool], config: Any
 ) -> Response:
     """Ask, and let the model use its tools until it answers."""
     from inspect_ai.model import ChatMessageSystem, ChatMessageTool, ChatMessageUser
 
-    config = _config(request, settings)
     messages: list[Any] = [ChatMessageUser(content=settings.dress(request.prompt))]
     if request.system:
         messages.insert(0, ChatMessageSystem(content=request.system))
@@ -212,7 +213,7 @@ async def _conversation(
             )
 
 
-def _config(request: Request, settings: Settings) -> Any:
+def _config(request: Request, settings: Settings, connections: int) -> Any:
     from inspect_ai.model import GenerateConfig
 
     effort, budget = settings.reasoning_effort, settings.thinking_tokens
@@ -231,6 +232,7 @@ def _config(request: Request, settings: Settings) -> Any:
         reasoning_effort=effort,
         reasoning_tokens=budget,
         max_retries=settings.retries,
+        max_connections=connections,
         attempt_timeout=None if timeout is None else max(1, round(timeout)),
     )
 
