@@ -45,6 +45,7 @@ class GreedyScheduling(FixedBudget):
 
     name = "greedy_scheduling"
     needs = ("prompt_hidden",)
+    packages = ("torch",)
     control = "least gain of a window, points"
     grid = (
         *(-100.0, -10.0, -5.0, -3.0, -2.0, -1.0, -0.5, 0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0),

@@ -60,6 +60,8 @@ class Method:
         Where the method comes from.
     trivial
         Whether it is a line that any method must beat, drawn in every plot.
+    packages
+        What it imports beyond this project's own requirements.
     """
 
     name: ClassVar[str]
@@ -69,6 +71,7 @@ class Method:
     grid: ClassVar[tuple[Setting, ...]] = ()
     citation: ClassVar[str] = ""
     trivial: ClassVar[bool] = False
+    packages: ClassVar[tuple[str, ...]] = ()
 
     def fit(self, train: Measurements, validation: Measurements) -> None:
         """Learn from one model's training questions; select on its validation questions.

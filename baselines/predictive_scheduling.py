@@ -48,6 +48,7 @@ class PredictiveScheduling(FixedBudget):
 
     name = "predictive_scheduling"
     needs = ("prompt_hidden",)
+    packages = ("torch",)
     control = "scale of the predicted budget"
     grid = (
         *(round(0.1 * i, 1) for i in range(31)),

@@ -152,19 +152,23 @@ class Release:
     def _position_signal(self, model: int, name: str) -> Array:
         """Return a signal at all positions of a model, in the order of the curves."""
         key = (self.curves.model_names[model], name)
-        if key not in self._cache:
-            parts = []
-            for cell in self._cells(model):
-                if name == "hidden":
-                    layers = self._layers(model, "layers")
-                    part = _stack(self._read("hidden", cell, layers), layers)
-                else:
-                    column = _DERIVED.get(name, name)
-                    table = self._read("positions", cell, (), (column,))
-                    part = _first_probe(table) if name == "answer" else table[column].to_numpy()
-                parts.append(part)
-            self._cache[key] = np.concatenate(parts)[self._rows[key[0]]]
-        return self._cache[key]
+        if key in self._cache:
+            return self._cache[key]
+        parts = []
+        for cell in self._cells(model):
+            if name == "hidden":
+                layers = self._layers(model, "layers")
+                part = _stack(self._read("hidden", cell, layers), layers)
+            else:
+                column = _DERIVED.get(name, name)
+                table = self._read("positions", cell, (), (column,))
+                part = _first_probe(table) if name == "answer" else table[column].to_numpy()
+            parts.append(part)
+        values: Array = np.concatenate(parts)[self._rows[key[0]]]
+        # Hidden states are gigabytes where models are large: they are read when asked for.
+        if name != "hidden":
+            self._cache[key] = values
+        return values
 
     def _question_signal(self, model: int, name: str) -> Array:
         """Return a signal of all questions, by question number; zeros where a model has none."""

@@ -2,14 +2,14 @@
 
 A folder of Parquet files, a manifest with checksums and a dataset card; ``pandas.read_parquet`` of
 any of the folders is enough to read it. A cell (a model on a benchmark) has a file of its own in
-each folder. Questions' texts and references are not in it: they belong to their publishers.
+each folder. Questions' texts and references are not in it: they belong to their publishers. The
+same campaigns give the same bytes: a release that is made again is the same release.
 """
 
 import re
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -277,7 +277,6 @@ def _content(
     shared = [set(cell["signals"]) for cell in cells]
     return {
         "name": name or " + ".join(dict.fromkeys(config.name for config in configs)),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "probes": gathered[0].curves.probes,
         "questions": counts,
         "trajectories": sum(cell["trajectories"] for cell in cells),
@@ -294,6 +293,7 @@ def _content(
         "campaigns": [
             {
                 "name": config.name,
+                "created": manifest.created,
                 "config_hash": manifest.config_hash,
                 "settings": manifest.settings,
                 "models": [

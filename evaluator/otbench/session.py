@@ -1,5 +1,6 @@
 """From a release and names of methods to rows, replicates and a report; and a row made again."""
 
+import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,6 +86,8 @@ def run_methods(
     asked, notes = methods_for(release, methods)
     known = _known(out, release, resampling)
     asked = [a for a in asked if not (methods and a.label in known and a.label not in methods)]
+    asked, without = _possible(asked, named=bool(methods))
+    notes += without
     rows, found = _evaluate(release, asked, resampling, workers, progress)
     path = write_rows(out, rows, found)
     every = read_rows([path])
@@ -121,6 +124,18 @@ def regenerate(row: Row, folder: str | Path, *, progress: Progress | None = None
         )
     rows, _ = _evaluate(release, [asked_in(row)], Resampling(**row["resampling"]), None, progress)
     return rows[0]
+
+
+def _possible(asked: Sequence[Asked], *, named: bool) -> tuple[list[Asked], list[str]]:
+    """Leave out methods whose packages are not installed, unless they were asked for by name."""
+    kept, left_out = [], []
+    for method in asked:
+        missing = [p for p in method.source.method.packages if importlib.util.find_spec(p) is None]
+        if missing and not named:
+            left_out.append(f"{method.label} is left out: it needs {', '.join(missing)}")
+        else:
+            kept.append(method)
+    return kept, left_out
 
 
 def _known(out: Path, release: Release, resampling: Resampling) -> set[str]:

@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -259,6 +260,21 @@ def test_methods_whose_signals_are_not_there_are_left_out_or_refused(tmp_path):
     assert "deer is left out: the release holds no trial_logprob, trial_probability" in left_out
     with pytest.raises(MisuseError, match=r"think_brake needs end_logprob, .* which .* does not"):
         methods_for(release, ["think_brake"])
+
+
+def test_without_torch_the_other_methods_run(made, tmp_path, monkeypatch):
+    import importlib.util
+
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *a: None if name == "torch" else find(name, *a)
+    )
+    monkeypatch.setitem(sys.modules, "torch", None)
+    session = run_methods(made[0], [], tmp_path, replicates=0)
+    assert "think_switcher is left out: it needs torch" in session.notes
+    assert {row["label"] for row in session.rows} >= {"think_brake", "hidden_probe", "deer"}
+    with pytest.raises(MisuseError, match="trains a network with torch; install it: pip install"):
+        run_methods(made[0], ["think_switcher"], tmp_path / "x", replicates=0)
 
 
 def test_an_empty_split_is_refused(tmp_path):

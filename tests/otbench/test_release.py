@@ -158,6 +158,8 @@ def test_splits_are_by_question_stratified_and_the_same_again(made, tmp_path):
     assert (joined["split_x"] == joined["split_y"]).all()
     again = pd.read_parquet(released(tmp_path / "again", url) / "questions.parquet")
     assert again.equals(questions)
+    twice = released(tmp_path / "twice", url)
+    assert load_release(twice).checksum == load_release(tmp_path / "again").checksum
     other = released(tmp_path / "other", url, rule=SplitRule(seed=5)) / "questions.parquet"
     assert not pd.read_parquet(other)["split"].equals(questions["split"])
 
