@@ -6,6 +6,7 @@ a question first. Differences between thinking and not thinking are paired by qu
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,9 @@ from scipy import stats
 from evaluator.bootstrap import SEED
 from evaluator.optimal.methods import NO_THINKING, THINKING
 from evaluator.optimal.metrics import T_MAX, area_fractions
+
+if TYPE_CHECKING:
+    from pandas.api.typing import DataFrameGroupBy
 
 SIGNIFICANT = 0.05
 RESAMPLES = 10_000
@@ -79,7 +83,7 @@ def by_group(rows: pd.DataFrame, column: str, *, t_max: int = T_MAX) -> pd.DataF
     kept = rows[rows["right"].notna() & ~rows[column].isin(["", 0])]
     questions = _questions(kept, [column], t_max)
     groups = questions.groupby(["model", "method", column], sort=True)
-    means = groups[["accuracy", "thinking_tokens", "auc_oaa"]].agg(_whole_mean)
+    means = _whole_means(groups[["accuracy", "thinking_tokens", "auc_oaa"]])
     means.insert(0, "questions", groups.size())
     return means
 
@@ -94,13 +98,14 @@ def _questions(rows: pd.DataFrame, extra: Sequence[str], t_max: int) -> pd.DataF
         auc_oaa=area_fractions(right, thinking, t_max),
     )
     keys = ["model", "method", "subset", "question", *extra]
-    means = table.groupby(keys, sort=True, observed=True).agg(_whole_mean)
-    return means.reset_index()
+    groups = table.groupby(keys, sort=True, observed=True)
+    return _whole_means(groups).reset_index()
 
 
-def _whole_mean(column: "pd.Series[float]") -> float:
-    """Return a mean that is unknown if one of its values is."""
-    return float(column.mean(skipna=False))
+def _whole_means(groups: "DataFrameGroupBy[Any, Any]") -> pd.DataFrame:
+    """Return means of groups; one that holds an unknown value is unknown."""
+    known = groups.count().eq(groups.size(), axis=0)
+    return groups.mean().where(known)
 
 
 def sign_flip_p_value(
@@ -309,8 +314,8 @@ def options_fit(rows: pd.DataFrame, method: str = THINKING) -> tuple[pd.DataFram
         counts = added.groupby(["model", "stem"])["options"].transform("nunique")
         kept = added[counts == added.groupby("model")["options"].transform("nunique")]
     questions = _questions(kept, ["options"], T_MAX)
-    per_model = questions.groupby(["model", "options"])[["thinking_tokens", "accuracy"]].agg(
-        _whole_mean
+    per_model = _whole_means(
+        questions.groupby(["model", "options"])[["thinking_tokens", "accuracy"]]
     )
     by_options = per_model.groupby(level="options").mean()
     by_options.insert(0, "questions", questions.groupby("options")["question"].nunique())
@@ -332,9 +337,9 @@ def by_size(rows: pd.DataFrame, method: str = THINKING) -> tuple[pd.DataFrame, L
     here = rows["size"].notna() & (rows["side"] == "ovt") & (rows["method"] == method)
     kept = rows[here & rows["right"].notna()]
     questions = _questions(kept, [], T_MAX)
-    by_subset = questions.groupby(["model", "subset"])[
-        ["accuracy", "thinking_tokens", "auc_oaa"]
-    ].agg(_whole_mean)
+    by_subset = _whole_means(
+        questions.groupby(["model", "subset"])[["accuracy", "thinking_tokens", "auc_oaa"]]
+    )
     models = by_subset.groupby(level="model").mean()
     models.insert(0, "size", kept.groupby("model")["size"].first().astype(float))
     models = models.sort_values("size")

@@ -32,7 +32,7 @@ JUDGING_FILE = "judging.json"
 
 Progress = Callable[[str, int, int], None]
 
-_PLAIN_NUMBER = re.compile(r"[-+]?\d[\d.,/ ]*(?: ?[a-z°%]{1,12})?")
+_PLAIN_NUMBER = re.compile(r"[-+]?\d[\d.,/ ]*")
 _NO_ANSWER = Verdict(right=False, answer=None, reason="wrong: no answer")
 
 
@@ -181,8 +181,9 @@ def _by_rule(
 def decide_by_rule(item: Item, text: str, checker: Checker) -> Verdict | None:
     """Return what rules say of an answer that a judge could be asked about; None if they do not.
 
-    Numbers and letters are decided as in mathematics and choices, if the answer is one of these
-    and nothing else; words only if they are the reference's own.
+    Numbers and letters are decided as in mathematics and choices; words only if they are the
+    reference's own. A number is wrong by rule only if it is all of the answer: one with a unit, or
+    in a sentence, may say the same in another way.
     """
     answer = boxed_or_whole(text)
     if answer is None:
@@ -197,7 +198,7 @@ def decide_by_rule(item: Item, text: str, checker: Checker) -> Verdict | None:
     if verdict.answer is None:
         return None
     letter = len(verdict.answer) == 1 and verdict.answer.isalpha()
-    number = _PLAIN_NUMBER.fullmatch(plain_words(verdict.answer).lstrip("$€£"))
+    number = _PLAIN_NUMBER.fullmatch(plain_words(answer))
     return verdict if letter or number else None
 
 

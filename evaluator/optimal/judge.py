@@ -173,6 +173,7 @@ class ModelJudge:
             raise MisuseError(f"repeats {repeats} and attempts {attempts} must be at least 1")
         self._responder = responder
         self._store = ResponseStore(store)
+        self._stored: dict[str, Response] | None = None
         self._repeats = repeats
         self._attempts = attempts
         self._settings = settings
@@ -218,8 +219,9 @@ class ModelJudge:
         keyed = {self.key(case): case for case in cases}
         wanted = [(key, repeat) for key in keyed for repeat in range(self._repeats)]
         votes: dict[tuple[str, int], bool] = {}
+        # Read once: a checker asks for one answer at a time.
+        stored = self._stored = self._stored if self._stored is not None else self._store.read()
         for attempt in range(self._attempts):
-            stored = self._store.read()
             for place in wanted:
                 reply = stored.get(_id(*place, attempt))
                 verdict = read_verdict(reply.text) if reply and reply.error is None else None
@@ -275,6 +277,7 @@ class ModelJudge:
 
         def take(reply: Response) -> None:
             store.append(reply)
+            stored[reply.id] = reply
             if reply.error is not None:
                 errors.append(reply.error)
                 return

@@ -2,6 +2,8 @@
 
 import csv
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -180,3 +182,19 @@ def test_methods_of_otbench_are_rows_of_the_same_table(tmp_path):
     # Without thinking the area is the accuracy.
     assert never["auc_oaa"] == pytest.approx(never["ovt_accuracy"])
     assert (means["f1"].between(0, 1)).all()
+
+
+@pytest.mark.parametrize("command", [[], ["run"], ["build"], ["score"], ["compare"], ["select"]])
+def test_help_imports_nothing_heavy(command):
+    from tests.cli.test_help import HEAVY, PROGRAM
+
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, "optimal", *command, "--help"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Usage: stp optimal" in done.stdout, done.stderr
+    code, *loaded = done.stdout.rpartition("LOADED ")[2].split()
+    assert code == "0"
+    assert [module for module in HEAVY if module in loaded] == []

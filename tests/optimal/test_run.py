@@ -329,6 +329,8 @@ def test_rules_decide_numbers_and_letters_only_where_they_are_certain():
         assert decide_by_rule(hexagon, "\\boxed{6}", checker).right
         assert decide_by_rule(hexagon, "\\boxed{6 sides}", checker).right
         assert not decide_by_rule(hexagon, "\\boxed{5}", checker).right
+        assert decide_by_rule(hexagon, "It has \\boxed{7 sides}", checker) is None
+        assert decide_by_rule(hexagon, "Not 5, but half a dozen.", checker) is None
         assert decide_by_rule(hexagon, "\\boxed{as many as an insect has legs}", checker) is None
         assert decide_by_rule(force, "\\boxed{B}", checker).right
         assert not decide_by_rule(force, "\\boxed{A}", checker).right
