@@ -38,7 +38,9 @@ def test_the_benchmarks_of_the_paper_and_the_others_are_there():
 def test_every_benchmark_says_what_it_is(name):
     benchmark = get_benchmark(name)
     assert benchmark.name == name
-    assert benchmark.group and benchmark.instruction and benchmark.expected_count
+    assert benchmark.group and benchmark.instruction
+    # How many questions OvT-General has is for the data set to say, whoever made it.
+    assert benchmark.expected_count or name.startswith("ovt-general-")
     assert benchmark.source.licence and benchmark.source.describe()
     revision = getattr(benchmark.source, "revision", "0" * 40)
     assert len(revision) == 40 and set(revision) <= set("0123456789abcdef")
