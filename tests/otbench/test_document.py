@@ -16,7 +16,8 @@ TEXT = (ROOT / "docs" / "otbench.md").read_text(encoding="utf-8")
 
 
 def test_the_method_of_the_page_runs_as_it_stands(tmp_path, monkeypatch):
-    (code,) = [c for c in re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL) if "class " in c]
+    blocks = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+    (code,) = [block for block in blocks if "class " in block]
     assert len(code.strip().splitlines()) <= 20
     (tmp_path / "sure_twice.py").write_text(code)
     with_signals(monkeypatch)
