@@ -106,16 +106,17 @@ class _StalledError(Exception):
 def test_an_engine_that_gives_nothing_is_noticed_and_one_that_is_slow_is_not(
     configure, unbroken, tmp_path
 ):
-    config = configure("[engine]\nstall_seconds = 0.4\n")
+    config = configure("[engine]\nstall_seconds = 1.5\n")
     said: list[str] = []
     hang = threading.Event()
 
     class Slow(ScriptedEngine):
         def generate(self, trees, *, on_progress=None):
             if len(trees[0].branches) == 1:
-                for _ in range(8):  # Longer than it may hang, but it shows that it lives.
-                    time.sleep(0.1)
-                    self.pulse += 1
+                if self.calls == 0:
+                    for _ in range(8):  # Longer than it may hang, but it shows that it lives.
+                        time.sleep(0.25)
+                        self.pulse += 1
                 return super().generate(trees, on_progress=on_progress)
             hang.wait(30)
             raise _StalledError
@@ -129,7 +130,7 @@ def test_an_engine_that_gives_nothing_is_noticed_and_one_that_is_slow_is_not(
             config, tmp_path / "c", open_model=lambda name, path: Slow(path), on_stall=on_stall
         )
     (message,) = said
-    assert "gave nothing for 0.4 seconds on scripted on sevens, questions 0 to 2" in message
+    assert "gave nothing for 1.5 seconds on scripted on sevens, questions 0 to 2" in message
     assert "\n" not in message
     done = Store(tmp_path / "c").files("trajectories")
     assert done

@@ -65,14 +65,14 @@ def test_an_engine_that_hangs_ends_the_run_in_one_line_and_loses_nothing(
     campaign_file, campaign, tmp_path, stp
 ):
     folder, file = tmp_path / "c", campaign_file.with_name("stalling.toml")
-    file.write_text(campaign_file.read_text() + "\n[engine]\nstall_seconds = 1\n")
+    file.write_text(campaign_file.read_text() + "\n[engine]\nstall_seconds = 2\n")
     process = _start(["run", file, "--out", folder], tmp_path / "err", Hanging)
     process.join(60)
     assert process.exitcode == 1
     lines = (tmp_path / "err").read_text().splitlines()
     errors = [line for line in lines if line.startswith("stp: error: ")]
     assert len(errors) == 1 and errors[0] == lines[-1]
-    assert "gave nothing for 1 seconds on model on sevens, questions 0 to 1" in errors[0]
+    assert "gave nothing for 2 seconds on model on sevens, questions 0 to 1" in errors[0]
     assert "run the same command again" in errors[0]
     assert len(Store(folder).files("trajectories")) == 5
     assert stp("run", folder).code == 0
