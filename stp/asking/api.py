@@ -162,7 +162,8 @@ async def _answer(
     connections: int,
 ) -> Response:
     started = time.monotonic()
-    config = _config(request, settings, connections)
+    own_server = str(model).startswith(OWN_SERVER)
+    config = _config(request, settings, connections, own_server)
     try:
         response = await _conversation(model, request, settings, tools, config)
     # Whatever a provider raises, after its retries, costs this one request its response.
@@ -200,7 +201,8 @@ async def _conversation(
         outputs.append(output)
         asked = output.message.tool_calls or []
         if not asked or not offered:
-            return _response(request, settings, outputs, calls, written)
+            own_server = str(model).startswith(OWN_SERVER)
+            return _response(request, settings, outputs, calls, written, own_server)
         messages.append(output.message)
         written.append(output.message.text)
         for call in asked:
@@ -213,13 +215,13 @@ async def _conversation(
             )
 
 
-def _config(request: Request, settings: Settings, connections: int) -> Any:
+def _config(request: Request, settings: Settings, connections: int, own_server: bool) -> Any:
     from inspect_ai.model import GenerateConfig
 
     effort, budget = settings.reasoning_effort, settings.thinking_tokens
     if settings.thinking == "off":
         effort, budget = "none", None
-    elif settings.thinking == "on" and effort is None and budget is None:
+    elif settings.thinking == "on" and not own_server and effort is None and budget is None:
         effort = "medium"
     timeout = settings.timeout_seconds
     return GenerateConfig(
@@ -266,6 +268,7 @@ def _response(
     outputs: Sequence[Any],
     calls: int,
     written: Sequence[str],
+    own_server: bool,
 ) -> Response:
     from inspect_ai.model import ContentReasoning
 
@@ -277,14 +280,16 @@ def _response(
         for block in blocks
         if isinstance(block, ContentReasoning)
     ]
-    text, written_thinking, answered = _written_thinking(message.text)
+    usage = [output.usage for output in outputs]
+    counted = _total(used and used.reasoning_tokens for used in usage)
+    # Whoever says that a server's model thinks, and gets no thinking apart, gets it in the text.
+    open_from_start = settings.thinking == "on" and own_server and not thoughts and not counted
+    text, written_thinking, answered = _written_thinking(message.text, open_from_start)
     if written_thinking is not None:
         thoughts.append(written_thinking)
-    output_tokens = _total(output.usage and output.usage.output_tokens for output in outputs)
-    thinking_tokens = _total(output.usage and output.usage.reasoning_tokens for output in outputs)
-    if not answered:
-        thinking_tokens = output_tokens
-    elif thinking_tokens is None and settings.thinking == "off" and not thoughts:
+    output_tokens = _total(used and used.output_tokens for used in usage)
+    thinking_tokens = counted if answered else output_tokens
+    if thinking_tokens is None and answered and settings.thinking == "off" and not thoughts:
         thinking_tokens = 0
     answer_tokens = None
     if output_tokens is not None and thinking_tokens is not None:
@@ -302,14 +307,14 @@ def _response(
     )
 
 
-def _written_thinking(text: str) -> tuple[str, str | None, bool]:
+def _written_thinking(text: str, open_from_start: bool) -> tuple[str, str | None, bool]:
     """Return answer, thinking and whether there is an answer, of a text that may hold tags.
 
     A server that does not part the two sends them as the model wrote them; the opening tag may
     have been in the prompt, and the closing one is missing where the output broke off.
     """
     before, end, after = text.partition("</think>")
-    opened = before.lstrip().startswith("<think>")
+    opened = open_from_start or before.lstrip().startswith("<think>")
     if end:
         return after.strip(), before.strip().removeprefix("<think>").strip(), True
     if opened:

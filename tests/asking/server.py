@@ -18,8 +18,8 @@ class DemoServer(ThreadingHTTPServer):
     """Answers chats with a responder, one at a time.
 
     ``style``: ``"parted"`` (``reasoning_content`` and reasoning tokens), ``"tags"`` (thinking in
-    the text between tags), ``"bare"`` (no usage). ``bad_prompt``: a prompt that holds it gets a
-    server error every time.
+    the text between tags), ``"headless"`` (the same, with the opening tag in the prompt),
+    ``"bare"`` (no usage). ``bad_prompt``: a prompt that holds it gets a server error every time.
     """
 
     daemon_threads = True
@@ -82,7 +82,8 @@ def _completion(server: DemoServer, body: dict[str, Any], prompt: str) -> dict[s
         message["reasoning_content"] = answer.thinking
     else:
         closed = f"</think>\n\n{answer.text}" if answer.answer_tokens else ""
-        message["content"] = f"<think>\n{answer.thinking}{closed}"
+        opened = "" if server.style == "headless" else "<think>\n"
+        message["content"] = f"{opened}{answer.thinking}{closed}"
     return chat_completion(message, answer, usage=server.style != "bare", style=server.style)
 
 

@@ -71,6 +71,21 @@ def test_thinking_that_never_ends_is_all_thinking(local):
     assert answer.answer_tokens == 0
 
 
+def test_thinking_whose_start_is_in_the_prompt_needs_a_word(local):
+    direct = ask(local)
+    with serving(local, style="headless") as server:
+        responder = ApiResponder("demo", base_url=server.url)
+        whole = ask(responder, REQUESTS[:2], Settings(max_tokens=300, thinking="on"))
+        (cut,) = ask(responder, REQUESTS[:1], Settings(max_tokens=12, thinking="on")).values()
+        assert "reasoning_effort" not in server.bodies[0]
+    for key, answer in whole.items():
+        assert answer.text == direct[key].text
+        assert answer.thinking == direct[key].thinking
+    assert cut.text == ""
+    assert cut.thinking
+    assert cut.thinking_tokens == cut.output_tokens == 12
+
+
 def test_without_usage_all_counts_are_unknown(local):
     with serving(local, style="bare") as server:
         (answer,) = ask(ApiResponder("demo", base_url=server.url), REQUESTS[:1]).values()
