@@ -54,8 +54,13 @@ class SignalSettings(BaseModel):
         Raises
         ------
         data.errors.MisuseError
-            If it has no such layer.
+            If it has no such layer, or its engine shows none (-1).
         """
+        if last < 0 and self.layers:
+            raise MisuseError(
+                "this engine shows no hidden states: `--layers none` leaves them out, and `stp "
+                "signals FOLDER --engine transformers` reads them"
+            )
         chosen = set()
         for layer in self.layers:
             if isinstance(layer, str):

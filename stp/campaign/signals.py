@@ -180,10 +180,13 @@ def _write(store: Store, record: SignalsRecord) -> None:
 def _engine_opener(
     config: CampaignConfig, engine: str | None, options: Mapping[str, Any] | None
 ) -> EngineOpener:
-    if engine is None and options is None:
-        return configured_engine(config)
     name = engine or config.engine.name
-    return lambda _, folder: open_engine(name, folder, **(options or {}))
+    if engine is None and options is None and name != "vllm":
+        return configured_engine(config)
+    given = config.engine.options if engine is None and options is None else options or {}
+    # vLLM shows whole distributions only where it was told so when it started.
+    further = {"max_logprobs": -1} if name == "vllm" else {}
+    return lambda _, folder: open_engine(name, folder, **{**given, **further})
 
 
 class SignalsWorker(EngineWorker):

@@ -29,6 +29,8 @@ from stp.engines.base import (
 )
 from stp.engines.checks import check_model_folder, check_trees, check_vllm_sampling, weights_hash
 from stp.engines.requests import SampleRequest, in_order, sample_requests
+from stp.engines.signals import SignalTree, TreeSignals, check_signal_trees
+from stp.engines.vllm_signals import VllmReader
 
 PAPER_CONTEXT_LIMIT: Final = 65_536
 """Context of the paper's campaign; a model with less uses what it has."""
@@ -279,6 +281,26 @@ class VllmEngine(Engine):
                 branch=request.branch,
             )
         return Completion(token_ids=tuple(sample.token_ids), finish=finish)
+
+    def signals(
+        self,
+        trees: Sequence[SignalTree],
+        *,
+        on_progress: Callable[[int], None] | None = None,
+    ) -> list[TreeSignals]:
+        """Read trees, hidden states apart; see :meth:`stp.engines.base.Engine.signals`.
+
+        A request for every prefix: dear where the vocabulary is large.
+        """
+        vocabulary = int(self._engine.model_config.get_vocab_size())
+        check_signal_trees(
+            trees, context_limit=self.context_limit, vocabulary=vocabulary, layers=self.layers
+        )
+        reader = VllmReader(self._vllm, self._engine, self.usage)
+        try:
+            return reader.read(trees, on_progress)
+        except (ValueError, RuntimeError, OSError, AssertionError, self._vllm_error()) as error:
+            raise EngineError(f"vLLM failed: {type(error).__name__}: {error}") from error
 
     def _vllm_error(self) -> type[Exception]:
         """Return the class that vLLM raises when its engine process has died."""
