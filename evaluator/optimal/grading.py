@@ -102,7 +102,7 @@ def grade(
         If responses are missing, or a judge is needed and there is none.
     """
     plan = read_plan(folder)
-    items = items_of(plan)
+    items = items_of(plan, folder)
     by_key = {item.key: item for item in items}
     modes = [name for name in plan.methods if name in MODES]
     responses = {

@@ -100,8 +100,7 @@ def write_plan(folder: Path, plan: Plan) -> None:
         If it cannot be written.
     """
     path = folder / PLAN_FILE
-    if path.exists():
-        plan = _added(folder, read_plan(folder), plan)
+    plan = merged_plan(folder, plan)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         partial = path.with_suffix(".partial")
@@ -111,8 +110,17 @@ def write_plan(folder: Path, plan: Plan) -> None:
         raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
 
 
-def _added(folder: Path, stored: Plan, given: Plan) -> Plan:
-    """Return what two plans of one folder come to together."""
+def merged_plan(folder: Path, given: Plan) -> Plan:
+    """Return what a plan and the one that the folder has come to together; writes nothing.
+
+    Raises
+    ------
+    data.errors.StoreMismatchError
+        If they do not fit together.
+    """
+    if not (folder / PLAN_FILE).exists():
+        return given
+    stored = read_plan(folder)
     together = dataclasses.replace(
         given,
         methods=tuple(dict.fromkeys((*stored.methods, *given.methods))),

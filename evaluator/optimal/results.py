@@ -152,7 +152,7 @@ def _with_texts(examples: Sequence[Example], folders: Sequence[Path]) -> tuple[S
         folder = by_model.get(example.model)
         if folder is None:
             continue
-        item = next(i for i in items_of(read_plan(folder)) if i.key == example.question)
+        item = next(i for i in items_of(read_plan(folder), folder) if i.key == example.question)
         texts = {}
         for method, sample in (
             (example.better, example.better_sample),

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from data.errors import EngineError, MisuseError
 from evaluator.optimal.methods import MODES, ROUTER, read_route
-from evaluator.optimal.plan import Plan, write_plan
-from evaluator.optimal.subsets import Item, load_items
+from evaluator.optimal.plan import Plan, merged_plan, write_plan
+from evaluator.optimal.subsets import Item, load_items, read_items, write_items
 from stp.asking import Request, Responder, Response, ResponseStore, Settings, strict_json
 from stp.asking.opening import ModelSpec, open_responder
 from stp.seeds import sample_seed
@@ -22,6 +22,9 @@ Progress = Callable[[str, int, int], None]
 
 ROUTER_SETTINGS = Settings(max_tokens=256, temperature=0.0, thinking="default")
 ROUTER_ATTEMPTS = 3
+
+
+QUESTIONS_FILE = "questions.jsonl"
 
 
 def response_file(folder: Path, mode: str) -> Path:
@@ -34,13 +37,27 @@ def route_file(folder: Path) -> Path:
     return folder / "responses" / "router-replies.jsonl"
 
 
-def items_of(plan: Plan) -> list[Item]:
-    """Return the questions of a plan."""
-    return load_items(
-        plan.subsets,
-        general=plan.general,
-        data_dir=Path(plan.data_dir) if plan.data_dir else None,
-        limit=plan.limit,
+def items_of(plan: Plan, folder: Path) -> list[Item]:
+    """Return the questions of a run, as they were asked.
+
+    They are kept in the run's folder: a later version of a data set or a generator changes neither
+    what is asked when a run goes on nor what its answers are compared with.
+    """
+    path = folder / QUESTIONS_FILE
+    kept = read_items(path) if path.exists() else []
+    there = {item.subset for item in kept}
+    missing = [subset for subset in plan.subsets if subset not in there]
+    if missing:
+        kept += load_items(
+            missing,
+            general=plan.general,
+            data_dir=Path(plan.data_dir) if plan.data_dir else None,
+            limit=plan.limit,
+        )
+        write_items(path, kept)
+    place = {subset: number for number, subset in enumerate(plan.subsets)}
+    return sorted(
+        (item for item in kept if item.subset in place), key=lambda item: place[item.subset]
     )
 
 
@@ -92,7 +109,10 @@ def run(
     data.errors.StpError
         If the plan does not fit the folder, the model, or the questions.
     """
-    items = items_of(plan)
+    merged_plan(folder, plan)
+    if progress is not None:
+        progress("making the questions", 0, 0)
+    items = items_of(plan, folder)
     write_plan(folder, plan)
     requests = requests_of(items, plan)
     opened: list[Responder] = []

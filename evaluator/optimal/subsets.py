@@ -5,8 +5,9 @@ counts the less the longer it was thought about; on the underthinking side (``"u
 right counts.
 """
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -14,7 +15,7 @@ from data import Benchmark, Question, get_benchmark
 from data.catalogue.underthinking import TASKS, gym_benchmark
 from data.choices import LETTERS, letter_question
 from data.draws import StableDraws
-from data.errors import MisuseError
+from data.errors import MisuseError, StoreError
 from data.optimal import prompt_text
 from data.optimal.general import JUDGED, load_general
 
@@ -261,3 +262,44 @@ def with_irrelevant_options(
     if not made:
         raise MisuseError(f"{subset}: no choice has {total} options or fewer")
     return made
+
+
+def write_items(path: Path, items: Sequence[Item]) -> None:
+    """Keep items in a file, one JSON object a line.
+
+    Raises
+    ------
+    data.errors.StoreError
+        If it cannot be written.
+    """
+    from stp.asking import strict_json
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(".partial")
+        partial.write_bytes(b"".join(strict_json(asdict(item)) + b"\n" for item in items))
+        partial.replace(path)
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def read_items(path: Path) -> list[Item]:
+    """Read items that were kept.
+
+    Raises
+    ------
+    data.errors.StoreError
+        If the file is damaged.
+    """
+    items = []
+    try:
+        for line in path.read_text(encoding="utf-8").split("\n"):
+            if not line:
+                continue
+            values = json.loads(line)
+            question = values.pop("question")
+            question["choices"] = tuple(question["choices"])
+            items.append(Item(**values, question=Question(**question)))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{path}: cannot be read ({error})") from error
+    return items

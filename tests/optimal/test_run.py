@@ -123,10 +123,32 @@ def test_more_seeds_methods_and_subsets_add_to_what_is_there(tmp_path):
         run(dataclasses.replace(small, limit=1), tmp_path, responder=responder)
 
 
-def test_seeds_are_the_same_in_every_mode_and_different_otherwise():
+def test_seeds_are_the_same_in_every_mode_and_different_otherwise(tmp_path):
     asked = plan()
-    requests = requests_of(items_of(asked), asked)
+    requests = requests_of(items_of(asked, tmp_path), asked)
     assert len({r.seed for r in requests}) == len({r.id for r in requests}) == len(requests) == 8
+
+
+def test_questions_are_kept_as_they_were_asked(tmp_path, monkeypatch):
+    asked = plan(methods=("default",), seeds=1, subsets=("ovt-general",), general="sample")
+    run(asked, tmp_path, responder=CallableResponder(lambda prompt: "\\boxed{6}", name="m"))
+    before = items_of(asked, tmp_path)
+
+    def gone(*arguments, **named):
+        raise AssertionError("the questions are there already")
+
+    monkeypatch.setattr("evaluator.optimal.running.load_items", gone)
+    assert items_of(asked, tmp_path) == before
+    assert before == load_items(["ovt-general"], general="sample", limit=2)
+
+
+def test_a_plan_that_cannot_be_leaves_nothing_behind(tmp_path):
+    responder = CallableResponder(lambda prompt: "\\boxed{6}", name="m")
+    for bad in ("ovt:nothing", "ovt-general"):
+        with pytest.raises(MisuseError):
+            run(plan(subsets=(bad,)), tmp_path, responder=responder)
+    run(plan(methods=("default",), limit=1, seeds=1), tmp_path, responder=responder)
+    assert read_plan(tmp_path).subsets == ("ovt:demo", "ut:think-sum")
 
 
 def test_one_failure_costs_one_response_and_is_no_wrong_answer(tmp_path):
@@ -251,10 +273,10 @@ def test_a_router_model_chooses_the_mode_and_what_it_cannot_sort_is_thought_abou
     rows, judging = grade(tmp_path)
     routed = rows[rows["method"] == "router"]
     assert len(routed) == 8
-    simple = [i.key for i in items_of(asked) if "What is" in i.question.prompt]
+    simple = [i.key for i in items_of(asked, tmp_path) if "What is" in i.question.prompt]
     assert judging.unrouted == 4 - len(simple)
     tokens = routed.set_index("question")["thinking_tokens"]
-    for item in items_of(asked):
+    for item in items_of(asked, tmp_path):
         assert set(tokens.loc[item.key]) == {0 if item.key in simple else 50}
 
 
