@@ -82,6 +82,11 @@ def _check_options(name: str, engine_class: type[Engine], options: Mapping[str, 
     kinds = {parameter.kind for parameter in parameters.values()}
     known = [key for key, p in parameters.items() if p.kind is p.KEYWORD_ONLY]
     hints = get_type_hints(engine_class.__init__)
+    for key in known:
+        if key not in options and parameters[key].default is inspect.Parameter.empty:
+            raise ConfigError(
+                f"engine {name!r} needs the option {key!r}; set it under [engine.options]"
+            )
     for key, value in options.items():
         if key not in known:
             if inspect.Parameter.VAR_KEYWORD in kinds:

@@ -314,6 +314,11 @@ def test_options_that_cannot_be_used_are_refused(options, reason, opened):
         opened(**options)
 
 
+def test_a_server_without_an_address_is_refused(model_folder):
+    with pytest.raises(ConfigError, match=r"engine 'server' needs the option 'url'; set it under"):
+        open_engine("server", model_folder("demo"))
+
+
 def test_prompts_that_do_not_fit_and_ids_that_are_none_are_refused_before_sending(server, opened):
     engine = opened()
     long = PromptTree(
