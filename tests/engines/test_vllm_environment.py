@@ -13,7 +13,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.mark.vllm
 @pytest.mark.slow
-@pytest.mark.parametrize("module", ["test_vllm.py", "test_vllm_signals.py", "test_engines_agree.py"])
+@pytest.mark.parametrize(
+    "module", ["test_vllm.py", "test_vllm_signals.py", "test_engines_agree.py"]
+)
 def test_engines_on_a_real_vllm(module) -> None:
     python = require_vllm_python()
     environment = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
