@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from stp.campaign.dry_run import CellPlan, Expected, Plan
 
 _SHOWN_IDS = 48
+_SHOWN_CHARACTERS = 2_000
 _NAMED = 5
 
 
@@ -59,8 +60,10 @@ def _print_cell(console: Console, cell: "CellPlan") -> None:
 
 def _print_prompt(console: Console, cell: "CellPlan") -> None:
     console.print(f"  first prompt ({cell.first_id}, {len(cell.first_ids):,} ids):", markup=False)
-    for line in cell.first_text.split("\n"):
+    for line in cell.first_text[:_SHOWN_CHARACTERS].split("\n"):
         console.print(Text("    | ") + Text(seen(line)))
+    if (more_text := len(cell.first_text) - _SHOWN_CHARACTERS) > 0:
+        console.print(f"    ... ({more_text:,} more characters)", markup=False)
     ids = ", ".join(map(str, cell.first_ids[:_SHOWN_IDS]))
     more = f", ... ({len(cell.first_ids) - _SHOWN_IDS:,} more)"
     console.print(f"    [{ids}{more if len(cell.first_ids) > _SHOWN_IDS else ''}]", markup=False)
