@@ -9,15 +9,21 @@ import email.utils
 import functools
 import json
 import random
+import re
 import ssl
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-import httpx
+from data.errors import EngineError, MissingDependencyError
 
-from data.errors import EngineError
+try:
+    import httpx
+except ImportError as error:
+    raise MissingDependencyError(
+        "the server engine needs httpx; install it with: pip install httpx"
+    ) from error
 
 _PASSING_STATUS: Final = frozenset({408, 409, 425, 429})
 _FIRST_WAIT_SECONDS: Final = 1.0
@@ -25,6 +31,12 @@ _LONGEST_WAIT_SECONDS: Final = 60.0
 _LONGEST_ASKED_WAIT_SECONDS: Final = 600.0
 _CONNECT_SECONDS: Final = 30.0
 _LONGEST_QUOTE: Final = 300
+
+
+_BLOCK_SIZE: Final = re.compile(r'vllm:cache_config_info\{(?:[^}]*,)?block_size="(\d+)"')
+
+Client: TypeAlias = httpx.AsyncClient
+"""Connections to a server; made by :meth:`Server.client`."""
 
 
 class RefusedError(EngineError):
@@ -191,3 +203,21 @@ def quoted(text: str) -> str:
     """Return a server's text as one short line without control characters."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return line if len(line) <= _LONGEST_QUOTE else line[:_LONGEST_QUOTE] + "..."
+
+
+async def vllm_version(client: Client) -> str | None:
+    """Return vLLM's version, where the server tells it."""
+    try:
+        values = (await client.get("/version")).json()
+    except (httpx.HTTPError, ValueError):
+        return None
+    return str(values["version"]) if isinstance(values, dict) and "version" in values else None
+
+
+async def cache_block_tokens(client: Client) -> int | None:
+    """Return the tokens in a block of vLLM's cache, from its metrics, where the server has them."""
+    try:
+        found = _BLOCK_SIZE.search((await client.get("/metrics")).text)
+    except httpx.HTTPError:
+        return None
+    return int(found[1]) if found else None

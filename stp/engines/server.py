@@ -14,13 +14,10 @@ import asyncio
 import json
 import logging
 import os
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
-
-import httpx
 
 from data.errors import ConfigError, MisuseError
 from stp.engines.base import (
@@ -33,13 +30,19 @@ from stp.engines.base import (
     Usage,
 )
 from stp.engines.checks import check_trees, check_vllm_sampling
-from stp.engines.completions import RefusedError, Server, UnansweredError
+from stp.engines.completions import (
+    Client,
+    RefusedError,
+    Server,
+    UnansweredError,
+    cache_block_tokens,
+    vllm_version,
+)
 from stp.engines.requests import SampleRequest, in_order, sample_requests
 
 _LOG = logging.getLogger(__name__)
 
 _USUAL_BLOCK_TOKENS: Final = 16
-_BLOCK_SIZE: Final = re.compile(r'vllm:cache_config_info\{[^}]*block_size="(\d+)"')
 _START: Final = "start one with `vllm serve MODEL` (vLLM 0.10.2 or newer)"
 # Ids that every vocabulary has, and enough of them to fill a block of any cache.
 _PROBE_IDS: Final = [1, 2, 3] * 34
@@ -141,8 +144,8 @@ class ServerEngine(Engine):
             first = await self._try_ids(client)
             await self._try_stop(client, first)
             await self._try_seed(client)
-            self._version = await _version(client)
-            self.block_tokens = await _block_tokens(client)
+            self._version = await vllm_version(client)
+            self.block_tokens = await cache_block_tokens(client)
         if not self.reports_cache:
             _LOG.warning(
                 "the server %s does not say what it found in its prefix cache, so the prefill "
@@ -150,9 +153,7 @@ class ServerEngine(Engine):
                 self._server.url,
             )
 
-    async def _find_model(
-        self, client: httpx.AsyncClient, asked: str | None
-    ) -> tuple[str, dict[str, Any]]:
+    async def _find_model(self, client: Client, asked: str | None) -> tuple[str, dict[str, Any]]:
         try:
             reply = await self._server.ask(client, "GET", "/v1/models")
         except RefusedError as error:
@@ -172,7 +173,7 @@ class ServerEngine(Engine):
             f"{', '.join(map(repr, names)) or 'none'}; set the engine option model to the right one"
         )
 
-    async def _try_ids(self, client: httpx.AsyncClient) -> list[int]:
+    async def _try_ids(self, client: Client) -> list[int]:
         """Send ids and see that the same come back, and that what is generated is ids too."""
         reply = await self._ask_probe(client)
         (choice,) = _list(reply.get("choices"))[:1] or [{}]
@@ -189,7 +190,7 @@ class ServerEngine(Engine):
             )
         return [int(token) for token in ids]
 
-    async def _try_stop(self, client: httpx.AsyncClient, first: list[int]) -> None:
+    async def _try_stop(self, client: Client, first: list[int]) -> None:
         reply = await self._ask_probe(client, stop_token_ids=[first[0]])
         # Of a prompt that was just seen: some versions leave out a count of zero.
         self.reports_cache = _cached_tokens(reply) is not None
@@ -200,7 +201,7 @@ class ServerEngine(Engine):
                 f"out, so a campaign could not tell where thinking ended; {_START}"
             )
 
-    async def _try_seed(self, client: httpx.AsyncClient) -> None:
+    async def _try_seed(self, client: Client) -> None:
         replies = [await self._ask_probe(client, temperature=1.0, seed=7) for _ in range(2)]
         first, second = (reply["choices"][0].get("token_ids") for reply in replies)
         if first != second:
@@ -210,7 +211,7 @@ class ServerEngine(Engine):
                 self._server.url,
             )
 
-    async def _ask_probe(self, client: httpx.AsyncClient, **others: Any) -> dict[str, Any]:
+    async def _ask_probe(self, client: Client, **others: Any) -> dict[str, Any]:
         body = {
             **self._body(_PROBE_IDS, SamplingParameters(temperature=0.0), seed=0),
             "max_tokens": _PROBE_TOKENS,
@@ -258,7 +259,7 @@ class ServerEngine(Engine):
         """Keep so many requests in flight until all have ended; the first failure ends the rest."""
         waiting = sample_requests(trees)
 
-        async def work(client: httpx.AsyncClient) -> None:
+        async def work(client: Client) -> None:
             for request in waiting:
                 done[request.place] = await self._sample(client, request, trees[request.tree])
                 self.pulse += 1
@@ -273,9 +274,7 @@ class ServerEngine(Engine):
             except BaseExceptionGroup as failures:
                 raise failures.exceptions[0] from failures
 
-    async def _sample(
-        self, client: httpx.AsyncClient, request: SampleRequest, tree: PromptTree
-    ) -> Completion:
+    async def _sample(self, client: Client, request: SampleRequest, tree: PromptTree) -> Completion:
         limit = min(tree.max_tokens, self._context_limit - len(request.prompt_ids))
         body = {
             **self._body(request.prompt_ids, tree.sampling, seed=request.seed),
@@ -411,24 +410,6 @@ def _cached_tokens(reply: dict[str, Any]) -> int | None:
     details = usage.get("prompt_tokens_details") if isinstance(usage, dict) else None
     cached = details.get("cached_tokens") if isinstance(details, dict) else None
     return cached if isinstance(cached, int) else None
-
-
-async def _version(client: httpx.AsyncClient) -> str | None:
-    """Return vLLM's version, where the server tells it."""
-    try:
-        values = (await client.get("/version")).json()
-    except (httpx.HTTPError, ValueError):
-        return None
-    return str(values["version"]) if isinstance(values, dict) and "version" in values else None
-
-
-async def _block_tokens(client: httpx.AsyncClient) -> int | None:
-    """Return the block size from vLLM's metrics, where the server has them."""
-    try:
-        found = _BLOCK_SIZE.search((await client.get("/metrics")).text)
-    except httpx.HTTPError:
-        return None
-    return int(found[1]) if found else None
 
 
 def _list(value: object) -> list[Any]:

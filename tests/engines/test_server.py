@@ -4,6 +4,8 @@ import dataclasses
 import itertools
 import json
 import logging
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -312,6 +314,20 @@ def test_a_key_comes_from_the_environment_and_goes_nowhere_else(server, opened, 
 def test_options_that_cannot_be_used_are_refused(options, reason, opened):
     with pytest.raises(ConfigError, match=reason):
         opened(**options)
+
+
+def test_a_missing_httpx_is_one_line(model_folder):
+    program = (
+        "import sys; sys.modules['httpx'] = None\n"
+        "from data.errors import MissingDependencyError\n"
+        "from stp.engines import open_engine\n"
+        f"try: open_engine('server', {str(model_folder('demo'))!r}, url='http://localhost')\n"
+        "except MissingDependencyError as error: print(error)\n"
+    )
+    output = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout
+    assert "needs httpx; install it with: pip install httpx" in output
 
 
 def test_a_server_without_an_address_is_refused(model_folder):
