@@ -3,9 +3,9 @@
 The metrics are plain functions of arrays; everything else is imported on first use. Modules:
 ``metrics`` (OAA, AUC_OAA, F1), ``records`` (graded responses), ``scores`` (from responses to one
 number, with intervals), ``subsets`` (what is asked), ``judge`` (a model as a judge), ``methods``
-(how it is asked), ``plan``, ``running`` and ``grading`` (a run on disk), ``recipe`` (how
-OvT-General is made), ``selection`` (which tasks need thinking), ``analyses`` and ``examples``,
-``bridging`` (to step-wise truncation probing), ``results`` and ``page`` (the report).
+(how it is asked), ``plan``, ``running`` and ``grading`` (a run on disk), ``recipe`` and
+``building`` (how OvT-General is made), ``selection`` (which tasks need thinking), ``analyses`` and
+``examples``, ``bridging`` (to step-wise truncation probing), ``results`` and ``page`` (the report).
 """
 
 from importlib import import_module
@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from evaluator.optimal.bridging import bridge, method_rows
+    from evaluator.optimal.building import build
     from evaluator.optimal.examples import find_examples
     from evaluator.optimal.grading import grade, read_graded
     from evaluator.optimal.judge import ModelJudge
     from evaluator.optimal.metrics import auc_oaa, f1_otb, oaa, oaa_curve
     from evaluator.optimal.plan import Plan
-    from evaluator.optimal.recipe import Recipe, build
+    from evaluator.optimal.recipe import Recipe
     from evaluator.optimal.results import make_results, write_results
     from evaluator.optimal.running import run
     from evaluator.optimal.scores import score
@@ -51,7 +52,7 @@ _HOMES = {
     "Recipe": "recipe",
     "auc_oaa": "metrics",
     "bridge": "bridging",
-    "build": "recipe",
+    "build": "building",
     "f1_otb": "metrics",
     "find_examples": "examples",
     "grade": "grading",

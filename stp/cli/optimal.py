@@ -1,9 +1,27 @@
-"""``stp optimal``: OptimalThinkingBench; build, run, score, compare and select."""
+"""``stp optimal``: OptimalThinkingBench; run, score, grade and compare."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from stp.cli import optimal_making
+from stp.cli.optimal_options import (
+    MODEL_HELP,
+    AllowIncomplete,
+    AllowUndecided,
+    Campaigns,
+    JudgeOption,
+    JudgeRepeats,
+    Limit,
+    MaxTokens,
+    Replicates,
+    Seeds,
+    Temperature,
+    ThinkingTokens,
+    TMax,
+    words,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -14,123 +32,6 @@ optimal = typer.Typer(
     help="OptimalThinkingBench: overthinking and underthinking in one score.",
     no_args_is_help=True,
 )
-
-MODEL_HELP = (
-    "'demo', a model folder or hub id, provider/model of an API, file.py:function; MODEL@URL for "
-    "an OpenAI-compatible server; further ';KEY=VALUE' (family, engine, revision, batch, options)."
-)
-Seeds = Annotated[int, typer.Option("--seeds", min=1, help="Responses to each question.")]
-Limit = Annotated[
-    int | None,
-    typer.Option("--limit", min=1, help="Only so many questions of each benchmark."),
-]
-MaxTokens = Annotated[
-    int | None, typer.Option("--max-tokens", min=1, help="Most tokens of a response.")
-]
-ThinkingTokens = Annotated[
-    int | None, typer.Option("--thinking-tokens", min=0, help="Most thinking tokens.")
-]
-Temperature = Annotated[float, typer.Option("--temperature", help="Of the sampling.")]
-Replicates = Annotated[
-    int, typer.Option("--replicates", min=0, help="Bootstrap replicates; 0: no intervals.")
-]
-TMax = Annotated[int, typer.Option("--t-max", min=1, help="Of AUC OAA.")]
-JudgeOption = Annotated[
-    str | None, typer.Option("--judge", help="Model that judges answers in words; as MODEL.")
-]
-JudgeRepeats = Annotated[
-    int, typer.Option("--judge-repeats", min=1, help="Votes on each answer; agreement is reported.")
-]
-Campaigns = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--campaign", help="A campaign on the same questions: what stopping could win back."
-    ),
-]
-AllowUndecided = Annotated[
-    bool, typer.Option("--allow-undecided", help="Leave out what the judge did not decide.")
-]
-AllowIncomplete = Annotated[
-    bool, typer.Option("--allow-incomplete", help="Score what is there, and say what is missing.")
-]
-
-
-@optimal.command("build")
-def build(
-    out: Annotated[Path, typer.Argument(help="The data set's folder, made or gone on with.")],
-    generator: Annotated[
-        str, typer.Option("--generator", help=f"Who writes questions. {MODEL_HELP}")
-    ],
-    answerer: Annotated[
-        str | None, typer.Option("--answerer", help="Who answers them.", show_default="generator")
-    ] = None,
-    judge: Annotated[
-        str | None, typer.Option("--judge", help="Who compares answers.", show_default="generator")
-    ] = None,
-    domains: Annotated[
-        str, typer.Option("--domains", help="'all', a number (the first so many), or names; with ;")
-    ] = "all",
-    types: Annotated[
-        str, typer.Option("--types", help="numeric, choice, short, open; comma-separated.")
-    ] = "numeric,choice,short,open",
-    per_pair: Annotated[
-        int, typer.Option("--per-pair", min=1, help="Questions for each domain and type.")
-    ] = 5,
-    k: Annotated[int, typer.Option("--k", min=1, help="Answers that have to agree.")] = 8,
-    rounds: Annotated[
-        int, typer.Option("--rounds", min=1, help="Times a pair is asked for questions at most.")
-    ] = 3,
-    judge_repeats: JudgeRepeats = 1,
-    max_tokens: MaxTokens = 4096,
-    temperature: Temperature = 0.6,
-    seed: Annotated[int, typer.Option("--seed", help="Of all replies.")] = 0,
-) -> None:
-    """Make OvT-General: simple questions of 72 domains and four answer types, checked by models."""
-    from dataclasses import replace
-
-    from rich.console import Console
-
-    from evaluator.answers import Checker
-    from evaluator.optimal.model_names import parse_model
-    from evaluator.optimal.recipe import SETTINGS, Recipe, statistics
-    from evaluator.optimal.recipe import build as build_data_set
-    from evaluator.optimal.running import opened_once
-    from stp.cli.watching import shown_stages
-
-    recipe = Recipe(
-        generator=parse_model(generator),
-        answerer=parse_model(answerer or generator),
-        judge=parse_model(judge or generator),
-        domains=_domains(domains),
-        answer_types=_types(types),
-        per_pair=per_pair,
-        k=k,
-        rounds=rounds,
-        judge_repeats=judge_repeats,
-        seed=seed,
-        settings=replace(SETTINGS, max_tokens=max_tokens, temperature=temperature),
-    )
-    console, out = Console(highlight=False), out.expanduser()
-    with (
-        opened_once() as opened,
-        Checker() as checker,
-        shown_stages(Console(stderr=True)) as watch,
-    ):
-        built = build_data_set(
-            recipe,
-            out,
-            generator=opened(recipe.generator),
-            answerer=opened(recipe.answerer),
-            judge=opened(recipe.judge),
-            checker=checker,
-            progress=watch,
-        )
-    counts = statistics(built)
-    console.print(f"{counts['questions']:,} questions of {len(recipe.pairs()) * per_pair:,} wanted")
-    for name in ("by_answer_type", "dropped"):
-        shown = ", ".join(f"{key} {value:,}" for key, value in counts[name].items()) or "none"
-        console.print(f"{name.replace('_', ' ')}: {shown}", markup=False)
-    console.print(f"Data set: {out}", markup=False, soft_wrap=True)
 
 
 @optimal.command("run")
@@ -191,8 +92,8 @@ def run(
     plan = Plan(
         model=parse_model(model),
         name=name,
-        subsets=_words(chosen),
-        methods=_words(methods),
+        subsets=words(chosen),
+        methods=words(methods),
         general=general,
         data_dir=str(data_dir.expanduser()) if data_dir else None,
         limit=limit,
@@ -376,58 +277,6 @@ def compare(
     _show(console, results, out.expanduser(), ", ".join(models))
 
 
-@optimal.command("select")
-def select(
-    small: Annotated[str, typer.Argument(help=f"The model that thinks. {MODEL_HELP}")],
-    large: Annotated[str, typer.Argument(help="The model that answers without thinking.")],
-    out: Annotated[Path, typer.Option("--out", help="Where both runs go.")],
-    tasks: Annotated[
-        str,
-        typer.Option("--tasks", help="Reasoning Gym's names, or 'all'.", show_default="the eleven"),
-    ] = "",
-    threshold: Annotated[
-        float, typer.Option("--lambda", help="A task is kept if the gap is above it.")
-    ] = 0.1,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Questions of each task.")] = 50,
-    seeds: Seeds = 8,
-    max_tokens: MaxTokens = None,
-    thinking_tokens: ThinkingTokens = None,
-    temperature: Temperature = 0.6,
-) -> None:
-    """Find tasks that need thinking: a small thinking model against a large one that does not."""
-    from rich.console import Console
-
-    from evaluator.optimal.model_names import parse_model
-    from evaluator.optimal.selection import select as select_tasks
-    from evaluator.optimal.selection import selection_frame, task_names
-    from evaluator.optimal.tables import selection_table
-    from stp.asking import Settings
-    from stp.cli.watching import shown_stages
-
-    out = out.expanduser()
-    with shown_stages(Console(stderr=True)) as watch:
-        selected = select_tasks(
-            parse_model(small),
-            parse_model(large),
-            out,
-            tasks=task_names(_words(tasks)),
-            threshold=threshold,
-            limit=limit,
-            seeds=seeds,
-            settings=Settings(
-                max_tokens=max_tokens, thinking_tokens=thinking_tokens, temperature=temperature
-            ),
-            progress=watch,
-        )
-    table = selection_table(selection_frame(selected), threshold)
-    (out / "selection.csv").write_text(table.to_csv(), encoding="utf-8")
-    console = Console(highlight=False)
-    console.print(table.to_rich(console.width))
-    kept = [item.task for item in selected if item.kept]
-    console.print(f"Kept: {', '.join(kept) or 'none'}", markup=False)
-    console.print(f"Table: {out / 'selection.csv'}", markup=False, soft_wrap=True)
-
-
 def _cells(campaigns: list[str] | None, t_max: int) -> list[Any]:
     if not campaigns:
         return []
@@ -447,24 +296,7 @@ def _show(console: "Console", results: "Results", folder: Path, title: str) -> N
     console.print(f"Report: {page}", markup=False, soft_wrap=True)
 
 
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(word.strip() for word in text.split(",") if word.strip())
-
-
-def _domains(text: str) -> tuple[str, ...]:
-    from data.optimal.domains import domain_names
-
-    if text == "all":
-        return domain_names()
-    if text.isdecimal():
-        return domain_names()[: int(text)]
-    return tuple(name.strip() for name in text.split(";") if name.strip())
-
-
-def _types(text: str) -> tuple[Any, ...]:
-    return _words(text)
-
-
 def register(app: typer.Typer) -> None:
     """Add the command group to an application."""
+    optimal_making.register(optimal)
     app.add_typer(optimal, name="optimal")

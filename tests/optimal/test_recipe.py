@@ -8,9 +8,10 @@ import pytest
 from data.errors import EngineError, MisuseError, StoreMismatchError
 from data.optimal.general import load_general
 from evaluator.answers import Checker
+from evaluator.optimal.building import build
 from evaluator.optimal.card import DROPPED_FILE, STATISTICS_FILE
 from evaluator.optimal.formats import Candidate, Seen, parse_reply
-from evaluator.optimal.recipe import Recipe, build
+from evaluator.optimal.recipe import Recipe
 from stp.asking.function import CallableResponder
 from stp.asking.opening import ModelSpec
 

@@ -1,0 +1,360 @@
+"""Making OvT-General (paper 004, section 2.1): generate, check, answer, judge, refill.
+
+A generating model writes questions for every pair of a domain and an answer type; each is answered
+k times by a second model, and stays only if a judge finds all k answers to be the reference. Pairs
+that lack questions are asked for more, round after round. Every reply is stored under a name made
+of pair, round and place, so a build that was stopped goes on where it was, and the same replies
+give the same data set.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from data.errors import EngineError
+from data.optimal import prompt_text
+from data.optimal.general import GeneralQuestion
+from evaluator.answers import Checker
+from evaluator.answers.judged import boxed_or_whole
+from evaluator.optimal.card import write_data_set
+from evaluator.optimal.formats import Candidate, Dropped, Seen, parse_reply
+from evaluator.optimal.grading import decide_by_rule, reference_text
+from evaluator.optimal.judge import Case, Judgement, ModelJudge, agreement
+from evaluator.optimal.recipe import Built, Pair, Recipe, write_recipe
+from evaluator.optimal.subsets import GENERAL, Item
+from stp.asking import Request, Responder, Response, ResponseStore, Settings
+from stp.seeds import sample_seed
+
+Progress = Callable[[str, int, int], None]
+
+
+def build(
+    recipe: Recipe,
+    folder: Path,
+    *,
+    generator: Responder,
+    answerer: Responder,
+    judge: Responder,
+    checker: Checker,
+    progress: Progress | None = None,
+) -> Built:
+    """Make a data set, or go on making it.
+
+    Parameters
+    ----------
+    recipe
+        What to make.
+    folder
+        Where replies and the data set go.
+    generator, answerer, judge
+        The three models; the same responder may serve for several.
+    checker
+        Decides by rule where the answer type allows it.
+    progress
+        Told how far each stage is.
+
+    Raises
+    ------
+    data.errors.StoreMismatchError
+        If the folder holds a data set of another recipe.
+    data.errors.EngineError
+        If a model fails. What was answered is kept.
+    """
+    write_recipe(folder, recipe)
+    work = _Work(recipe, folder, generator, answerer, judge, checker, progress)
+    rounds = 0
+    for number in range(recipe.rounds):
+        lacking = work.lacking()
+        if not lacking:
+            break
+        work.round(number, lacking)
+        rounds = number + 1
+    built = Built(
+        questions=tuple(work.questions()),
+        dropped=tuple(work.dropped),
+        agreement=agreement(work.judgements),
+        rounds=rounds,
+        by_rule=work.by_rule,
+        by_judge=work.by_judge,
+    )
+    write_data_set(
+        folder,
+        recipe,
+        built,
+        models={
+            "generator": generator.describe(),
+            "answerer": answerer.describe(),
+            "judge": judge.describe(),
+        },
+    )
+    return built
+
+
+class _Work:
+    """A build on its way: what was accepted and dropped so far."""
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        folder: Path,
+        generator: Responder,
+        answerer: Responder,
+        judge: Responder,
+        checker: Checker,
+        progress: Progress | None,
+    ) -> None:
+        self._recipe = recipe
+        self._generator, self._answerer = generator, answerer
+        self._checker = checker
+        self._progress = progress
+        self._generated = ResponseStore(folder / "replies" / "generator.jsonl")
+        self._answers = ResponseStore(folder / "replies" / "answerer.jsonl")
+        self._judge = ModelJudge(
+            judge, folder / "replies" / "judge.jsonl", repeats=recipe.judge_repeats
+        )
+        self._seen = Seen()
+        self._tried: dict[Pair, list[str]] = {pair: [] for pair in recipe.pairs()}
+        self._accepted: dict[Pair, list[GeneralQuestion]] = {pair: [] for pair in recipe.pairs()}
+        self.dropped: list[Dropped] = []
+        self.judgements: list[Judgement] = []
+        self.by_rule = self.by_judge = 0
+
+    def lacking(self) -> list[Pair]:
+        """Return the pairs that have too few questions."""
+        return [p for p, found in self._accepted.items() if len(found) < self._recipe.per_pair]
+
+    def questions(self) -> list[GeneralQuestion]:
+        """Return what was accepted, pair by pair."""
+        return [q for found in self._accepted.values() for q in found[: self._recipe.per_pair]]
+
+    def round(self, number: int, lacking: Sequence[Pair]) -> None:
+        """Generate for pairs, filter, and accept what stays."""
+        requests = {self._name(pair, number): pair for pair in lacking}
+        prompts = {name: self._prompt(pair) for name, pair in requests.items()}
+        replies = self._ask(
+            self._generator,
+            self._generated,
+            [
+                Request(id=name, prompt=prompt, seed=self._seed(name, "generate", 0))
+                for name, prompt in prompts.items()
+            ],
+            self._recipe.settings,
+            f"writing questions (round {number + 1})",
+        )
+        candidates = self._fresh(requests, replies)
+        verdicts = self._agreeing(candidates, number)
+        hashes = {
+            name: hashlib.sha256(prompt.encode()).hexdigest() for name, prompt in prompts.items()
+        }
+        for candidate, agreed, ruled in verdicts:
+            pair = (candidate.domain, candidate.answer_type)
+            if agreed < self._recipe.k:
+                self.dropped.append(
+                    Dropped(
+                        id=candidate.id,
+                        domain=candidate.domain,
+                        answer_type=candidate.answer_type,
+                        stage="answers",
+                        reason=f"{agreed} of {self._recipe.k} answers agree with the reference",
+                        question=candidate.question,
+                    )
+                )
+                continue
+            reply = candidate.id.rpartition("-")[0]
+            provenance = {
+                "generator": self._recipe.generator.model,
+                "answerer": self._recipe.answerer.model,
+                "judge": self._recipe.judge.model,
+                "reply": reply,
+                "round": number + 1,
+                "seed": self._seed(reply, "generate", 0),
+                "prompt_sha256": hashes[reply],
+                "answers": self._recipe.k,
+                "agreeing": agreed,
+                "agreeing_by_rule": ruled,
+            }
+            self._accepted[pair].append(_question(candidate, provenance))
+
+    def _name(self, pair: Pair, number: int) -> str:
+        domain = "".join(c if c.isalnum() else "-" for c in pair[0].lower())
+        return f"{domain}-{pair[1]}-r{number + 1}"
+
+    def _prompt(self, pair: Pair) -> str:
+        domain, kind = pair
+        wanted = self._recipe.per_pair - len(self._accepted[pair])
+        keys = 'the keys "question" (a text) and "answer" (a text)'
+        if kind == "choice":
+            keys = (
+                'the keys "question" (a text), "options" (a list of texts) and "answer" (the text '
+                "of the right option)"
+            )
+        tried = self._tried[pair]
+        avoid = ""
+        if tried:
+            avoid = "Do not ask these again:\n" + "\n".join(f"- {text}" for text in tried[-30:])
+        return Template(prompt_text("generate")).substitute(
+            domain=domain,
+            format=Template(prompt_text(f"format_{kind}")).substitute(
+                options=self._recipe.options_of(domain)
+            ),
+            count=wanted,
+            avoid=avoid,
+            keys=keys,
+        )
+
+    def _fresh(self, requests: dict[str, Pair], replies: dict[str, Response]) -> list[Candidate]:
+        """Return the candidates of all replies that pass the checks and repeat nothing."""
+        fresh = []
+        for name, (domain, kind) in requests.items():
+            parsed = parse_reply(
+                replies[name].text,
+                prefix=name,
+                domain=domain,
+                answer_type=kind,
+                options=self._recipe.options_of(domain),
+            )
+            self.dropped += parsed.dropped
+            for candidate in parsed.candidates:
+                self._tried[domain, kind].append(candidate.question)
+                same = self._seen.repeated(candidate)
+                if same is None:
+                    fresh.append(candidate)
+                    continue
+                self.dropped.append(
+                    Dropped(
+                        id=candidate.id,
+                        domain=domain,
+                        answer_type=kind,
+                        stage="duplicate",
+                        reason=f"repeats {same}",
+                        question=candidate.question,
+                    )
+                )
+        return fresh
+
+    def _agreeing(
+        self, candidates: Sequence[Candidate], number: int
+    ) -> list[tuple[Candidate, int, int]]:
+        """Return how many of k answers agree with each candidate, and how many of these by rule."""
+        k = self._recipe.k
+        items = {candidate.id: _item(candidate) for candidate in candidates}
+        replies = self._ask(
+            self._answerer,
+            self._answers,
+            [
+                Request(
+                    id=f"{name}/{sample}",
+                    prompt=item.prompt,
+                    seed=self._seed(name, "answer", sample),
+                )
+                for sample in range(k)
+                for name, item in items.items()
+            ],
+            self._recipe.settings,
+            f"answering them {k} times (round {number + 1})",
+        )
+        texts = {name: [replies[f"{name}/{s}"].text for s in range(k)] for name in items}
+        ruled = {
+            name: [decide_by_rule(items[name], text, self._checker) for text in texts[name]]
+            for name in items
+        }
+        open_cases = {
+            (name, s): Case(
+                question=items[name].question.prompt,
+                reference=reference_text(items[name]),
+                answer=boxed_or_whole(texts[name][s]) or "",
+            )
+            for name in items
+            for s in range(k)
+            if ruled[name][s] is None
+            # One answer that a rule calls wrong drops the question: nobody need judge the rest.
+            and not any(verdict is not None and not verdict.right for verdict in ruled[name])
+        }
+        judged = self._judge.judge(
+            list(open_cases.values()),
+            lambda done, total: self._tell(f"judging (round {number + 1})", done, total),
+        )
+        self.judgements += judged
+        self.by_rule += sum(v is not None for verdicts in ruled.values() for v in verdicts)
+        self.by_judge += len(judged)
+        right = dict(zip(open_cases, judged, strict=True))
+        outcome = []
+        for candidate in candidates:
+            by_rule = [v is not None and v.right for v in ruled[candidate.id]]
+            by_judge = [
+                (candidate.id, s) in right and right[candidate.id, s].right is True
+                for s in range(k)
+            ]
+            outcome.append((candidate, sum(by_rule) + sum(by_judge), sum(by_rule)))
+        return outcome
+
+    def _ask(
+        self,
+        responder: Responder,
+        store: ResponseStore,
+        requests: Sequence[Request],
+        settings: Settings,
+        doing: str,
+    ) -> dict[str, Response]:
+        missing = store.missing(requests)
+        done = len(requests) - len(missing)
+        errors: list[str] = []
+        if missing:
+            self._tell(doing, done, len(requests))
+
+            def take(response: Response) -> None:
+                nonlocal done
+                writing.append(response)
+                if response.error is None:
+                    done += 1
+                else:
+                    errors.append(f"{response.id}: {response.error}")
+                self._tell(doing, done, len(requests))
+
+            with store as writing:
+                responder.respond(missing, settings, take)
+        if errors:
+            raise EngineError(
+                f"{len(errors)} of {len(missing)} requests were not answered, the first "
+                f"{errors[0]}; run again, what was answered is kept"
+            )
+        return store.read()
+
+    def _tell(self, doing: str, done: int, total: int) -> None:
+        if self._progress is not None:
+            self._progress(doing, done, total)
+
+    def _seed(self, name: str, phase: str, sample: int) -> int:
+        return sample_seed(
+            self._recipe.seed,
+            model="recipe",
+            benchmark=GENERAL,
+            question=name,
+            trajectory=sample,
+            phase=phase,
+        )
+
+
+def _question(candidate: Candidate, provenance: dict[str, Any]) -> GeneralQuestion:
+    return GeneralQuestion(
+        id=candidate.id,
+        domain=candidate.domain,
+        answer_type=candidate.answer_type,
+        question=candidate.question,
+        answer=candidate.answer,
+        options=candidate.options,
+        provenance=provenance,
+    )
+
+
+def _item(candidate: Candidate) -> Item:
+    return Item(
+        subset=GENERAL,
+        side="ovt",
+        benchmark=GENERAL,
+        question=_question(candidate, {}).as_question(),
+        instruction=prompt_text("answer"),
+        answer_type=candidate.answer_type,
+    )

@@ -1,0 +1,49 @@
+"""Options that several commands of ``stp optimal`` have, and how their texts are read."""
+
+from typing import Annotated
+
+import typer
+
+MODEL_HELP = (
+    "'demo', a model folder or hub id, provider/model of an API, file.py:function; MODEL@URL for "
+    "an OpenAI-compatible server; further ';KEY=VALUE' (family, engine, revision, batch, options)."
+)
+Seeds = Annotated[int, typer.Option("--seeds", min=1, help="Responses to each question.")]
+Limit = Annotated[
+    int | None,
+    typer.Option("--limit", min=1, help="Only so many questions of each benchmark."),
+]
+MaxTokens = Annotated[
+    int | None, typer.Option("--max-tokens", min=1, help="Most tokens of a response.")
+]
+ThinkingTokens = Annotated[
+    int | None, typer.Option("--thinking-tokens", min=0, help="Most thinking tokens.")
+]
+Temperature = Annotated[float, typer.Option("--temperature", help="Of the sampling.")]
+Replicates = Annotated[
+    int, typer.Option("--replicates", min=0, help="Bootstrap replicates; 0: no intervals.")
+]
+TMax = Annotated[int, typer.Option("--t-max", min=1, help="Of AUC OAA.")]
+JudgeOption = Annotated[
+    str | None, typer.Option("--judge", help="Model that judges answers in words; as MODEL.")
+]
+JudgeRepeats = Annotated[
+    int, typer.Option("--judge-repeats", min=1, help="Votes on each answer; agreement is reported.")
+]
+Campaigns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--campaign", help="A campaign on the same questions: what stopping could win back."
+    ),
+]
+AllowUndecided = Annotated[
+    bool, typer.Option("--allow-undecided", help="Leave out what the judge did not decide.")
+]
+AllowIncomplete = Annotated[
+    bool, typer.Option("--allow-incomplete", help="Score what is there, and say what is missing.")
+]
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Return comma-separated words."""
+    return tuple(word.strip() for word in text.split(",") if word.strip())
