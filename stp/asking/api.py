@@ -8,6 +8,7 @@ import dataclasses
 import json
 import logging
 import os
+import re
 import time
 from collections import deque
 from collections.abc import Coroutine, Sequence
@@ -24,6 +25,9 @@ DEFAULT_CONNECTIONS = 16
 MAX_FAILURES_IN_A_ROW = 10
 OWN_SERVER = "openai-api/local/"
 """Provider and service of a model whose OpenAI-compatible server is given by its address alone."""
+
+_MARKUP = re.compile(r"\[/?(?:bold|blue|italic|red)\]")
+"""Colours that inspect_ai writes into its errors."""
 
 _FINISHES: dict[str, Finish] = {
     "stop": "stop",
@@ -109,7 +113,7 @@ class ApiResponder(Responder):
             return get_model(self._model, base_url=self._base_url, memoize=False, **arguments)
         # Providers raise what they like about keys, packages and names.
         except Exception as error:
-            line = " ".join(str(error).split()) or type(error).__name__
+            line = " ".join(_MARKUP.sub("", str(error)).split()) or type(error).__name__
             raise ConfigError(f"model {self._model}: {line}") from error
 
     async def _respond(
