@@ -358,7 +358,7 @@ def correlate(
     Examples
     --------
     >>> round(correlate("a", "b", [1, 2, 3], [2, 4, 6.5]).pearson, 3)
-    0.997
+    0.998
     """
     pairs = [(a, b) for a, b in zip(x, y, strict=True) if a is not None and b is not None]
     known = len(pairs)
