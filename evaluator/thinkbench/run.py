@@ -30,7 +30,15 @@ from evaluator.thinkbench.config import ThinkConfig, differences
 from evaluator.thinkbench.grade import Graded, grade, graded_from_json, graded_to_json
 from evaluator.thinkbench.measures import Measures, measure
 from evaluator.thinkbench.questions import Item, make_request, plan_items
-from stp.asking import ModelSpec, Responder, Response, ResponseStore, open_responder, strict_json
+from stp.asking import (
+    EngineResponder,
+    ModelSpec,
+    Responder,
+    Response,
+    ResponseStore,
+    open_responder,
+    strict_json,
+)
 
 _LOG = logging.getLogger(__name__)
 
@@ -197,19 +205,37 @@ def _ask(
 ) -> None:
     requests = [make_request(item, config) for item in items]
     missing = store.missing(requests)
-    done = len(requests) - len(missing)
-    if on_progress is not None:
-        on_progress(done, len(requests))
+    done = shown = len(requests) - len(missing)
+    ended = 0
+
+    def tell() -> None:
+        nonlocal shown
+        # Never backwards: a request that takes several passes ends several times.
+        shown = max(shown, min(done + ended, len(requests)))
+        if on_progress is not None:
+            on_progress(shown, len(requests))
 
     def keep(response: Response) -> None:
-        nonlocal done
+        nonlocal done, ended
         store.append(response)
-        done += 1
-        if on_progress is not None:
-            on_progress(done, len(requests))
+        done, ended = done + 1, max(0, ended - 1)
+        tell()
 
-    if missing:
+    def count(samples: int) -> None:
+        nonlocal ended
+        ended += samples
+        tell()
+
+    tell()
+    if not missing:
+        return
+    if isinstance(responder, EngineResponder):
+        responder.on_ended = count
+    try:
         responder.respond(missing, config.settings, keep)
+    finally:
+        if isinstance(responder, EngineResponder):
+            responder.on_ended = None
 
 
 def _finish(folder: Path, config: ThinkConfig, record: Mapping[str, Any], items: list[Item]) -> Run:

@@ -65,6 +65,12 @@ class EngineResponder(Responder):
         What is known of the model beside what the engine says.
     batch
         Requests given to the engine in one call; they are lost if the process dies in it.
+
+    Attributes
+    ----------
+    on_ended
+        Called within a batch with the number of samples that ended since the last call; a request
+        that takes several passes ends several times. None: nobody is told.
     """
 
     def __init__(
@@ -82,6 +88,7 @@ class EngineResponder(Responder):
         self._description = description or {}
         self._batch = batch
         self._failures = 0
+        self.on_ended: Callable[[int], None] | None = None
 
     def respond(
         self, requests: Sequence[Request], settings: Settings, on_response: OnResponse
@@ -111,7 +118,7 @@ class EngineResponder(Responder):
         """Sample one pass of each; if the engine fails on all of them, one by one."""
         trees = [work.tree(sample) for sample in samples]
         try:
-            outcomes = self._engine.generate(trees)
+            outcomes = self._engine.generate(trees, on_progress=self.on_ended)
         # Engines raise their library's errors too, which are RuntimeErrors and OSErrors.
         except (EngineError, RuntimeError, OSError) as error:
             if len(samples) > 1:

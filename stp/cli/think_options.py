@@ -150,6 +150,7 @@ class _Lines:
         self._console, self._title, self._unit = console, title, unit
         self._begin = self._last = time.monotonic()
         self._start: int | None = None
+        self._shown = -1
 
     def __call__(self, done: int, total: int) -> None:
         from stp.cli.progress import duration
@@ -157,9 +158,9 @@ class _Lines:
         now = time.monotonic()
         if self._start is None:
             self._start = done
-        elif done < total and now - self._last < _SECONDS_BETWEEN_LINES:
+        elif done == self._shown or (done < total and now - self._last < _SECONDS_BETWEEN_LINES):
             return
-        self._last = now
+        self._last, self._shown = now, done
         gained, left = done - self._start, ""
         # Responses come in batches: the first of one says little about the rest.
         if 20 * gained > total and done < total:
