@@ -14,10 +14,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from data.errors import MisuseError
+from data.optimal.general import ANSWER_TYPES
 from evaluator.bootstrap import SEED, Quantity, bootstrap_values
 from evaluator.names import benchmark_name, model_name
 from evaluator.optimal.metrics import T_MAX
-from evaluator.optimal.subsets import BENCHMARKS, Side
+from evaluator.optimal.subsets import BENCHMARKS, GENERAL, Side
 from oracle import exact_frontier
 from stp.curves import Curves, IntArray
 
@@ -192,14 +193,7 @@ def bridge(
 def _cell(
     curves: Curves, model: str, benchmark: str, t_max: int, replicates: int, seed: int
 ) -> BridgeCell:
-    last = np.diff(curves.trajectory_offsets) - 1
-    stops = {
-        "full thinking": last,
-        "no thinking": np.zeros_like(last),
-        "earliest stop that loses no accuracy": stop_without_loss(curves),
-        "ideal for the area": stop_ideal(curves, t_max),
-    }
-    frames = {rule: per_stop(curves, stop, t_max) for rule, stop in stops.items()}
+    frames = {rule: per_stop(curves, stop, t_max) for rule, stop in _stops(curves, t_max).items()}
     rules = tuple(_stopping(rule, frame) for rule, frame in frames.items())
     full, ideal = rules[0], rules[-1]
     paired = frames["full thinking"].assign(
@@ -226,6 +220,17 @@ def _cell(
         budgets=budgets,
         frontier=np.asarray(frontier.accuracy_at(budgets)),
     )
+
+
+def _stops(curves: Curves, t_max: int) -> dict[str, IntArray]:
+    """Return where each rule stops every trajectory."""
+    last = np.diff(curves.trajectory_offsets) - 1
+    return {
+        "full thinking": last,
+        "no thinking": np.zeros_like(last),
+        "earliest stop that loses no accuracy": stop_without_loss(curves),
+        "ideal for the area": stop_ideal(curves, t_max),
+    }
 
 
 def _stopping(rule: str, frame: pd.DataFrame) -> Stopping:
@@ -268,6 +273,7 @@ def sides_of(
     known: dict[str, tuple[str, Side]] = {
         name: (subset, side) for subset, (side, names) in BENCHMARKS.items() for name in names
     }
+    known |= {f"{GENERAL}-{kind}": (GENERAL, "ovt") for kind in ANSWER_TYPES}
     known |= {name: (f"ovt:{name}", "ovt") for name in ovt}
     known |= {name: (f"ut:{name}", "ut") for name in ut}
     for name in benchmarks:
@@ -315,6 +321,28 @@ def method_rows(
         result = evaluate(release, each, progress=progress)
         stop = result.decided.stop[result.selected]
         frames.append(per_stop(curves, stop).assign(method=result.label))
+    return _rows(frames, curves, sides)
+
+
+def campaign_rows(
+    curves: Curves, *, sides: Mapping[str, tuple[str, Side]], t_max: int = T_MAX
+) -> pd.DataFrame:
+    """Return what the rules of stopping come to on a campaign as rows for ``score``.
+
+    Methods are called ``probed: RULE``; they are not the run's own answers, but those that probing
+    sampled at the end, at the start, and where the rules of :class:`BridgeCell` stop.
+    """
+    frames = [
+        per_stop(curves, stop).assign(method=f"probed: {rule}")
+        for rule, stop in _stops(curves, t_max).items()
+    ]
+    return _rows(frames, curves, sides)
+
+
+def _rows(
+    frames: Sequence[pd.DataFrame], curves: Curves, sides: Mapping[str, tuple[str, Side]]
+) -> pd.DataFrame:
+    """Return stops of several methods under the names that graded rows have."""
     rows = pd.concat(frames, ignore_index=True)
     names = rows["benchmark"].map(lambda b: benchmark_name(curves, b))
     rows = rows.assign(

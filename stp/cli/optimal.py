@@ -235,11 +235,11 @@ def compare(
     ] = None,
     ovt: Annotated[
         list[str] | None,
-        typer.Option("--ovt", help="A benchmark of the release that is easy. Repeatable."),
+        typer.Option("--ovt", help="A benchmark of release or campaign that is easy. Repeatable."),
     ] = None,
     ut: Annotated[
         list[str] | None,
-        typer.Option("--ut", help="A benchmark of the release that is hard. Repeatable."),
+        typer.Option("--ut", help="A benchmark of release or campaign that is hard. Repeatable."),
     ] = None,
     t_max: TMax = 1000,
     replicates: Replicates = 10_000,
@@ -263,6 +263,8 @@ def compare(
             loaded = load_release(release.expanduser())
             sides = sides_of(loaded.curves.benchmark_names, ovt or [], ut or [])
             further = method_rows(loaded, otbench or [], sides=sides, progress=watch)
+        elif campaigns and not runs:
+            further = _campaign_rows(campaigns, ovt or [], ut or [], t_max)
         results = make_results(
             [read_graded(folder) for folder in runs],
             folders=runs,
@@ -275,6 +277,23 @@ def compare(
         )
     models = list(dict.fromkeys(model for model, _ in results.scores.rows))
     _show(console, results, out.expanduser(), ", ".join(models))
+
+
+def _campaign_rows(campaigns: list[str], ovt: list[str], ut: list[str], t_max: int) -> Any:
+    """Return campaigns' rules of stopping as rows, where there are no runs beside them."""
+    import pandas as pd
+
+    from evaluator.optimal.bridging import campaign_rows, sides_of
+    from stp.campaign import load_curves
+
+    loaded = [load_curves(url) for url in campaigns]
+    return pd.concat(
+        [
+            campaign_rows(curves, sides=sides_of(curves.benchmark_names, ovt, ut), t_max=t_max)
+            for curves in loaded
+        ],
+        ignore_index=True,
+    )
 
 
 def _cells(campaigns: list[str] | None, t_max: int) -> list[Any]:

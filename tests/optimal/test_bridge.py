@@ -8,11 +8,13 @@ import pytest
 from data.errors import MisuseError
 from evaluator.optimal.bridging import (
     bridge,
+    campaign_rows,
     per_stop,
     sides_of,
     stop_ideal,
     stop_without_loss,
 )
+from evaluator.optimal.scores import MEASURES, score
 from stp.curves import Curves
 
 
@@ -80,6 +82,18 @@ def test_questions_weigh_the_same_however_many_trajectories_they_have():
     (cell,) = bridge(measured, replicates=10)
     by_question = frame.groupby("question")["right"].mean()
     assert cell.rules[0].accuracy == pytest.approx(by_question.mean())
+
+
+def test_a_campaign_alone_is_scored_by_its_rules():
+    measured = curves(3, most=1400)
+    rows = campaign_rows(measured, sides=sides_of(measured.benchmark_names))
+    found = score(rows, replicates=10)
+    (cell,) = bridge(measured, replicates=10)
+    for place, (model, method) in enumerate(found.rows):
+        rule = next(rule for rule in cell.rules if method == f"probed: {rule.rule}")
+        assert model == "m"
+        auc = found.values[place, MEASURES.index("auc_oaa")]
+        assert auc == pytest.approx(rule.auc_oaa)
 
 
 def test_nothing_lost_is_no_fraction():
