@@ -43,14 +43,19 @@ def line_chart(
     def place(x: float, y: float) -> str:
         return f"{LEFT + inner * x / last:.1f},{TOP + tall * (1 - y):.1f}"
 
-    marks = []
+    marks, legend = [], []
     for number, line in enumerate(lines):
         points = " ".join(place(x, y) for x, y in zip(line.x, line.y, strict=True))
         dash = DASHES[number // len(COLOURS) % len(DASHES)]
+        stroke = f'stroke="{COLOURS[number % len(COLOURS)]}" stroke-width="2.2"'
+        stroke += f' stroke-dasharray="{dash}"' if dash else ""
+        name = html(line.name, 80)
         marks.append(
-            f'<polyline points="{points}" fill="none" stroke="{COLOURS[number % len(COLOURS)]}" '
-            f'stroke-width="2.2"{f" stroke-dasharray={chr(34)}{dash}{chr(34)}" if dash else ""}>'
-            f"<title>{html(line.name, 80)}</title></polyline>"
+            f'<polyline points="{points}" fill="none" {stroke}><title>{name}</title></polyline>'
+        )
+        legend.append(
+            f'<li><svg class="key" viewBox="0 0 26 8"><line x1="0" x2="26" y1="4" y2="4" {stroke}/>'
+            f"</svg>{name}</li>"
         )
     grid = [
         f'<line class="grid" x1="{LEFT}" x2="{width - RIGHT}" y1="{TOP + tall * (1 - share):.1f}" '
@@ -63,13 +68,8 @@ def line_chart(
         f"{f'{last * share:.0%}' if percent_x else f'{last * share:,.0f}'}</text>"
         for share in (0, 0.25, 0.5, 0.75, 1)
     ]
-    legend = "".join(
-        f'<li><span class="swatch" style="background:{COLOURS[n % len(COLOURS)]}"></span>'
-        f"{html(line.name, 80)}</li>"
-        for n, line in enumerate(lines)
-    )
     return (
-        f'<ul class="legend">{legend}</ul><svg viewBox="0 0 {width} {HEIGHT}" role="img" '
+        f'<ul class="legend">{"".join(legend)}</ul><svg viewBox="0 0 {width} {HEIGHT}" role="img" '
         f'aria-label="{html(y_label)} over {html(x_label)}">{"".join(grid)}{"".join(ticks)}'
         f'{"".join(marks)}<text x="{LEFT + inner / 2}" y="{HEIGHT - 4}" text-anchor="middle">'
         f"{html(x_label)}</text></svg>"

@@ -50,8 +50,7 @@ svg text { fill: var(--muted); font-size: 13px; } .grid { stroke: var(--line); }
 .bars rect { fill: var(--c1); opacity: .85; } .bars text { fill: var(--ink); }
 .legend { display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; font-size: .88rem; margin: 0 0 .6rem;
   padding: 0; list-style: none; }
-.swatch { display: inline-block; width: .85em; height: .85em; border-radius: 3px;
-  margin-right: .4em; vertical-align: -.06em; }
+svg.key { display: inline-block; width: 26px; height: 8px; margin-right: .4em; }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 420px), 1fr));
   gap: 1rem; }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; background: var(--soft); padding: .6rem .8rem;
