@@ -92,8 +92,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--blocks", type=int, default=96, help="blocks of the cache, of 32 tokens")
     parser.add_argument("--trees", type=int, default=12)
+    parser.add_argument(
+        "--cache-share", type=float, help="the engine's option; its own if left out"
+    )
     arguments = parser.parse_args()
-    engine = open_engine("vllm", DEMO, num_gpu_blocks_override=arguments.blocks, max_num_seqs=64)
+    share = {} if arguments.cache_share is None else {"cache_share": arguments.cache_share}
+    engine = open_engine(
+        "vllm", DEMO, num_gpu_blocks_override=arguments.blocks, max_num_seqs=64, **share
+    )
     counted = Counted(engine)
     own = engine._admission
     for name, make in (("probing", probing), ("thinking", thinking)):

@@ -114,12 +114,16 @@ class Admission:
         return len(tree.branches[request.branch].suffix_ids) + self._block
 
     def _expected(self, limit: int) -> float:
-        """Return the tokens that samples in flight and one more of a limit are to have."""
-        total = mine = 0.0
+        """Return the tokens that samples in flight and one more of a limit are to have.
+
+        Lengths are only expected: there is room for one of those in flight to reach its limit.
+        """
+        total = mine = spare = 0.0
         begun = 0
         for item in self._flight.values():
             length = self._lengths[item.limit].expected(self._steps - item.began)
             total += length
+            spare = max(spare, item.limit - length)
             if item.limit == limit:
                 mine += length
                 begun += 1
@@ -127,4 +131,4 @@ class Admission:
         if known is not None:
             mine += known.sums[0]
             begun += known.counts[0]
-        return total + (mine / begun if begun else limit)
+        return total + spare + (mine / begun if begun else limit)
