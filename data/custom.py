@@ -18,6 +18,7 @@ One real description, ``lab.toml``::
 TOML file's path wherever they take a benchmark's name.
 """
 
+import difflib
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -178,10 +179,11 @@ def _read_description(path: Path) -> CustomDescription:
     if isinstance(columns_table.get("choices"), list):
         columns_table["choices"] = tuple(columns_table["choices"])
     table.setdefault("name", path.stem)
+    # A misspelt key is also a missing one; the first says more.
+    _check_keys(table, CustomDescription, {"columns"}, str(path))
     for key in ("path", "answer_kind"):
         if key not in table:
             raise ConfigError(f"{path}: the key {key!r} is missing")
-    _check_keys(table, CustomDescription, {"columns"}, str(path))
     _check_keys(columns_table, Columns, set(), f"{path}, [columns]")
     described = CustomDescription(columns=Columns(**columns_table), **table)
     _check_name(described.name, str(path))
@@ -202,7 +204,9 @@ def _check_keys(table: dict[str, object], described: type, apart: set[str], wher
     types = {key: kind for key, kind in get_type_hints(described).items() if key not in apart}
     for key, value in table.items():
         if key not in types:
-            raise ConfigError(f"{where}: unknown key {key!r}; known are {', '.join(types)}")
+            near = difflib.get_close_matches(key, types, n=1)
+            hint = f"did you mean {near[0]!r}? Known are" if near else "known are"
+            raise ConfigError(f"{where}: unknown key {key!r}; {hint} {', '.join(types)}")
         allowed = tuple(
             getattr(kind, "__origin__", kind) for kind in get_args(types[key]) or (types[key],)
         )

@@ -334,6 +334,7 @@
       const start = named ? index : startingTrajectory();
       const k = Number(wanted.get("k"));
       choose(start, named && wanted.has("k") && Number.isInteger(k) ? k : all[start].k);
+      if (named) byId("explorer").scrollIntoView();
     }
     /* The page opens where there is something to see: the greatest AD of the selection. */
     function startingTrajectory() {

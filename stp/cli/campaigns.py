@@ -222,7 +222,8 @@ def watched(go_on: str, work: "Callable[[Observer, threading.Event], RunResult]"
     with shown_run(console) as observer, stop_on_signals(console) as asked:
         result = work(observer, asked.event)
     if asked.signal is not None and not result.finished:
-        typer.echo(f"stopped after {result.units} units, as asked; go on with: {go_on}", err=True)
+        done = f"{result.units} unit{'' if result.units == 1 else 's'}"
+        typer.echo(f"stopped after {done}, as asked; go on with: {go_on}", err=True)
         raise typer.Exit(128 + asked.signal)
     return result
 

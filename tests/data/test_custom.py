@@ -75,7 +75,11 @@ def test_a_generated_task_is_an_answer_kind(tmp_path):
     [
         ("colour = 1\n" + TOML, "unknown key 'colour'; known are name, path"),
         (TOML + 'reference = "gold"\n', "unknown key 'reference'; known are id, question"),
-        (TOML.replace("path", "file", 1), "the key 'path' is missing"),
+        (TOML.partition("\n")[2], "the key 'path' is missing"),
+        (
+            TOML.replace("path", "paht", 1),
+            "unknown key 'paht'; did you mean 'path'? Known are name",
+        ),
         (TOML.replace('answer_kind = "math"', ""), "the key 'answer_kind' is missing"),
         (TOML.replace('"math"', '"maths"'), "unknown answer_kind 'maths'; known are math, choice"),
         (TOML.replace("= 2", '= "two"'), "'expected_count' must be int, not 'two'"),
