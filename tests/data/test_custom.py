@@ -75,7 +75,7 @@ def test_a_generated_task_is_an_answer_kind(tmp_path):
     [
         ("colour = 1\n" + TOML, "unknown key 'colour'; known are name, path"),
         (TOML + 'reference = "gold"\n', "unknown key 'reference'; known are id, question"),
-        (TOML.partition("\n")[2], "the key 'path' is missing"),
+        (TOML.replace('path = "questions.jsonl"', ""), "the key 'path' is missing"),
         (
             TOML.replace("path", "paht", 1),
             "unknown key 'paht'; did you mean 'path'? Known are name",
