@@ -16,7 +16,6 @@ from evaluator.names import visible
 from evaluator.nesting import AVERAGE, averages_of_cells
 from evaluator.overthinking import Summary
 from evaluator.table_labels import (
-    AVERAGE_LABEL,
     benchmark_label,
     cell_labels,
     model_label,
@@ -194,7 +193,8 @@ def savings_table(curves: Curves, cells: tuple[CellFrontiers, ...]) -> Table:
         index.append(cell_labels(curves, cell.model, cell.benchmark))
         values.append(own[["equal_tokens_fraction", "best_accuracy"]].to_numpy(float).ravel())
     if len(cells) > 1:
-        index.append((AVERAGE_LABEL, ""))
+        # Not the mean of the rows above: what is averaged is the frontiers.
+        index.append(("Averaged frontiers", ""))
         values.append(average[["equal_tokens_fraction", "best_accuracy"]].to_numpy(float).ravel())
     return Table(
         name="savings",
@@ -213,8 +213,7 @@ def savings_table(curves: Curves, cells: tuple[CellFrontiers, ...]) -> Table:
         formats={"Tokens": ".1f", "Best": ".1f"},
         note=table_note(
             curves,
-            "Exact in every cell; the average is read off the averaged frontiers on a grid of "
-            "1,001 budgets."
+            "Exact in every cell; the averaged frontiers are read off a grid of 1,001 budgets."
             if len(cells) > 1
             else "Exact.",
         ),

@@ -167,7 +167,7 @@ def test_savings_table_keeps_the_cells_numbers(curves):
     row = rows[(rows["model"] == 2) & (rows["benchmark"] == 0) & (rows["strategy"] == "early_exit")]
     got = frame.loc[("model2", "bench0"), ("Dynamic early exit", "Tokens")]
     assert got == pytest.approx(100 * row["equal_tokens_fraction"].item())
-    assert frame.index.tolist()[-1] == ("Average", "")
+    assert frame.index.tolist()[-1] == ("Averaged frontiers", "")
 
 
 @pytest.mark.parametrize("seed", range(5))
