@@ -52,7 +52,13 @@ class HiddenProbe(EarlyExit):
     citation = "Zhang et al., 2025, arXiv 2504.05419"
 
     def fit(self, train: Measurements, validation: Measurements) -> None:
-        """Fit a probe at every layer and strength, and keep the one best on validation."""
+        """Fit a probe at every layer and strength, and keep the one best on validation.
+
+        Raises
+        ------
+        data.errors.MisuseError
+            If training or validation questions have no step, or the layer is not stored.
+        """
         rows, held = self._rows(train), self._rows(validation)
         if not rows.size or not held.size:
             raise MisuseError(

@@ -72,13 +72,6 @@ class Measurements:
         return np.searchsorted(self.questions, self.curves.question)
 
     @property
-    def trajectory_k(self) -> IntArray:
-        """The trajectory of every position; int64 ``(positions,)``."""
-        return np.repeat(
-            np.arange(self.curves.trajectories), np.diff(self.curves.trajectory_offsets)
-        )
-
-    @property
     def names(self) -> frozenset[str]:
         """The signals that are here."""
         return frozenset(self.position_signals) | frozenset(self.question_signals)
@@ -110,19 +103,6 @@ class Measurements:
             self,
             position_signals={k: v for k, v in self.position_signals.items() if k in wanted},
             question_signals={k: v for k, v in self.question_signals.items() if k in wanted},
-        )
-
-    def select_questions(self, numbers: npt.ArrayLike) -> "Measurements":
-        """Return the measurements of some questions, in the order that they have here."""
-        questions = self.questions
-        keep_q = np.isin(questions, np.asarray(numbers))
-        keep_s = keep_q[self.question_s]
-        keep_k = np.repeat(keep_s, np.diff(self.curves.trajectory_offsets))
-        return replace(
-            self,
-            curves=self.curves.select(keep_s),
-            position_signals={k: v[keep_k] for k, v in self.position_signals.items()},
-            question_signals={k: v[keep_q] for k, v in self.question_signals.items()},
         )
 
 

@@ -133,6 +133,11 @@ class Player:
         -------
         stopping, paying
             Places of the settings that stop here, and of those that needed the signals here.
+
+        Raises
+        ------
+        data.errors.MisuseError
+            If the method is none of early exit, or its score is none.
         """
         method = self._method
         if not isinstance(method, EarlyExit):

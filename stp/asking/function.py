@@ -11,10 +11,6 @@ from stp.asking.base import OnResponse, Request, Responder, Response, Settings, 
 
 MAX_FAILURES_IN_A_ROW = 10
 
-Answerer = Callable[[str], str | Mapping[str, Any]]
-"""Takes a prompt; returns the answer's text, or a mapping with ``text`` and any of ``thinking``,
-``thinking_tokens``, ``answer_tokens``, ``output_tokens`` and ``finish``."""
-
 _KEYS = ("text", "thinking", "thinking_tokens", "answer_tokens", "output_tokens", "finish")
 
 
@@ -25,7 +21,8 @@ class CallableResponder(Responder):
     ----------
     function
         Takes the whole prompt (a system text before it) and, where it has a second parameter, the
-        settings.
+        settings. Returns the answer's text, or a mapping with ``text`` and any of ``thinking``,
+        ``thinking_tokens``, ``answer_tokens``, ``output_tokens`` and ``finish``.
     name
         What the model is called in records; by default the function's name.
     workers
