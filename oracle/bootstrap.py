@@ -67,7 +67,13 @@ class FrontierReplicates:
     first: int
 
     def accuracy(self, *, model: int, benchmark: int, strategy: Strategy) -> FloatArray:
-        """Return a cell's accuracies, float64 ``(replicates, steps + 1)``."""
+        """Return a cell's accuracies, float64 ``(replicates, steps + 1)``.
+
+        Raises
+        ------
+        ValueError
+            If there is no such cell.
+        """
         cell = np.flatnonzero((self.model == model) & (self.benchmark == benchmark))
         if cell.size != 1:
             raise ValueError(f"there is no cell of model {model} and benchmark {benchmark}")
@@ -253,7 +259,13 @@ def bootstrap_frontiers(
 
 
 def replicate_blocks(replicates: int, size: int = BLOCK) -> list[tuple[int, int]]:
-    """Return (first, count) of the blocks that make up all replicates."""
+    """Return (first, count) of the blocks that make up all replicates.
+
+    Raises
+    ------
+    ValueError
+        If there are none.
+    """
     if replicates < 1:
         raise ValueError(f"replicates must be positive, not {replicates}")
     return [(first, min(size, replicates - first)) for first in range(0, replicates, size)]
@@ -262,7 +274,13 @@ def replicate_blocks(replicates: int, size: int = BLOCK) -> list[tuple[int, int]
 def gather_blocks(
     parts: Iterator[FrontierReplicates], replicates: int, progress: Progress | None
 ) -> FrontierReplicates:
-    """Put blocks that arrive in order into one value, without holding them twice."""
+    """Put blocks that arrive in order into one value, without holding them twice.
+
+    Raises
+    ------
+    ValueError
+        If they are not as many replicates as were wanted.
+    """
     whole: FrontierReplicates | None = None
     done = 0
     for part in parts:

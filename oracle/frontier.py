@@ -56,7 +56,13 @@ class Frontier:
         return self.reward[index]
 
     def state_within(self, budget_tokens: npt.ArrayLike) -> IntArray:
-        """Return the index of the best state with cost at most each budget."""
+        """Return the index of the best state with cost at most each budget; as the budgets, int64.
+
+        Raises
+        ------
+        ValueError
+            If a budget is not an integer, or lies below the least cost.
+        """
         budgets = np.asarray(budget_tokens)
         if budgets.size and not np.issubdtype(budgets.dtype, np.integer):
             raise ValueError("budgets in tokens are integers; fractions go to accuracy_at")
@@ -164,6 +170,11 @@ def budget_tokens(budget_fractions: npt.ArrayLike, full_cost: int) -> IntArray:
 
     A float stands for the simplest rational near it (denominator at most a million), because
     0.29 x 100 is 28.999... in floating point and would lose a token.
+
+    Raises
+    ------
+    ValueError
+        If a fraction is negative.
 
     Examples
     --------

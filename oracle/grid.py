@@ -48,6 +48,11 @@ def best_rewards(actions: Actions, budgets: IntArray) -> Grid:
     budgets
         In tokens, integers ``(budgets,)``, in any order.
 
+    Raises
+    ------
+    ValueError
+        If the budgets are not integers, or not one-dimensional.
+
     Examples
     --------
     >>> from oracle import make_actions

@@ -77,7 +77,13 @@ def _from_transformers(folder: Path) -> Tokenizer:
 
 
 def backend(tokenizer: Tokenizer) -> Any:
-    """Return the ``tokenizers.Tokenizer`` inside, whichever of the two kinds is given."""
+    """Return the ``tokenizers.Tokenizer`` inside, whichever of the two kinds is given.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If there is none.
+    """
     inner = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if not hasattr(inner, "get_added_tokens_decoder"):
         raise MisuseError(

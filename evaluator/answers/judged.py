@@ -41,7 +41,13 @@ class JudgedJudge:
         return None
 
     def slow(self, answer: str, tools: SlowTools) -> Verdict:
-        """Ask the model that judges."""
+        """Ask the model that judges.
+
+        Raises
+        ------
+        evaluator.answers.CheckerError
+            If there is none, or it gives no verdict that can be read.
+        """
         if tools.model_judge is None:
             raise CheckerError(
                 f"question {self._question.id}: an answer in words needs a model as judge: "

@@ -114,6 +114,18 @@ def select(
         Who answers; opened from the specifications where left out.
     progress
         Told how far it is.
+
+    Returns
+    -------
+    list of SelectedTask
+        One for each task, in their order.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If ``threshold`` is out of its range.
+    data.errors.EngineError
+        If a model leaves requests without a response. What was answered is kept.
     """
     if not -1 <= threshold <= 1:
         raise MisuseError(f"lambda must lie between -1 and 1, not {threshold}")

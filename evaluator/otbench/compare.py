@@ -122,7 +122,13 @@ def differences_table(rows: Sequence[Row], against: str) -> Table:
 
 
 def best_trivial(rows: Sequence[Row]) -> str:
-    """Return the label of the trivial row with the largest area."""
+    """Return the label of the trivial row with the largest area.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If no row is a trivial method's.
+    """
     trivial = [row for row in rows if row["method"]["trivial"]]
     if not trivial:
         raise MisuseError("none of the rows is a trivial method; name one to compare with")

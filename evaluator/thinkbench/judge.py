@@ -80,7 +80,7 @@ def judge_runs(
     Raises
     ------
     data.errors.EngineError
-        If the judge fails on every request.
+        If the judge fails on many requests in a row.
     """
     requests: list[Request] = []
     rules: dict[str, str] = {}

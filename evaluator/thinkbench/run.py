@@ -126,7 +126,7 @@ def evaluate(
     data.errors.StoreMismatchError
         If the folder holds a run with another configuration or another model.
     data.errors.EngineError
-        If the model fails on every request; what was answered is kept.
+        If the model fails on many requests in a row; what was answered is kept.
 
     Examples
     --------

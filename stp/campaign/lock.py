@@ -57,7 +57,13 @@ class Part:
 
     @classmethod
     def parse(cls, text: str) -> "Part":
-        """Return the part that a text such as ``2/8`` names."""
+        """Return the part that a text such as ``2/8`` names.
+
+        Raises
+        ------
+        data.errors.MisuseError
+            If it names none.
+        """
         match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text.strip())
         if match is None:
             raise MisuseError(f"--shard {text}: give its number and how many there are, as in 2/8")

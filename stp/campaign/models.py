@@ -187,7 +187,13 @@ def _fetch(config: ModelConfig) -> Path:
 
 
 def own_context(folder: Path) -> int | None:
-    """Return the positions that the model was made for, or None if its config does not say."""
+    """Return the positions that the model was made for, or None if its config does not say.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If the folder's ``config.json`` cannot be read.
+    """
     try:
         values = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
