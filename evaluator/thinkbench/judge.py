@@ -1,15 +1,20 @@
 """An optional judge: a model that sorts errors and patterns, and how far it agrees with the rules.
 
 The judge sees the question, the reference and the response, and names one label. Its replies are
-untrusted text: what names no label, or several, is counted as unreadable and left out.
+untrusted text: what names no label, or several, is counted as unreadable and left out. Every reply
+is stored in the run's folder under a hash of all that it depends on, so nothing is asked twice; a
+request that failed is no reply, and is asked again.
 """
 
+import contextlib
+import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from data.draws import StableDraws
+from data.errors import EngineError
 from evaluator.thinkbench.agreement import Agreement, cohens_kappa
 from evaluator.thinkbench.error_kinds import ERROR_KINDS
 from evaluator.thinkbench.grade import Graded, written_text
@@ -33,6 +38,7 @@ PATTERN_MEANINGS: Final[Mapping[str, str]] = {
     "stopping-failure": "characters, phrases or noise go on without end",
     "helpful-decomposition": "steps that lead to the result, and little else",
 }
+REPLIES: Final = "judge-replies.jsonl"
 _SETTINGS: Final = Settings(max_tokens=2048, temperature=0.0)
 _SHOWN_CHARACTERS: Final = 6000
 
@@ -67,7 +73,7 @@ def judge_runs(
     Parameters
     ----------
     runs
-        Runs with graded responses.
+        Runs with graded responses. The judge's replies are kept in their folders.
     judge
         Who judges.
     samples
@@ -80,10 +86,15 @@ def judge_runs(
     Raises
     ------
     data.errors.EngineError
-        If the judge fails on many requests in a row.
+        If the judge failed on a request: trouble of ours, never a reply. What it said is kept.
+    data.errors.StoreError
+        If a run's folder cannot be read or written.
     """
-    requests: list[Request] = []
+    identity = _identity(judge)
+    requests: dict[str, Request] = {}
+    asked_in: dict[str, int] = {}
     rules: dict[str, str] = {}
+    reply_of: dict[str, str] = {}
     for at, run in enumerate(runs):
         items = {item.id: item for item in plan_items(run.config)}
         responses = ResponseStore(run.folder / RESPONSES).read()
@@ -94,30 +105,65 @@ def judge_runs(
             drawn = StableDraws("judge", seed, run.name, kind).shuffled(rows)[:share]
             for row in drawn:
                 key = f"{kind}/{at}/{row.id}"
-                requests.append(_request(key, kind, items[row.id], responses[row.id], seed))
-                rules[key] = _rule(kind, row)
+                request = _request(kind, items[row.id], responses[row.id], identity, seed)
+                rules[key], reply_of[key] = _rule(kind, row), request.id
+                requests.setdefault(request.id, request)
+                asked_in.setdefault(request.id, at)
+    stores = [ResponseStore(run.folder / REPLIES) for run in runs]
+    replies = _ask(judge, list(requests.values()), stores, asked_in, on_progress)
     labels: dict[str, str] = {}
-    done = unreadable = 0
-
-    def read(response: Response) -> None:
-        nonlocal done, unreadable
-        done += 1
-        kind = response.id.partition("/")[0]
-        label = read_label(response.text, ERROR_KINDS if kind == "error" else PATTERNS)
-        if label is None:
-            unreadable += 1
-        else:
-            labels[response.id] = label
-        if on_progress is not None:
-            on_progress(done, len(requests))
-
-    if requests:
-        judge.respond(requests, _SETTINGS, read)
+    for key, name in reply_of.items():
+        known = ERROR_KINDS if key.startswith("error/") else PATTERNS
+        label = read_label(replies[name].text, known)
+        if label is not None:
+            labels[key] = label
     return Judgement(
         errors=_agreement("error", rules, labels),
         patterns=_agreement("pattern", rules, labels),
-        unreadable=unreadable,
+        unreadable=len(rules) - len(labels),
     )
+
+
+def _ask(
+    judge: Responder,
+    requests: Sequence[Request],
+    stores: Sequence[ResponseStore],
+    asked_in: Mapping[str, int],
+    on_progress: Callable[[int, int], None] | None,
+) -> Mapping[str, Response]:
+    """Return a reply to every request: a stored one, or a new one that is stored."""
+    replies = {
+        name: reply
+        for store in stores
+        for name, reply in store.read().items()
+        if reply.error is None
+    }
+    missing = [request for request in requests if request.id not in replies]
+    errors: list[str] = []
+    done = len(requests) - len(missing)
+
+    def take(reply: Response) -> None:
+        nonlocal done
+        stores[asked_in[reply.id]].append(reply)
+        if reply.error is not None:
+            errors.append(reply.error)
+            return
+        replies[reply.id] = reply
+        done += 1
+        if on_progress is not None:
+            on_progress(done, len(requests))
+
+    if missing:
+        with contextlib.ExitStack() as stack:
+            for at in sorted({asked_in[request.id] for request in missing}):
+                stack.enter_context(stores[at])
+            judge.respond(missing, _SETTINGS, take)
+    if errors:
+        raise EngineError(
+            f"the judge failed on {len(errors):,} of {len(missing):,} requests: {errors[0]}; "
+            "run again, what was judged is kept"
+        )
+    return replies
 
 
 def read_label(text: str, labels: Sequence[str]) -> str | None:
@@ -143,7 +189,13 @@ def _rule(kind: str, row: Graded) -> str:
     return str(row.error if kind == "error" else row.pattern)
 
 
-def _request(key: str, kind: str, item: Item, response: Response, seed: int) -> Request:
+def _identity(judge: Responder) -> str:
+    """Return what makes a judge the same one: where it is served from says nothing of that."""
+    described = judge.describe()
+    return repr([described.get(key) for key in ("model", "revision", "weights_hash")])
+
+
+def _request(kind: str, item: Item, response: Response, identity: str, seed: int) -> Request:
     meanings = ERROR_MEANINGS if kind == "error" else PATTERN_MEANINGS
     asked = "What went wrong" if kind == "error" else "What dominates the text"
     listed = "\n".join(f"- {label}: {meaning}" for label, meaning in meanings.items())
@@ -155,6 +207,11 @@ def _request(key: str, kind: str, item: Item, response: Response, seed: int) -> 
         f"{asked}? Choose one label:\n{listed}\n\n"
         "Reply with one line: Label: NAME"
     )
+    digest = hashlib.blake2b(digest_size=16)
+    for part in (identity, repr(_SETTINGS), str(seed), kind, prompt):
+        encoded = part.encode("utf-8", "surrogatepass")
+        digest.update(len(encoded).to_bytes(8, "little") + encoded)
+    key = digest.hexdigest()
     return Request(
         id=key,
         prompt=prompt,

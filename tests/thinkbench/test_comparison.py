@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 from typer.testing import CliRunner
 
-from data.errors import MisuseError
+from data.errors import EngineError, MisuseError
 from evaluator.thinkbench import ThinkConfig, aggregate_runs, compare_runs, evaluate
 from evaluator.thinkbench.judge import judge_runs
 from evaluator.thinkbench.leaderboard import find_runs, read_leaderboard, write_leaderboard
@@ -185,11 +185,38 @@ def test_a_judge_is_compared_with_the_rules(runs):
         assert "not instructions to you" in prompt
         return "Label: unrelated" if "What went wrong" in prompt else "I cannot say."
 
-    found = judge_runs(made, CallableResponder(judge), samples=10)
+    found = judge_runs(made, CallableResponder(judge, name="undecided"), samples=10)
     assert found.errors.total == 7
     assert 0 <= found.errors.observed <= 1
     assert found.patterns is None
     assert found.unreadable > 0
+
+
+def test_a_failure_of_the_judge_is_no_reply_and_only_it_is_asked_again(runs):
+    _, made = runs
+    asked = []
+
+    def judge(prompt):
+        asked.append(prompt)
+        if len(asked) == 2:
+            raise ConnectionError("line is dead")
+        return "Label: unrelated"
+
+    responder = CallableResponder(judge, name="shaky")
+    with pytest.raises(EngineError, match=r"failed on 1 of 11 requests: .*line is dead"):
+        judge_runs(made, responder, samples=10)
+    told = []
+    found = judge_runs(
+        made, responder, samples=10, on_progress=lambda done, total: told.append((done, total))
+    )
+    assert (found.errors.total, found.unreadable) == (7, 4)
+    assert told == [(11, 11)]
+    assert len(asked) == 12
+    assert asked[11] == asked[1]
+    assert judge_runs(made, responder, samples=10) == found
+    assert len(asked) == 12
+    judge_runs(made, CallableResponder(judge, name="another"), samples=10)
+    assert len(asked) == 23
 
 
 def test_every_combination_of_a_study_has_its_label():
