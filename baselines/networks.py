@@ -126,7 +126,7 @@ def train_network(
     data.errors.MissingDependencyError
         If torch is not installed.
     data.errors.MisuseError
-        If there is no training or no validation row.
+        If there is no training or no validation row, or the loss is never finite.
     """
     torch = _torch()
     x, y, held_x, held_y = (
@@ -167,6 +167,11 @@ def train_network(
                 kept = [p.detach().clone() for p in network.parameters()]
             elif epoch - best_epoch >= training.patience:
                 break
+    if not np.isfinite(best):
+        raise MisuseError(
+            "a network's validation loss was never a finite number; look for signals or hidden "
+            "states that are none, and read them again with `stp signals --again`"
+        )
     arrays = [np.asarray(p.numpy(), np.float64) for p in kept]
     return Network(
         mean=mean,

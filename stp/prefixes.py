@@ -132,17 +132,3 @@ def probe_tree(
 def branch_ids(trunk_ids: Sequence[int], branch: Branch) -> tuple[int, ...]:
     """Return the ids that an engine is given for a branch."""
     return tuple(map(int, trunk_ids[: branch.cut])) + branch.suffix_ids
-
-
-def branch_text(trunk_ids: Sequence[int], branch: Branch, *, format: ThinkingFormat) -> str:
-    """Return a branch as a person reads it: prompt, kept thinking, close; markers in full."""
-    return format.decode(branch_ids(trunk_ids, branch))
-
-
-def step_texts(
-    thinking_ids: Sequence[int], lengths: Sequence[int], *, format: ThinkingFormat
-) -> tuple[str, ...]:
-    """Return the text of step 1..n."""
-    return tuple(
-        format.decode(thinking_ids[int(start) : int(stop)]) for start, stop in pairwise(lengths)
-    )

@@ -65,10 +65,6 @@ class Release:
         """What it is called."""
         return str(self.manifest["name"])
 
-    def split_of(self, question: int) -> str:
-        """Return the split of a question number."""
-        return SPLITS[int(self.split_q[question])]
-
     def in_split(self, split: str) -> IntArray:
         """Return the question numbers of a split; int64."""
         return np.flatnonzero(self.split_q == SPLITS.index(split)).astype(np.int64)

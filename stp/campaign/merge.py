@@ -208,7 +208,7 @@ def _finish(
         engines = [other.model_record(record.name).engine for other in others]
         record.engine = next((engine for engine in engines if engine), {})
     versions = {other.checker_version for other in others if other.checker_version}
-    manifest.checker_version = max(versions, default=None)
+    manifest.checker_version = max(versions, key=_as_numbers, default=None)
     status = campaign_status(target.url)
     if status.torn:
         raise StoreError(f"{target.url}/{status.torn[0]}: torn while it was merged; merge again")
@@ -216,3 +216,8 @@ def _finish(
     target.write_manifest(manifest)
     missing = {stage: status.units - status.stages[stage].units for stage in STAGES}
     return MergeResult(shards=written, units=status.units, missing=missing)
+
+
+def _as_numbers(version: str) -> tuple[int, ...]:
+    """Return a checker's version for comparing: 1.10 comes after 1.9."""
+    return tuple(int(part) for part in version.split("."))

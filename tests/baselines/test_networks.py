@@ -60,3 +60,9 @@ def test_an_empty_split_is_refused():
     x, y = data(10, 0)
     with pytest.raises(MisuseError, match="one of them is empty"):
         train_network(x, y, x[:0], y[:0], Training(hidden=(4,)))
+
+
+def test_hidden_states_that_are_no_numbers_are_refused():
+    x, y = np.full((8, 3), np.nan), np.ones((8, 1))
+    with pytest.raises(MisuseError, match="never a finite number"):
+        train_network(x, y, x, y, Training(hidden=(4,), epochs=3))

@@ -17,7 +17,7 @@ from evaluator.otbench.integrity import ChangedReleaseError, write_manifest
 from evaluator.otbench.load import load_release
 from evaluator.otbench.release import write_release
 from evaluator.otbench.run import check_apart
-from evaluator.otbench.splits import SplitRule, divide, prompt_digest
+from evaluator.otbench.splits import SPLITS, SplitRule, divide, prompt_digest
 from stp.campaign import load_curves
 from stp.campaign.store import Store
 from tests.otbench.campaigns import campaign, released, signals_of, with_signals
@@ -89,7 +89,7 @@ def test_signals_lie_beside_their_positions(made):
             c = data.curves
             for s in range(c.trajectories):
                 name = release.question_ids[c.question[s]]
-                assert release.split_of(int(c.question[s])) == split
+                assert SPLITS[release.split_q[int(c.question[s])]] == split
                 for k in range(*c.trajectory_offsets[s : s + 2]):
                     row = expected[name, int(c.sample[s]), k - int(c.trajectory_offsets[s])]
                     assert data["end_logprob"][k] == signals.end_logprob[row]
