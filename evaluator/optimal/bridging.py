@@ -5,6 +5,7 @@ answered had it stopped after k steps, so AUC_OAA can be computed for any rule o
 rule that knows everything, for rules that lose no accuracy, and for the methods of OTBench.
 """
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -256,33 +257,54 @@ def _oaa(frame: pd.DataFrame, t_max: int) -> npt.NDArray[np.float64]:
 def sides_of(
     benchmarks: Sequence[str], ovt: Sequence[str] = (), ut: Sequence[str] = ()
 ) -> dict[str, tuple[str, Side]]:
-    """Return subset and side of each benchmark of a campaign.
+    """Return subset and side of each benchmark of a campaign or release.
 
     Parameters
     ----------
     benchmarks
-        Names.
+        Names of benchmarks; not of reporting groups.
     ovt, ut
-        Benchmarks that are not the paper's, by side; each is a subset of its own.
+        Benchmarks by side. One that the paper has on that side stays in the paper's subset; any
+        other is a subset of its own.
 
     Raises
     ------
     data.errors.MisuseError
-        If nobody says on which side a benchmark lies.
+        If nobody says on which side a benchmark lies, or a side is given twice or to none.
     """
-    known: dict[str, tuple[str, Side]] = {
+    paper: dict[str, tuple[str, Side]] = {
         name: (subset, side) for subset, (side, names) in BENCHMARKS.items() for name in names
     }
-    known |= {f"{GENERAL}-{kind}": (GENERAL, "ovt") for kind in ANSWER_TYPES}
-    known |= {name: (f"ovt:{name}", "ovt") for name in ovt}
-    known |= {name: (f"ut:{name}", "ut") for name in ut}
+    paper |= {f"{GENERAL}-{kind}": (GENERAL, "ovt") for kind in ANSWER_TYPES}
+    given: dict[str, Side] = {}
+    sides: tuple[tuple[Side, Sequence[str]], ...] = (("ovt", ovt), ("ut", ut))
+    for side, named in sides:
+        for name in named:
+            if name not in benchmarks:
+                raise MisuseError(
+                    f"--{side} {shlex.quote(name)}: no such benchmark; there are "
+                    f"{', '.join(map(shlex.quote, benchmarks))}"
+                )
+            if given.setdefault(name, side) != side:
+                raise MisuseError(f"benchmark {name!r} is named by --ovt and by --ut; name one")
+    found: dict[str, tuple[str, Side]] = {}
     for name in benchmarks:
-        if name not in known:
+        chosen = given.get(name)
+        if name in paper and chosen in (None, paper[name][1]):
+            found[name] = paper[name]
+        elif chosen is not None:
+            found[name] = (f"{chosen}:{name}", chosen)
+        else:
             raise MisuseError(
                 f"benchmark {name!r} is in no subset of the paper; say where it counts, with "
-                f"--ovt {name} or --ut {name}"
+                f"--ovt {shlex.quote(name)} or --ut {shlex.quote(name)}"
             )
-    return {name: known[name] for name in benchmarks}
+    return found
+
+
+def released_benchmarks(release: "Release") -> tuple[str, ...]:
+    """Return the names of a release's benchmarks; its curves have those of reporting groups."""
+    return tuple(dict.fromkeys(benchmark for benchmark, _ in release.question_ids))
 
 
 def method_rows(
@@ -301,7 +323,7 @@ def method_rows(
     methods
         As ``stp otbench run`` takes them; without any, all that the release has signals for.
     sides
-        From :func:`sides_of`.
+        From :func:`sides_of`, of :func:`released_benchmarks`.
     progress
         As of :func:`evaluator.otbench.run.evaluate`.
 
@@ -321,7 +343,7 @@ def method_rows(
         result = evaluate(release, each, progress=progress)
         stop = result.decided.stop[result.selected]
         frames.append(per_stop(curves, stop).assign(method=result.label))
-    return _rows(frames, curves, sides)
+    return _rows(frames, curves, dict(enumerate(release.question_ids)), sides)
 
 
 def campaign_rows(
@@ -336,22 +358,41 @@ def campaign_rows(
         per_stop(curves, stop).assign(method=f"probed: {rule}")
         for rule, stop in _stops(curves, t_max).items()
     ]
-    return _rows(frames, curves, sides)
+    pairs = np.unique(np.stack([curves.question, curves.benchmark], axis=1), axis=0)
+    questions = {
+        question: (
+            curves.benchmark_names[benchmark],
+            curves.question_names[question] if curves.question_names else f"{question}",
+        )
+        for question, benchmark in pairs.tolist()
+    }
+    return _rows(frames, curves, questions, sides)
 
 
 def _rows(
-    frames: Sequence[pd.DataFrame], curves: Curves, sides: Mapping[str, tuple[str, Side]]
+    frames: Sequence[pd.DataFrame],
+    curves: Curves,
+    questions: Mapping[int, tuple[str, str]],
+    sides: Mapping[str, tuple[str, Side]],
 ) -> pd.DataFrame:
-    """Return stops of several methods under the names that graded rows have."""
+    """Return stops of several methods under the names that graded rows have.
+
+    ``questions`` has benchmark and id of each question number. Keys are those of
+    :attr:`evaluator.optimal.subsets.Item.key`: the bootstrap draws the same questions for a run.
+    """
     rows = pd.concat(frames, ignore_index=True)
-    names = rows["benchmark"].map(lambda b: benchmark_name(curves, b))
+    placed = {}
+    for number, (benchmark, name) in questions.items():
+        subset, side = sides[benchmark]
+        # A run asks OvT-General as one benchmark, whatever the type of its answers.
+        asked = GENERAL if subset == GENERAL else benchmark
+        placed[number] = (subset, side, asked, f"{subset}/{asked}/{name}")
+    columns = zip(*(placed[number] for number in rows["question"].tolist()), strict=True)
+    named = dict(zip(("subset", "side", "benchmark", "question"), columns, strict=True))
     rows = rows.assign(
         model=rows["model"].map(lambda m: model_name(curves, m)),
-        question=names + "/" + rows["question"].astype(str),
-        subset=names.map(lambda name: sides[name][0]),
-        side=names.map(lambda name: sides[name][1]),
-        benchmark=names,
         output_tokens=np.nan,
         credit=np.nan,
+        **named,
     )
     return rows.drop(columns="area")

@@ -257,11 +257,11 @@ def compare(
     with shown_stages(Console(stderr=True)) as watch:
         further = None
         if release is not None:
-            from evaluator.optimal.bridging import method_rows, sides_of
+            from evaluator.optimal.bridging import method_rows, released_benchmarks, sides_of
             from evaluator.otbench.load import load_release
 
             loaded = load_release(release.expanduser())
-            sides = sides_of(loaded.curves.benchmark_names, ovt or [], ut or [])
+            sides = sides_of(released_benchmarks(loaded), ovt or [], ut or [])
             further = method_rows(loaded, otbench or [], sides=sides, progress=watch)
         elif campaigns and not runs:
             further = _campaign_rows(campaigns, ovt or [], ut or [], t_max)

@@ -110,3 +110,20 @@ def test_sides_are_known_or_said():
     assert found["demo"] == ("ovt:demo", "ovt")
     with pytest.raises(MisuseError, match="--ovt demo or --ut demo"):
         sides_of(["demo"])
+
+
+def test_the_paper_s_benchmarks_stay_in_its_subsets_where_their_side_is_said():
+    names = ["math500_level_1", "aime2025", "hmmt_feb_2025"]
+    found = sides_of(names, ovt=names[:1], ut=names[1:])
+    assert found["math500_level_1"] == ("ovt-math", "ovt")
+    assert found["aime2025"] == found["hmmt_feb_2025"] == ("ut-math", "ut")
+    assert sides_of(names, ut=names[:1])["math500_level_1"] == ("ut:math500_level_1", "ut")
+
+
+def test_sides_that_cannot_be_are_told_in_words_that_can_be_typed():
+    with pytest.raises(MisuseError, match="--ovt 'my sums' or --ut 'my sums'"):
+        sides_of(["my sums"])
+    with pytest.raises(MisuseError, match="--ut MATH: no such benchmark; there are 'my sums'"):
+        sides_of(["my sums"], ovt=["my sums"], ut=["MATH"])
+    with pytest.raises(MisuseError, match="by --ovt and by --ut"):
+        sides_of(["demo"], ovt=["demo"], ut=["demo"])

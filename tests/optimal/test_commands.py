@@ -5,19 +5,29 @@ import json
 import subprocess
 import sys
 
+import pandas as pd
 import pytest
 
+from data import Question
 from data.optimal.general import load_general
 from evaluator.answers import CheckerError
-from evaluator.optimal.bridging import bridge, method_rows, sides_of
+from evaluator.optimal.bridging import (
+    bridge,
+    campaign_rows,
+    method_rows,
+    released_benchmarks,
+    sides_of,
+)
 from evaluator.optimal.judge import ModelJudge
-from evaluator.optimal.scores import over_models, score
+from evaluator.optimal.scores import MEASURES, over_models, score
+from evaluator.optimal.subsets import Item, load_items
+from evaluator.otbench.load import load_release
 from stp.asking.function import CallableResponder
 from stp.campaign import load_curves
 from stp.campaign.config import parse_config
 from stp.campaign.run import grade_campaign, run_campaign
 from stp.cli.main import main
-from tests.otbench.campaigns import campaign
+from tests.otbench.campaigns import campaign, released
 
 MODEL = '''
 def ask(prompt, settings):
@@ -162,15 +172,27 @@ def test_a_campaign_with_answers_in_words_is_graded_by_a_judge(tmp_path):
     assert curves.full_correct_s.max() == curves.probes
     (cell,) = bridge(curves, replicates=10)
     assert cell.benchmark == "ovt-general-short"
+    # Its questions are those that a run on the same data set asks.
+    probed = campaign_rows(curves, sides=sides_of(curves.benchmark_names))
+    asked = {item.key for item in load_items(["ovt-general"], general=str(tmp_path / "data"))}
+    assert set(probed["question"]) == asked
 
 
-def test_methods_of_otbench_are_rows_of_the_same_table(tmp_path):
-    from evaluator.otbench.load import load_release
-    from evaluator.otbench.release import write_release
+PAPER = ("math500_level_1", "aime2025", "hmmt_feb_2025", "ut-maze")
 
-    write_release([campaign(tmp_path / "campaign")], tmp_path / "release")
-    release = load_release(tmp_path / "release")
-    sides = sides_of(release.curves.benchmark_names, ovt=["MATH"], ut=["AIME"])
+
+@pytest.fixture(scope="module")
+def released_folder(tmp_path_factory):
+    """A release of four of the paper's benchmarks, which its curves have under other names."""
+    folder = tmp_path_factory.mktemp("paper")
+    url = campaign(folder / "campaign", names=PAPER, questions=(14, 10, 10, 10))
+    return released(folder / "release", url)
+
+
+def test_methods_of_otbench_are_rows_of_the_same_table(released_folder):
+    release = load_release(released_folder)
+    assert not set(release.curves.benchmark_names) & set(PAPER)
+    sides = sides_of(released_benchmarks(release), ovt=PAPER[:1], ut=PAPER[1:])
     rows = method_rows(release, ["constant_fraction"], sides=sides)
     methods = set(rows["method"])
     assert {"constant_fraction", "always_think", "never_think"} <= methods
@@ -182,6 +204,56 @@ def test_methods_of_otbench_are_rows_of_the_same_table(tmp_path):
     # Without thinking the area is the accuracy.
     assert never["auc_oaa"] == pytest.approx(never["ovt_accuracy"])
     assert (means["f1"].between(0, 1)).all()
+    # AIME and HMMT are one subset: accuracy is the mean of two subset means, not of three.
+    full = rows[(rows["model"] == scores.rows[0][0]) & (rows["method"] == scores.rows[0][1])]
+    mean = full.groupby(["subset", "question"])["right"].mean().groupby("subset").mean()
+    assert set(mean.index) == {"ovt-math", "ut-math", "ut-reasoning"}
+    assert scores.values[0, MEASURES.index("ut_accuracy")] == pytest.approx(
+        (mean["ut-math"] + mean["ut-reasoning"]) / 2
+    )
+
+
+def test_rows_of_a_release_are_paired_with_those_of_a_run(released_folder):
+    release = load_release(released_folder)
+    sides = sides_of(released_benchmarks(release))
+    rows = method_rows(release, ["never_think"], sides=sides)
+    asked = {
+        Item(
+            subset=sides[benchmark][0],
+            side=sides[benchmark][1],
+            benchmark=benchmark,
+            question=Question(id=name, prompt="?", reference="1", answer_kind="math"),
+            instruction="",
+        ).key
+        for number, (benchmark, name) in enumerate(release.question_ids)
+        if number in release.in_split("test")
+    }
+    assert set(rows["question"]) == asked
+    # A run with the same outcomes, one a question: the same questions are drawn for both.
+    mine = rows[(rows["model"] == "model-0") & (rows["sample"] == 0)]
+    mine = mine[mine["method"] == "never_think"]
+    run_rows = mine.assign(
+        model="a run", question=mine["question"].map({key: str(key) for key in asked})
+    )
+    scores = score(pd.concat([mine, run_rows], ignore_index=True), replicates=50)
+    assert scores.interval(0, "f1").low < scores.interval(0, "f1").high
+    apart = scores.difference(0, 1, "f1")
+    assert (apart.low, apart.high) == (0, 0)
+
+
+def test_compare_takes_benchmarks_of_a_release_by_their_names(released_folder, tmp_path, capsys):
+    arguments = ("optimal", "compare", "--release", released_folder, "--replicates", 20)
+    stp(
+        *(*arguments, "--otbench", "never_think", "--out", tmp_path / "with-otbench"),
+        *("--ovt", "math500_level_1", "--ut", "ut-maze"),
+    )
+    with (tmp_path / "with-otbench" / "tables" / "methods.csv").open() as file:
+        assert "never_think" in {row["method"] for row in csv.DictReader(file)}
+    capsys.readouterr()
+    stp(*arguments, "--ut", "AIME", code=2)
+    err = capsys.readouterr().err
+    assert "--ut AIME: no such benchmark; there are" in err
+    assert "aime2025" in err
 
 
 @pytest.mark.parametrize("command", [[], ["run"], ["build"], ["score"], ["compare"], ["select"]])
