@@ -5,7 +5,7 @@ r"""LLMThinkBench: basic arithmetic, how right and at what length (papers 000, 0
 (responses to verdicts and counts), ``measures`` (per task, category, overall), ``pools`` (token
 efficiency and O-Scores), ``statistics`` and ``comparison`` (runs beside each other),
 ``error_kinds``, ``patterns``, ``judge`` and ``agreement`` (the taxonomy), ``bridge`` (beside a
-campaign of step-wise truncation probing), ``tables`` and ``page`` (what people read).
+campaign of step-wise truncation probing), ``tables``, ``page`` and ``output`` (what people read).
 """
 
 from importlib import import_module
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from evaluator.thinkbench.error_kinds import ERROR_KINDS
     from evaluator.thinkbench.leaderboard import aggregate_runs, read_leaderboard
     from evaluator.thinkbench.measures import Measures, measure
+    from evaluator.thinkbench.output import write_comparison
     from evaluator.thinkbench.patterns import PATTERNS, trace_pattern
     from evaluator.thinkbench.pools import Pool, make_pool, score_all, score_model
     from evaluator.thinkbench.run import Run, evaluate, grade_run, load_run
@@ -38,6 +39,7 @@ _HOMES = {
     "read_leaderboard": "leaderboard",
     "Measures": "measures",
     "measure": "measures",
+    "write_comparison": "output",
     "PATTERNS": "patterns",
     "trace_pattern": "patterns",
     "Pool": "pools",
@@ -80,6 +82,7 @@ __all__ = [
     "score_all",
     "score_model",
     "trace_pattern",
+    "write_comparison",
 ]
 
 

@@ -5,11 +5,11 @@ from typing import Final
 
 import pandas as pd
 
-from data.errors import MisuseError
 from evaluator.report.text import html
 from evaluator.table_text import MISSING, Table
 from evaluator.thinkbench.bridge import Bridge, bridge_table
 from evaluator.thinkbench.comparison import Comparison
+from evaluator.thinkbench.output import write_output
 from evaluator.thinkbench.tables import comparison_tables
 
 _STYLE: Final = """
@@ -50,17 +50,13 @@ def write_page(comparison: Comparison, path: str | Path, *, bridge: Bridge | Non
 
     Raises
     ------
-    data.errors.MisuseError
+    data.errors.StoreError
         If it cannot be written there.
     """
     target = Path(path).expanduser()
     if target.is_dir() or target.suffix.lower() not in (".html", ".htm"):
         target /= "index.html"
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(render_page(comparison, bridge=bridge), encoding="utf-8")
-    except OSError as error:
-        raise MisuseError(f"{target}: cannot be written: {error.strerror}") from error
+    write_output(target, render_page(comparison, bridge=bridge).encode())
     return target
 
 

@@ -275,13 +275,14 @@ def leaderboard(
     from rich.console import Console
 
     from evaluator.thinkbench.leaderboard import find_runs
+    from evaluator.thinkbench.page import write_page
     from evaluator.thinkbench.tables import leaderboard_table
 
     console = Console(highlight=False)
     comparison = _compared(find_runs(places), pool, replicates, allow_incomplete)
     console.print(leaderboard_table(comparison).to_rich())
     if out is not None:
-        _write_page(console, comparison, out)
+        _say_page(console, write_page(comparison, out))
 
 
 @think.command("compare")
@@ -339,6 +340,7 @@ def _compare(
     judge_samples: int = 100,
     out: Path | None = None,
 ) -> None:
+    from evaluator.thinkbench import write_comparison
     from evaluator.thinkbench.bridge import bridge_campaign, bridge_table
     from evaluator.thinkbench.tables import comparison_tables
 
@@ -355,12 +357,7 @@ def _compare(
         console.print(table.to_rich(console.width))
     if out is None:
         return
-    folder = out.expanduser()
-    folder.mkdir(parents=True, exist_ok=True)
-    for table in tables:
-        (folder / f"{table.name}.csv").write_text(table.to_csv(), encoding="utf-8")
-        (folder / f"{table.name}.md").write_text(table.to_markdown(), encoding="utf-8")
-    _write_page(console, comparison, folder / "index.html", bridge=bridge)
+    _say_page(console, write_comparison(comparison, tables, out, bridge=bridge))
 
 
 def _judged(console: "Console", runs: "Sequence[Run]", judge: str, samples: int) -> list[Any]:
@@ -400,13 +397,8 @@ def _compared(
         )
 
 
-def _write_page(
-    console: "Console", comparison: "Comparison", path: Path, *, bridge: Any = None
-) -> None:
-    from evaluator.thinkbench.page import write_page
-
-    written = write_page(comparison, path, bridge=bridge)
-    console.print(f"Page: {written}", markup=False, soft_wrap=True)
+def _say_page(console: "Console", path: Path) -> None:
+    console.print(f"Page: {path}", markup=False, soft_wrap=True)
 
 
 def _status(console: "Console", text: str) -> Any:

@@ -7,8 +7,14 @@ from html.parser import HTMLParser
 import pytest
 from typer.testing import CliRunner
 
-from data.errors import EngineError, MisuseError
-from evaluator.thinkbench import ThinkConfig, aggregate_runs, compare_runs, evaluate
+from data.errors import EngineError, MisuseError, StoreError
+from evaluator.thinkbench import (
+    ThinkConfig,
+    aggregate_runs,
+    compare_runs,
+    evaluate,
+    write_comparison,
+)
 from evaluator.thinkbench.judge import judge_runs
 from evaluator.thinkbench.leaderboard import find_runs, read_leaderboard, write_leaderboard
 from evaluator.thinkbench.measures import measure
@@ -271,6 +277,31 @@ def test_the_commands_print_and_write(runs, tmp_path):
     assert (tmp_path / "tables" / "index.html").exists()
     graded = invoke("grade", folder / "0")
     assert graded.exit_code == 0, graded.output
+
+
+def test_a_file_in_the_way_of_a_comparison_is_said(runs, tmp_path):
+    _, made = runs
+    comparison = compare_runs(made, replicates=20)
+    tables = comparison_tables(comparison)
+    page = write_comparison(comparison, tables, tmp_path / "new" / "folder")
+    assert page == tmp_path / "new" / "folder" / "index.html"
+    for table in tables:
+        assert (page.parent / f"{table.name}.csv").read_text(encoding="utf-8") == table.to_csv()
+        assert (page.parent / f"{table.name}.md").exists()
+    assert not list(page.parent.glob(".*"))
+    blocked = tmp_path / "blocked"
+    blocked.write_text("mine")
+    for folder in (blocked, blocked / "below"):
+        with pytest.raises(StoreError, match="cannot be made a folder"):
+            write_comparison(comparison, tables, folder)
+        with pytest.raises(StoreError, match="cannot be made a folder"):
+            write_page(comparison, folder / "index.html")
+    compared = invoke("compare", runs[0], "--replicates", 20, "--out", blocked)
+    assert isinstance(compared.exception, StoreError)
+    assert blocked.read_text() == "mine"
+    (tmp_path / "taken" / "tests.csv" / "x").mkdir(parents=True)
+    with pytest.raises(StoreError, match=r"tests\.csv: cannot be written: Is a directory"):
+        write_comparison(comparison, tables, tmp_path / "taken")
 
 
 def test_a_function_of_ones_own_runs_from_the_command_line(tmp_path):
