@@ -9,6 +9,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from data.errors import EngineError
     from evaluator.thinkbench import Comparison, Run, ThinkConfig
     from stp.asking import ModelSpec
 
@@ -161,18 +162,31 @@ def run(
     console = Console(highlight=False)
     facts = named_values("--attribute", attributes or [])
     runs = list(_runs(console, specs, variants, out, name, facts))
+    failure = _failure(runs)
+    # Where a whole task failed the runs cannot be compared, and the failure is why.
+    if failure is not None and any(
+        one.measures.tasks.keys() != set(one.config.tasks) for one in runs
+    ):
+        raise failure
     if len(runs) > 1:
         _compare(console, runs, "global", 1000, allow_incomplete=True)
-    failed = [one for one in runs if one.failed]
-    if failed:
-        from data.errors import EngineError
+    if failure is not None:
+        raise failure
 
-        questions = sum(len(one.failed) for one in failed)
-        first = next(iter(failed[0].failed.values()))
-        raise EngineError(
-            f"{questions:,} questions have no response (the first: {first}); what was answered is "
-            "kept, and the same command asks the others again"
-        )
+
+def _failure(runs: "Sequence[Run]") -> "EngineError | None":
+    """Return what to say of the questions that have no response."""
+    from data.errors import EngineError
+
+    failed = [run for run in runs if run.failed]
+    if not failed:
+        return None
+    questions = sum(len(run.failed) for run in failed)
+    first = next(iter(failed[0].failed.values()))
+    return EngineError(
+        f"{questions:,} questions have no response (the first: {first}); what was answered is "
+        "kept, and the same command asks the others again"
+    )
 
 
 def _runs(

@@ -332,6 +332,26 @@ def test_a_function_of_ones_own_runs_from_the_command_line(tmp_path):
         assert failed.exception.exit_code == 2
 
 
+@pytest.mark.parametrize("broken", ["style", "all"])
+def test_the_failure_of_a_whole_task_is_said_and_not_that_runs_differ(tmp_path, broken):
+    when = "'odd' in prompt" + ("" if broken == "all" else " and 'Do not explain' in prompt")
+    (tmp_path / "own.py").write_text(
+        "def answer(prompt):\n"
+        f"    if {when}:\n"
+        "        raise ConnectionError('line is dead')\n"
+        "    return r'It is \\boxed{4}.'\n"
+    )
+    ran = invoke(
+        *("run", f"{tmp_path}/own.py:answer", "--out", tmp_path / "run", "--samples", 2),
+        *("--tasks", "sum,odd-count", "--folds", 1, "--sizes", 8, "--style", "standard,concise"),
+    )
+    assert isinstance(ran.exception, EngineError)
+    assert "questions have no response (the first: ConnectionError: line is dead)" in str(
+        ran.exception
+    )
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["concise", "standard"]
+
+
 @pytest.mark.slow
 def test_the_bridge_puts_a_campaign_beside_the_runs(tmp_path):
     from evaluator.thinkbench.bridge import bridge_campaign, bridge_table
