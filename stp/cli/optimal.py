@@ -1,7 +1,7 @@
 """``stp optimal``: OptimalThinkingBench; run, score, grade and compare."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -26,7 +26,9 @@ from stp.cli.optimal_options import (
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from evaluator.optimal.bridging import BridgeCell
     from evaluator.optimal.results import Results
+    from stp.curves import Curves
 
 optimal = typer.Typer(
     help="OptimalThinkingBench: overthinking and underthinking in one score.",
@@ -143,6 +145,7 @@ def score(
 
     console, folder = Console(highlight=False), folder.expanduser()
     plan = read_plan(folder)
+    curves = _curves(campaigns)
     with opened_once() as opened, shown_stages(Console(stderr=True)) as watch:
         judging = None
         if judge is not None:
@@ -162,7 +165,7 @@ def score(
         results = make_results(
             [graded],
             folders=[folder],
-            cells=_cells(campaigns, t_max),
+            cells=_cells(curves, t_max),
             t_max=t_max,
             replicates=replicates,
             allow_undecided=allow_undecided,
@@ -263,13 +266,17 @@ def compare(
             loaded = load_release(release.expanduser())
             sides = sides_of(released_benchmarks(loaded), ovt or [], ut or [])
             further = method_rows(loaded, otbench or [], sides=sides, progress=watch)
-        elif campaigns and not runs:
-            further = _campaign_rows(campaigns, ovt or [], ut or [], t_max)
+        curves = _curves(campaigns)
+        if release is None and curves is not None and not runs:
+            from evaluator.optimal.bridging import campaign_rows, sides_of
+
+            sides = sides_of(curves.benchmark_names, ovt or [], ut or [])
+            further = campaign_rows(curves, sides=sides, t_max=t_max)
         results = make_results(
             [read_graded(folder) for folder in runs],
             folders=runs,
             further_rows=further,
-            cells=_cells(campaigns, t_max),
+            cells=_cells(curves, t_max),
             t_max=t_max,
             replicates=replicates,
             allow_undecided=allow_undecided,
@@ -279,30 +286,21 @@ def compare(
     _show(console, results, out.expanduser(), ", ".join(models))
 
 
-def _campaign_rows(campaigns: list[str], ovt: list[str], ut: list[str], t_max: int) -> Any:
-    """Return campaigns' rules of stopping as rows, where there are no runs beside them."""
-    import pandas as pd
-
-    from evaluator.optimal.bridging import campaign_rows, sides_of
+def _curves(campaigns: list[str] | None) -> "Curves | None":
+    """Return the curves of all campaigns together; a cell that two of them have is refused."""
+    if not campaigns:
+        return None
     from stp.campaign import load_curves
 
-    loaded = [load_curves(url) for url in campaigns]
-    return pd.concat(
-        [
-            campaign_rows(curves, sides=sides_of(curves.benchmark_names, ovt, ut), t_max=t_max)
-            for curves in loaded
-        ],
-        ignore_index=True,
-    )
+    return load_curves(campaigns)
 
 
-def _cells(campaigns: list[str] | None, t_max: int) -> list[Any]:
-    if not campaigns:
+def _cells(curves: "Curves | None", t_max: int) -> "list[BridgeCell]":
+    if curves is None:
         return []
     from evaluator.optimal.bridging import bridge
-    from stp.campaign import load_curves
 
-    return [cell for url in campaigns for cell in bridge(load_curves(url), t_max=t_max)]
+    return bridge(curves, t_max=t_max)
 
 
 def _show(console: "Console", results: "Results", folder: Path, title: str) -> None:

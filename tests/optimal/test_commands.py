@@ -256,6 +256,22 @@ def test_compare_takes_benchmarks_of_a_release_by_their_names(released_folder, t
     assert "aime2025" in err
 
 
+def test_campaigns_are_scored_together_and_none_is_counted_twice(tmp_path, capsys):
+    urls = [
+        campaign(tmp_path / name, names=(name,), questions=(6,), models=1) for name in ("a", "b")
+    ]
+    arguments = ("optimal", "compare", "--replicates", 0, "--out", tmp_path / "out")
+    sides = ("--ovt", "a", "--ut", "b")
+    stp(*arguments, "--campaign", urls[0], "--campaign", urls[1], *sides)
+    with (tmp_path / "out" / "tables" / "scores.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    # One row for each rule of stopping, with both sides: not one for each campaign.
+    assert len(rows) == 4
+    capsys.readouterr()
+    stp(*arguments, "--campaign", urls[0], "--campaign", urls[0], "--ovt", "a", code=2)
+    assert "one campaign only" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("command", [[], ["run"], ["build"], ["score"], ["compare"], ["select"]])
 def test_help_imports_nothing_heavy(command):
     from tests.cli.test_help import HEAVY, PROGRAM
