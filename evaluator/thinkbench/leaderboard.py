@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from data.errors import MisuseError
 from evaluator.thinkbench.comparison import Comparison
+from evaluator.thinkbench.output import write_output
 from evaluator.thinkbench.run import SCHEMA, Run, load_run
 from stp.asking import strict_json
 
@@ -68,15 +69,11 @@ def write_leaderboard(comparison: Comparison, path: str | Path) -> Path:
 
     Raises
     ------
-    data.errors.MisuseError
-        If it cannot be written there.
+    data.errors.StoreError
+        If it cannot be written there; what was there before is untouched.
     """
     target = Path(path).expanduser()
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(strict_json(aggregate_runs(comparison), indent=2) + b"\n")
-    except OSError as error:
-        raise MisuseError(f"{target}: cannot be written: {error.strerror}") from error
+    write_output(target, strict_json(aggregate_runs(comparison), indent=2) + b"\n")
     return target
 
 

@@ -15,9 +15,8 @@ Only ``responses.jsonl`` costs anything; the rest is made again whenever a run e
 import contextlib
 import json
 import logging
-import os
 import platform
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -26,6 +25,7 @@ from typing import Any, Final
 
 from data.errors import ConfigError, MisuseError, StoreError, StoreMismatchError
 from evaluator.answers import CHECKER_VERSION
+from evaluator.files import locked_folder, write_atomically
 from evaluator.thinkbench.config import ThinkConfig, differences
 from evaluator.thinkbench.grade import Graded, grade, graded_from_json, graded_to_json
 from evaluator.thinkbench.measures import Measures, measure
@@ -148,13 +148,13 @@ def evaluate(
             responder = stack.enter_context(open_responder(model))
         description = responder.describe()
         label = name or str(description.get("model") or "model")
-        stack.enter_context(_locked(folder))
+        stack.enter_context(locked_folder(folder))
         record = _record(folder, config, description, label, attributes or {})
         store = stack.enter_context(ResponseStore(folder / RESPONSES))
         _write_questions(folder, items)
         _ask(responder, items, config, store, on_progress)
         record["finished"] = _now()
-        _write(folder / RUN, strict_json(record, indent=2))
+        write_atomically(folder / RUN, strict_json(record, indent=2))
         return _finish(folder, config, record, items)
 
 
@@ -169,7 +169,7 @@ def grade_run(folder: str | Path) -> Run:
     path = Path(folder).expanduser()
     record = _read_record(path)
     config = ThinkConfig.from_json(record["config"])
-    with _locked(path):
+    with locked_folder(path):
         return _finish(path, config, record, plan_items(config))
 
 
@@ -243,10 +243,12 @@ def _finish(folder: Path, config: ThinkConfig, record: Mapping[str, Any], items:
 
     responses = ResponseStore(folder / RESPONSES).read()
     graded = grade(items, responses)
-    _write(folder / GRADED, b"".join(strict_json(graded_to_json(row)) + b"\n" for row in graded))
+    write_atomically(
+        folder / GRADED, b"".join(strict_json(graded_to_json(row)) + b"\n" for row in graded)
+    )
     run = _run(folder, config, record, graded, items, responses)
-    _write(folder / MEASURES, strict_json(run.measures.to_json(), indent=2))
-    _write(folder / TASKS, run_table(run).to_csv().encode())
+    write_atomically(folder / MEASURES, strict_json(run.measures.to_json(), indent=2))
+    write_atomically(folder / TASKS, run_table(run).to_csv().encode())
     return run
 
 
@@ -305,7 +307,7 @@ def _record(
         "finished": None,
     }
     if not (folder / RUN).exists():
-        _write(folder / RUN, strict_json(values, indent=2))
+        write_atomically(folder / RUN, strict_json(values, indent=2))
         return values
     old = _read_record(folder)
     other = differences(old["config"], values["config"])
@@ -364,35 +366,4 @@ def _write_questions(folder: Path, items: list[Item]) -> None:
         }
         for item in items
     ]
-    _write(folder / QUESTIONS, b"".join(strict_json(row) + b"\n" for row in rows))
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold a run's folder, as a campaign's is held."""
-    from fsspec.implementations.local import LocalFileSystem
-
-    from stp.campaign.lock import folder_lock
-
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError) as error:
-        raise MisuseError(f"{folder}: a file is in the way; choose another folder") from error
-    except OSError as error:
-        raise StoreError(f"{folder}: cannot be made: {error.strerror}") from error
-    with folder_lock(LocalFileSystem(), str(folder / "run.lock")):
-        yield
+    write_atomically(folder / QUESTIONS, b"".join(strict_json(row) + b"\n" for row in rows))

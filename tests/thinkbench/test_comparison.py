@@ -1,6 +1,7 @@
 """Comparisons, leaderboards, pages, the bridge to campaigns, and the commands."""
 
 import json
+import os
 import re
 from html.parser import HTMLParser
 
@@ -125,6 +126,25 @@ def test_a_leaderboard_is_strict_json_and_leads_back_to_its_runs(runs, tmp_path)
         read_leaderboard(tmp_path / "x.json")
     with pytest.raises(MisuseError, match="no run here"):
         find_runs([tmp_path / "empty"])
+
+
+def test_a_leaderboard_is_written_whole_or_not_at_all(runs, tmp_path, monkeypatch):
+    _, made = runs
+    comparison = compare_runs(made, replicates=0)
+    path = write_leaderboard(comparison, tmp_path / "new" / "board.json")
+    before = path.read_bytes()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(StoreError, match=r"board\.json: cannot be written: No space left"):
+            write_leaderboard(compare_runs(made[:1], replicates=0), path)
+    assert path.read_bytes() == before
+    assert [file.name for file in path.parent.iterdir()] == ["board.json"]
+    with pytest.raises(StoreError, match="cannot be made a folder"):
+        write_leaderboard(comparison, path / "below.json")
 
 
 class Parsed(HTMLParser):
