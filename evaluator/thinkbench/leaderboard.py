@@ -1,6 +1,8 @@
 """The leaderboard file: runs with their pool and their metadata, so that rows can be made again."""
 
+import contextlib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
@@ -10,7 +12,7 @@ from typing import Any, Final
 from data.errors import MisuseError
 from evaluator.thinkbench.comparison import Comparison
 from evaluator.thinkbench.output import write_output
-from evaluator.thinkbench.run import SCHEMA, Run, load_run
+from evaluator.thinkbench.run import RUN, SCHEMA, Run, load_run
 from stp.asking import strict_json
 
 LEADERBOARD: Final = "leaderboard"
@@ -27,8 +29,16 @@ _METADATA: Final = (
 )
 
 
-def aggregate_runs(comparison: Comparison) -> dict[str, Any]:
+def aggregate_runs(comparison: Comparison, beside: str | Path | None = None) -> dict[str, Any]:
     """Return a comparison as a leaderboard: the pool, and for each run scores and metadata.
+
+    Parameters
+    ----------
+    comparison
+        Runs in one pool.
+    beside
+        The folder that the runs' folders are named from, so that all can be moved together; by
+        default they are named in full.
 
     Returns
     -------
@@ -41,20 +51,20 @@ def aggregate_runs(comparison: Comparison) -> dict[str, Any]:
         "made_by": f"stp-engine {version('stp-engine')}",
         "pool": comparison.pool.to_json(),
         "pareto": list(comparison.pareto),
-        "rows": [_row(run, comparison) for run in comparison.runs],
+        "rows": [_row(run, comparison, beside) for run in comparison.runs],
         "tests": [asdict(test) for test in comparison.tests],
         "stability": None if comparison.stability is None else asdict(comparison.stability),
         "correlations": [asdict(found) for found in comparison.correlations],
     }
 
 
-def _row(run: Run, comparison: Comparison) -> dict[str, Any]:
+def _row(run: Run, comparison: Comparison, beside: str | Path | None) -> dict[str, Any]:
     score = comparison.scores[run.name]
     interval = comparison.intervals.get(run.name)
     fit = comparison.lengths[run.name]
     return {
         "name": run.name,
-        "folder": str(run.folder),
+        "folder": _folder(run, beside),
         "scores": asdict(score),
         "oscore_interval": None if interval is None else list(interval),
         "measures": run.measures.to_json(),
@@ -64,8 +74,19 @@ def _row(run: Run, comparison: Comparison) -> dict[str, Any]:
     }
 
 
+def _folder(run: Run, beside: str | Path | None) -> str:
+    folder = run.folder.resolve()
+    if beside is not None:
+        # Another drive has no relative path.
+        with contextlib.suppress(ValueError):
+            return Path(os.path.relpath(folder, Path(beside).resolve())).as_posix()
+    return str(folder)
+
+
 def write_leaderboard(comparison: Comparison, path: str | Path) -> Path:
     """Write a leaderboard file as strict JSON; returns where it is.
+
+    Runs' folders are named from the file's own folder: file and runs can be moved together.
 
     Raises
     ------
@@ -73,7 +94,8 @@ def write_leaderboard(comparison: Comparison, path: str | Path) -> Path:
         If it cannot be written there; what was there before is untouched.
     """
     target = Path(path).expanduser()
-    write_output(target, strict_json(aggregate_runs(comparison), indent=2) + b"\n")
+    board = aggregate_runs(comparison, target.parent)
+    write_output(target, strict_json(board, indent=2) + b"\n")
     return target
 
 
@@ -95,6 +117,23 @@ def read_leaderboard(path: str | Path) -> Mapping[str, Any]:
     return content
 
 
+def _listed(path: Path) -> list[Path]:
+    """Return the folders of a leaderboard's runs."""
+    try:
+        named = [path.parent / row["folder"] for row in read_leaderboard(path)["rows"]]
+    except (KeyError, TypeError) as error:
+        raise MisuseError(
+            f"{path}: names no folders of runs; make it again with stp think aggregate"
+        ) from error
+    for folder in named:
+        if not (folder / RUN).is_file():
+            raise MisuseError(
+                f"{path}: its run {folder} is not there; move a leaderboard together with its "
+                "runs, or name their folders"
+            )
+    return named
+
+
 def find_runs(places: Sequence[str | Path]) -> list[Run]:
     """Return the runs of folders: a folder is a run, or holds runs below it; or of leaderboards.
 
@@ -107,11 +146,11 @@ def find_runs(places: Sequence[str | Path]) -> list[Run]:
     for place in places:
         path = Path(place).expanduser()
         if path.is_file():
-            folders = [Path(row["folder"]) for row in read_leaderboard(path)["rows"]]
-        elif (path / "run.json").is_file():
+            folders = _listed(path)
+        elif (path / RUN).is_file():
             folders = [path]
         else:
-            folders = sorted(found.parent for found in path.rglob("run.json"))
+            folders = sorted(found.parent for found in path.rglob(RUN))
         if not folders:
             raise MisuseError(f"{place}: no run here; start one with stp think run MODEL --out DIR")
         runs += [load_run(folder) for folder in folders]

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 from html.parser import HTMLParser
 
 import pytest
@@ -115,17 +116,43 @@ def test_a_leaderboard_is_strict_json_and_leads_back_to_its_runs(runs, tmp_path)
     comparison = compare_runs(made, replicates=50)
     path = write_leaderboard(comparison, tmp_path / "board.json")
     board = json.loads(path.read_text(), parse_constant=lambda name: pytest.fail(name))
-    assert board == json.loads(json.dumps(aggregate_runs(comparison)))
+    assert board == json.loads(json.dumps(aggregate_runs(comparison, tmp_path)))
     assert board["pool"]["kind"] == "global"
     row = board["rows"][0]
     for key in ("config", "fold_seeds", "model", "versions", "started"):
         assert row["metadata"][key]
     assert {run.name for run in find_runs([path])} == {run.name for run in made}
+    named = {row["folder"] for row in aggregate_runs(comparison)["rows"]}
+    assert named == {str(run.folder.resolve()) for run in made}
     with pytest.raises(MisuseError, match="no leaderboard"):
         (tmp_path / "x.json").write_text("{}")
         read_leaderboard(tmp_path / "x.json")
     with pytest.raises(MisuseError, match="no run here"):
         find_runs([tmp_path / "empty"])
+
+
+def test_a_leaderboard_moves_with_its_runs_and_says_where_they_are_missing(
+    runs, tmp_path, monkeypatch
+):
+    folder, made = runs
+    shutil.copytree(folder, tmp_path / "here" / "runs")
+    monkeypatch.chdir(tmp_path / "here")
+    ran = invoke("aggregate", "runs", "--out", "boards/board.json", "--replicates", 0)
+    assert ran.exit_code == 0, ran.output
+    board = read_leaderboard("boards/board.json")
+    assert {row["folder"] for row in board["rows"]} == {f"../runs/{at}" for at in range(3)}
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").rename(tmp_path / "there")
+    moved = tmp_path / "there" / "boards" / "board.json"
+    for place in (moved, "there/boards/board.json"):
+        assert {run.name for run in find_runs([place])} == {run.name for run in made}
+    alone = shutil.copy(moved, tmp_path / "alone.json")
+    with pytest.raises(MisuseError, match=r"alone\.json: its run .* is not there; move"):
+        find_runs([alone])
+    for rows in ({}, [{}], [{"folder": 3}], ["x"]):
+        (tmp_path / "odd.json").write_text(json.dumps({"kind": "leaderboard", "rows": rows or 1}))
+        with pytest.raises(MisuseError, match="names no folders of runs"):
+            find_runs([tmp_path / "odd.json"])
 
 
 def test_a_leaderboard_is_written_whole_or_not_at_all(runs, tmp_path, monkeypatch):
