@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from data.errors import StoreError
 from data.optimal.general import QUESTIONS_FILE
 from evaluator.optimal.recipe import Built, Recipe, statistics
-from stp.asking import strict_json
+from stp.asking import json_bytes
 
 if TYPE_CHECKING:
     Described = Mapping[str, Mapping[str, Any]]
@@ -45,7 +45,7 @@ def write_data_set(folder: Path, recipe: Recipe, built: Built, models: "Describe
     files = {
         QUESTIONS_FILE: _lines(question.as_row() for question in built.questions),
         DROPPED_FILE: _lines(asdict(item) for item in built.dropped),
-        STATISTICS_FILE: strict_json({**counts, "models": dict(models)}, indent=1) + b"\n",
+        STATISTICS_FILE: json_bytes({**counts, "models": dict(models)}, indent=1) + b"\n",
         CARD_FILE: card(recipe, built, counts, models).encode(),
     }
     try:
@@ -58,7 +58,7 @@ def write_data_set(folder: Path, recipe: Recipe, built: Built, models: "Describe
 
 
 def _lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
-    return b"".join(strict_json(row) + b"\n" for row in rows)
+    return b"".join(json_bytes(row) + b"\n" for row in rows)
 
 
 def card(recipe: Recipe, built: Built, counts: Mapping[str, Any], models: "Described") -> str:

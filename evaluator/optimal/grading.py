@@ -25,7 +25,7 @@ from evaluator.optimal.methods import MODES, NO_THINKING, ORACLE_ROUTER, ROUTER,
 from evaluator.optimal.plan import Plan, read_plan
 from evaluator.optimal.running import items_of, requests_of, response_file, route_file, routes_of
 from evaluator.optimal.subsets import Item
-from stp.asking import Response, ResponseStore, strict_json
+from stp.asking import Response, ResponseStore, json_bytes
 
 GRADED_FILE = "graded.parquet"
 JUDGING_FILE = "judging.json"
@@ -323,7 +323,7 @@ def _write(folder: Path, frame: pd.DataFrame, judging: Judging) -> None:
         partial = path.with_suffix(".partial")
         frame.to_parquet(partial, index=False)
         partial.replace(path)
-        (folder / JUDGING_FILE).write_bytes(strict_json(asdict(judging), indent=1) + b"\n")
+        (folder / JUDGING_FILE).write_bytes(json_bytes(asdict(judging), indent=1) + b"\n")
     except OSError as error:
         raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
 

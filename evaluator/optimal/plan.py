@@ -12,7 +12,7 @@ from typing import Any
 
 from data.errors import MisuseError, StoreError, StoreMismatchError
 from evaluator.optimal.methods import ROUTER, check_methods
-from stp.asking import Settings, strict_json
+from stp.asking import Settings, json_bytes
 from stp.asking.opening import ModelSpec
 
 SEEDS = 8
@@ -104,7 +104,7 @@ def write_plan(folder: Path, plan: Plan) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         partial = path.with_suffix(".partial")
-        partial.write_bytes(strict_json(plan.as_json(), indent=1) + b"\n")
+        partial.write_bytes(json_bytes(plan.as_json(), indent=1) + b"\n")
         partial.replace(path)
     except OSError as error:
         raise StoreError(f"{path}: cannot be written: {error.strerror}") from error

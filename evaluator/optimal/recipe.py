@@ -11,7 +11,7 @@ from data.optimal.domains import domain_names
 from data.optimal.general import ANSWER_TYPES, AnswerType, GeneralQuestion
 from evaluator.optimal.formats import LEAST_OPTIONS, MOST_OPTIONS, Dropped
 from evaluator.optimal.judge import Agreement
-from stp.asking import Settings, strict_json
+from stp.asking import Settings, json_bytes
 from stp.asking.opening import ModelSpec
 
 PER_PAIR = 5
@@ -166,6 +166,6 @@ def write_recipe(folder: Path, recipe: Recipe) -> None:
                     f"{folder}: holds a data set with another {differs[0]}; give another folder"
                 )
         folder.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(strict_json(values, indent=1) + b"\n")
+        path.write_bytes(json_bytes(values, indent=1) + b"\n")
     except (OSError, ValueError) as error:
         raise StoreError(f"{path}: {error}") from error

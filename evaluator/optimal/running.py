@@ -13,7 +13,7 @@ from data.errors import EngineError, MisuseError
 from evaluator.optimal.methods import MODES, ROUTER, read_route
 from evaluator.optimal.plan import Plan, merged_plan, write_plan
 from evaluator.optimal.subsets import Item, load_items, read_items, write_items
-from stp.asking import Request, Responder, Response, ResponseStore, Settings, strict_json
+from stp.asking import Request, Responder, Response, ResponseStore, Settings, json_bytes
 from stp.asking.opening import ModelSpec, open_responder
 from stp.seeds import sample_seed
 
@@ -247,4 +247,4 @@ def _record_model(folder: Path, described: dict[str, object]) -> None:
         "stp_engine": metadata.version("stp-engine"),
         "python": platform.python_version(),
     }
-    (folder / "model.json").write_bytes(strict_json(record, indent=1) + b"\n")
+    (folder / "model.json").write_bytes(json_bytes(record, indent=1) + b"\n")

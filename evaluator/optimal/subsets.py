@@ -272,12 +272,12 @@ def write_items(path: Path, items: Sequence[Item]) -> None:
     data.errors.StoreError
         If it cannot be written.
     """
-    from stp.asking import strict_json
+    from stp.asking import json_bytes
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_suffix(".partial")
-        partial.write_bytes(b"".join(strict_json(asdict(item)) + b"\n" for item in items))
+        partial.write_bytes(b"".join(json_bytes(asdict(item)) + b"\n" for item in items))
         partial.replace(path)
     except OSError as error:
         raise StoreError(f"{path}: cannot be written: {error.strerror}") from error

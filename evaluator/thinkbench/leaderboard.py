@@ -13,7 +13,7 @@ from data.errors import MisuseError
 from evaluator.thinkbench.comparison import Comparison
 from evaluator.thinkbench.output import write_output
 from evaluator.thinkbench.run import RUN, SCHEMA, Run, load_run
-from stp.asking import strict_json
+from stp.asking import json_bytes
 
 LEADERBOARD: Final = "leaderboard"
 _METADATA: Final = (
@@ -95,7 +95,7 @@ def write_leaderboard(comparison: Comparison, path: str | Path) -> Path:
     """
     target = Path(path).expanduser()
     board = aggregate_runs(comparison, target.parent)
-    write_output(target, strict_json(board, indent=2) + b"\n")
+    write_output(target, json_bytes(board, indent=2) + b"\n")
     return target
 
 

@@ -36,8 +36,8 @@ from stp.asking import (
     Responder,
     Response,
     ResponseStore,
+    json_bytes,
     open_responder,
-    strict_json,
 )
 
 _LOG = logging.getLogger(__name__)
@@ -154,7 +154,7 @@ def evaluate(
         _write_questions(folder, items)
         _ask(responder, items, config, store, on_progress)
         record["finished"] = _now()
-        write_atomically(folder / RUN, strict_json(record, indent=2))
+        write_atomically(folder / RUN, json_bytes(record, indent=2))
         return _finish(folder, config, record, items)
 
 
@@ -244,10 +244,10 @@ def _finish(folder: Path, config: ThinkConfig, record: Mapping[str, Any], items:
     responses = ResponseStore(folder / RESPONSES).read()
     graded = grade(items, responses)
     write_atomically(
-        folder / GRADED, b"".join(strict_json(graded_to_json(row)) + b"\n" for row in graded)
+        folder / GRADED, b"".join(json_bytes(graded_to_json(row)) + b"\n" for row in graded)
     )
     run = _run(folder, config, record, graded, items, responses)
-    write_atomically(folder / MEASURES, strict_json(run.measures.to_json(), indent=2))
+    write_atomically(folder / MEASURES, json_bytes(run.measures.to_json(), indent=2))
     write_atomically(folder / TASKS, run_table(run).to_csv().encode())
     return run
 
@@ -307,7 +307,7 @@ def _record(
         "finished": None,
     }
     if not (folder / RUN).exists():
-        write_atomically(folder / RUN, strict_json(values, indent=2))
+        write_atomically(folder / RUN, json_bytes(values, indent=2))
         return values
     old = _read_record(folder)
     other = differences(old["config"], values["config"])
@@ -366,4 +366,4 @@ def _write_questions(folder: Path, items: list[Item]) -> None:
         }
         for item in items
     ]
-    write_atomically(folder / QUESTIONS, b"".join(strict_json(row) + b"\n" for row in rows))
+    write_atomically(folder / QUESTIONS, b"".join(json_bytes(row) + b"\n" for row in rows))

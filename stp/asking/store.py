@@ -84,7 +84,7 @@ class ResponseStore:
         if self._file is None:
             raise StoreError(f"{self.path}: is not open for writing; use it as a context manager")
         try:
-            self._file.write(strict_json(dataclasses.asdict(response)) + b"\n")
+            self._file.write(json_bytes(dataclasses.asdict(response)) + b"\n")
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:
@@ -112,8 +112,8 @@ class ResponseStore:
                 os.fsync(file.fileno())
 
 
-def strict_json(value: Mapping[str, Any], *, indent: int | None = None) -> bytes:
-    """Return an object as JSON that any reader takes: no NaN, no half characters.
+def json_bytes(value: Mapping[str, Any], *, indent: int | None = None) -> bytes:
+    """Return an object as the bytes of JSON that any reader takes: no NaN, no half characters.
 
     Raises
     ------

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from data.errors import ConfigError, StoreError
-from stp.asking import Request, Response, ResponseStore, Settings, strict_json
+from stp.asking import Request, Response, ResponseStore, Settings, json_bytes
 
 REQUESTS = [Request(id=str(number), prompt="?", seed=number) for number in range(4)]
 
@@ -64,7 +64,7 @@ def test_half_characters_are_replaced_and_nan_refused(tmp_path):
             store.append(response("1", seconds=float("nan")))
     assert ResponseStore(path).read()["0"].text == "half \ufffd gone"
     path.read_bytes().decode("utf-8")
-    assert json.loads(strict_json({"a": None})) == {"a": None}
+    assert json.loads(json_bytes({"a": None})) == {"a": None}
 
 
 def test_writing_needs_an_open_store(tmp_path):
