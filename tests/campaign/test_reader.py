@@ -89,7 +89,7 @@ def test_a_summary_counts_right_answers(folder, reader):
     [
         ("sevens-99", 0, {}, "no question 'sevens-99'"),
         ("sevens-1", 3, {}, r"trajectory 3 is not one of 0\.\.2"),
-        ("sevens-1", 0, {"model": "other"}, "no question"),
+        ("sevens-1", 0, {"model": "other"}, "no model 'other' in this campaign; it has scripted"),
     ],
 )
 def test_what_is_not_there_is_said(reader, question, trajectory, values, part):
