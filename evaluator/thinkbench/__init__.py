@@ -3,9 +3,10 @@ r"""LLMThinkBench: basic arithmetic, how right and at what length (papers 000, 0
 ``evaluate(model, out)`` runs it; ``compare_runs`` scores several runs in one pool. The modules:
 ``config`` and ``questions`` (what is asked), ``run`` (asking, grading, the folder), ``grade``
 (responses to verdicts and counts), ``measures`` (per task, category, overall), ``pools`` (token
-efficiency and O-Scores), ``statistics`` and ``comparison`` (runs beside each other),
-``error_kinds``, ``patterns``, ``judge`` and ``agreement`` (the taxonomy), ``bridge`` (beside a
-campaign of step-wise truncation probing), ``tables``, ``page`` and ``output`` (what people read).
+efficiency and O-Scores), ``significance``, ``stability``, ``correlations``, ``lengths`` and
+``comparison`` (runs beside each other), ``error_kinds``, ``patterns``, ``judge`` and ``agreement``
+(the taxonomy), ``bridge`` (beside a campaign of step-wise truncation probing), ``leaderboard``,
+``tables``, ``page`` and ``output`` (what people read).
 """
 
 from importlib import import_module
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
     from evaluator.thinkbench.measures import Measures, measure
     from evaluator.thinkbench.output import write_comparison
     from evaluator.thinkbench.patterns import PATTERNS, trace_pattern
-    from evaluator.thinkbench.pools import Pool, make_pool, score_all, score_model
+    from evaluator.thinkbench.pools import Pool, make_pool, pareto_set, score_all, score_model
     from evaluator.thinkbench.run import Run, evaluate, grade_run, load_run
-    from evaluator.thinkbench.statistics import leave_one_out, paired_tests, pareto_set
+    from evaluator.thinkbench.significance import paired_tests
+    from evaluator.thinkbench.stability import leave_one_out
 
 _HOMES = {
     "Agreement": "agreement",
@@ -50,9 +52,9 @@ _HOMES = {
     "evaluate": "run",
     "grade_run": "run",
     "load_run": "run",
-    "leave_one_out": "statistics",
-    "paired_tests": "statistics",
-    "pareto_set": "statistics",
+    "leave_one_out": "stability",
+    "paired_tests": "significance",
+    "pareto_set": "pools",
 }
 
 __all__ = [

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from data.errors import MisuseError
+from evaluator.thinkbench.correlations import Correlation, correlate
+from evaluator.thinkbench.lengths import LogNormalFit, fit_log_normal
 from evaluator.thinkbench.pools import (
     Pool,
     PoolKind,
@@ -14,23 +16,18 @@ from evaluator.thinkbench.pools import (
     Score,
     TaskResult,
     make_pool,
+    pareto_set,
     score_all,
 )
 from evaluator.thinkbench.run import Run
-from evaluator.thinkbench.statistics import (
+from evaluator.thinkbench.significance import (
     DEFAULT_REPLICATES,
-    Correlation,
     FloatArray,
-    LogNormalFit,
     PairedTest,
-    Stability,
     bootstrap_scores,
-    correlate,
-    fit_log_normal,
-    leave_one_out,
     paired_tests,
-    pareto_set,
 )
+from evaluator.thinkbench.stability import Stability, leave_one_out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

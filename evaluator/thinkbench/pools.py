@@ -1,10 +1,12 @@
-"""Pools: the models whose tokens a token efficiency is measured against, kept with every score.
+"""Pools: the models whose tokens a token efficiency is measured against, and the scores in them.
 
 ``global``: T_min and T_max are the least and the greatest mean tokens over all models and tasks.
 ``per-task``: one range per task. A pool is frozen and written out with whatever is scored in it.
 """
 
 import dataclasses
+import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -197,3 +199,34 @@ def score_all(results: Results, pool: Pool) -> dict[str, Score]:
 def _mean(values: Sequence[float]) -> float:
     # A sum of equal values may round to a hair above them.
     return min(max(values), max(min(values), sum(values) / len(values)))
+
+
+def pareto_set(points: Mapping[str, tuple[float, float]]) -> tuple[str, ...]:
+    """Return the models that no other one beats (paper 000, D): greatest accuracy and efficiency.
+
+    Parameters
+    ----------
+    points
+        Accuracy and efficiency by model, more is better in both.
+
+    Returns
+    -------
+    tuple of str
+        In falling order of accuracy. Models with equal points are all in it or all not.
+
+    Examples
+    --------
+    >>> pareto_set({"a": (0.9, 0.2), "b": (0.5, 0.9), "c": (0.4, 0.8), "d": (0.9, 0.2)})
+    ('a', 'd', 'b')
+    """
+    order = sorted(points, key=lambda model: (-points[model][0], -points[model][1]))
+    kept: list[str] = []
+    best = -math.inf
+    for accuracy, group in itertools.groupby(order, key=lambda model: points[model][0]):
+        del accuracy
+        models = list(group)
+        most = points[models[0]][1]
+        if most > best:
+            kept += [model for model in models if points[model][1] == most]
+            best = most
+    return tuple(kept)

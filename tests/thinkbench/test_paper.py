@@ -20,7 +20,7 @@ from evaluator.oscore import (
     weighted_score,
 )
 from evaluator.thinkbench.pools import TaskResult, make_pool
-from evaluator.thinkbench.statistics import leave_one_out
+from evaluator.thinkbench.stability import leave_one_out
 
 HERE = Path(__file__).parent / "paper"
 ROUNDING = 0.0005 + 1e-9

@@ -10,16 +10,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from data.errors import MisuseError
+from evaluator.thinkbench.correlations import correlate
+from evaluator.thinkbench.lengths import fit_log_normal
 from evaluator.thinkbench.measures import wilson
-from evaluator.thinkbench.pools import TaskResult, make_pool, score_all
-from evaluator.thinkbench.statistics import (
-    bootstrap_scores,
-    correlate,
-    fit_log_normal,
-    leave_one_out,
-    paired_tests,
-    pareto_set,
-)
+from evaluator.thinkbench.pools import TaskResult, make_pool, pareto_set, score_all
+from evaluator.thinkbench.significance import bootstrap_scores, paired_tests
+from evaluator.thinkbench.stability import leave_one_out
 
 
 def test_paired_tests_are_scipys_with_bonferroni():

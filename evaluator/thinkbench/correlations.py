@@ -1,0 +1,71 @@
+"""How measures go together over models."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correlation:
+    """How two measures go together over models.
+
+    Attributes
+    ----------
+    first, second
+        Names of the measures.
+    count
+        Models that have both.
+    pearson, pearson_p, spearman, spearman_p
+        Coefficients and two-sided p-values; None for fewer than three models or a constant.
+    """
+
+    first: str
+    second: str
+    count: int
+    pearson: float | None
+    pearson_p: float | None
+    spearman: float | None
+    spearman_p: float | None
+
+
+def correlate(
+    first: str, second: str, x: Sequence[float | None], y: Sequence[float | None]
+) -> Correlation:
+    """Return the correlation of two measures; models that lack one are left out.
+
+    Examples
+    --------
+    >>> round(correlate("a", "b", [1, 2, 3], [2, 4, 6.5]).pearson, 3)
+    0.998
+    """
+    pairs = [(a, b) for a, b in zip(x, y, strict=True) if a is not None and b is not None]
+    known = len(pairs)
+    if known < 3 or any(len({pair[side] for pair in pairs}) < 2 for side in (0, 1)):
+        return Correlation(
+            first=first,
+            second=second,
+            count=known,
+            pearson=None,
+            pearson_p=None,
+            spearman=None,
+            spearman_p=None,
+        )
+    a, b = np.array(pairs, dtype=np.float64).T
+    pearson, spearman = stats.pearsonr(a, b), stats.spearmanr(a, b)
+    return Correlation(
+        first=first,
+        second=second,
+        count=known,
+        pearson=finite(pearson.statistic),
+        pearson_p=finite(pearson.pvalue),
+        spearman=finite(spearman.statistic),
+        spearman_p=finite(spearman.pvalue),
+    )
+
+
+def finite(value: float) -> float | None:
+    """Return a number, or None for NaN and infinities: an undefined coefficient is unknown."""
+    return float(value) if math.isfinite(value) else None
