@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evaluator.thinkbench.agreement import Agreement, cohens_kappa
+    from evaluator.thinkbench.agreement import LabelAgreement, cohens_kappa
     from evaluator.thinkbench.bridge import Bridge, bridge_campaign
     from evaluator.thinkbench.comparison import Comparison, compare_runs
     from evaluator.thinkbench.config import STYLES, ThinkConfig
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from evaluator.thinkbench.stability import leave_one_out
 
 _HOMES = {
-    "Agreement": "agreement",
+    "LabelAgreement": "agreement",
     "cohens_kappa": "agreement",
     "Bridge": "bridge",
     "bridge_campaign": "bridge",
@@ -61,9 +61,9 @@ __all__ = [
     "ERROR_KINDS",
     "PATTERNS",
     "STYLES",
-    "Agreement",
     "Bridge",
     "Comparison",
+    "LabelAgreement",
     "Measures",
     "Pool",
     "Run",

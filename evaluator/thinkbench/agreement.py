@@ -8,7 +8,7 @@ from data.errors import MisuseError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Agreement:
+class LabelAgreement:
     """Two labellers on the same things.
 
     Attributes
@@ -33,7 +33,7 @@ class Agreement:
     kappa: float | None
 
 
-def cohens_kappa(first: Sequence[str], second: Sequence[str]) -> Agreement:
+def cohens_kappa(first: Sequence[str], second: Sequence[str]) -> LabelAgreement:
     """Return the agreement of two labellers.
 
     Raises
@@ -59,7 +59,7 @@ def cohens_kappa(first: Sequence[str], second: Sequence[str]) -> Agreement:
     kappa = None
     if chance != total * total:
         kappa = (agreed * total - chance) / (total * total - chance)
-    return Agreement(
+    return LabelAgreement(
         labels=tuple(sorted({*first, *second})),
         counts=dict(counts),
         total=total,

@@ -20,7 +20,7 @@ from typing import Final, Literal
 from data.tasks import get_task
 from data.tasks.plain import read_number
 from evaluator.answers.tasks import plain_spellings
-from evaluator.thinkbench.questions import Item
+from evaluator.thinkbench.questions import TaskQuestion
 from stp.asking import Response
 
 ErrorKind = Literal["computational", "procedural", "format", "partial", "unrelated"]
@@ -42,7 +42,7 @@ _ELEMENT_TASKS: Final = frozenset({"find_maximum", "find_minimum", "mode"})
 _COUNTS: Final = frozenset({"odd_count", "even_count"})
 
 
-def error_kind(item: Item, answer: str | None, response: Response) -> ErrorKind:
+def error_kind(item: TaskQuestion, answer: str | None, response: Response) -> ErrorKind:
     """Return the kind of a wrong answer.
 
     Parameters
@@ -114,7 +114,7 @@ def _tail(text: str) -> str:
     return "\n".join(lines[-_TAIL_LINES:])[-_TAIL_CHARACTERS:]
 
 
-def _states(item: Item, tail: str, answer: str | None) -> bool:
+def _states(item: TaskQuestion, tail: str, answer: str | None) -> bool:
     """Whether the last thing said, or the answer with something around it, is right."""
     right, reference = get_task(item.task).right, item.question.reference
     if item.task == "comparison":
@@ -130,7 +130,7 @@ def _states(item: Item, tail: str, answer: str | None) -> bool:
     return bool(found) and any(right(reference, plain) for plain in (found[-1],))
 
 
-def _claims_value(item: Item, tail: str) -> bool:
+def _claims_value(item: TaskQuestion, tail: str) -> bool:
     """Whether the text ends on a number that is not just one of the question's."""
     found = [text.replace("−", "-").replace(",", "") for text in _NUMBER.findall(tail)]
     if not found:

@@ -16,7 +16,7 @@ from evaluator.answers.boxes import last_boxes
 from evaluator.answers.visible import visible_text
 from evaluator.thinkbench.error_kinds import ErrorKind, error_kind
 from evaluator.thinkbench.patterns import Pattern, trace_pattern
-from evaluator.thinkbench.questions import Item
+from evaluator.thinkbench.questions import TaskQuestion
 from stp.asking import Response
 
 TOKENS_PER_WORD: Final = 1.33
@@ -78,7 +78,7 @@ class Graded:
     pattern: Pattern | None
 
 
-def grade(items: Sequence[Item], responses: Mapping[str, Response]) -> list[Graded]:
+def grade(items: Sequence[TaskQuestion], responses: Mapping[str, Response]) -> list[Graded]:
     """Grade all responses that there are, in the order of the questions.
 
     Raises
@@ -106,7 +106,9 @@ def grade(items: Sequence[Item], responses: Mapping[str, Response]) -> list[Grad
     return [_graded(item, response, *judged[item.id]) for item, response in given]
 
 
-def _graded(item: Item, response: Response, answer: str | None, right: bool, reason: str) -> Graded:
+def _graded(
+    item: TaskQuestion, response: Response, answer: str | None, right: bool, reason: str
+) -> Graded:
     written = written_text(response)
     words = sum(1 for _ in _WORD.finditer(written))
     known = response.output_tokens

@@ -15,11 +15,11 @@ from typing import Final
 
 from data.draws import StableDraws
 from data.errors import EngineError
-from evaluator.thinkbench.agreement import Agreement, cohens_kappa
+from evaluator.thinkbench.agreement import LabelAgreement, cohens_kappa
 from evaluator.thinkbench.error_kinds import ERROR_KINDS
 from evaluator.thinkbench.grade import Graded, written_text
 from evaluator.thinkbench.patterns import PATTERNS
-from evaluator.thinkbench.questions import Item, plan_items
+from evaluator.thinkbench.questions import TaskQuestion, plan_questions
 from evaluator.thinkbench.run import RESPONSES, Run
 from stp.asking import Request, Responder, Response, ResponseStore, Settings
 from stp.seeds import sample_seed
@@ -44,7 +44,7 @@ _SHOWN_CHARACTERS: Final = 6000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class JudgedRuns:
     """What a judge made of some responses.
 
     Attributes
@@ -55,8 +55,8 @@ class Judgement:
         Replies that named no label.
     """
 
-    errors: Agreement | None
-    patterns: Agreement | None
+    errors: LabelAgreement | None
+    patterns: LabelAgreement | None
     unreadable: int
 
 
@@ -67,7 +67,7 @@ def judge_runs(
     samples: int = 100,
     seed: int = 20260721,
     on_progress: Callable[[int, int], None] | None = None,
-) -> Judgement:
+) -> JudgedRuns:
     """Let a judge label responses of runs, and compare it with the rules.
 
     Parameters
@@ -96,7 +96,7 @@ def judge_runs(
     rules: dict[str, str] = {}
     reply_of: dict[str, str] = {}
     for at, run in enumerate(runs):
-        items = {item.id: item for item in plan_items(run.config)}
+        items = {item.id: item for item in plan_questions(run.config)}
         responses = ResponseStore(run.folder / RESPONSES).read()
         wrong = [row for row in run.graded if row.error is not None]
         long = [row for row in run.graded if row.pattern is not None]
@@ -117,7 +117,7 @@ def judge_runs(
         label = read_label(replies[name].text, known)
         if label is not None:
             labels[key] = label
-    return Judgement(
+    return JudgedRuns(
         errors=_agreement("error", rules, labels),
         patterns=_agreement("pattern", rules, labels),
         unreadable=len(rules) - len(labels),
@@ -195,7 +195,9 @@ def _identity(judge: Responder) -> str:
     return repr([described.get(key) for key in ("model", "revision", "weights_hash")])
 
 
-def _request(kind: str, item: Item, response: Response, identity: str, seed: int) -> Request:
+def _request(
+    kind: str, item: TaskQuestion, response: Response, identity: str, seed: int
+) -> Request:
     meanings = ERROR_MEANINGS if kind == "error" else PATTERN_MEANINGS
     asked = "What went wrong" if kind == "error" else "What dominates the text"
     listed = "\n".join(f"- {label}: {meaning}" for label, meaning in meanings.items())
@@ -230,7 +232,9 @@ def _shortened(text: str) -> str:
     return f"{text[:half]}\n[{left_out:,} characters left out]\n{text[-half:]}"
 
 
-def _agreement(kind: str, rules: Mapping[str, str], labels: Mapping[str, str]) -> Agreement | None:
+def _agreement(
+    kind: str, rules: Mapping[str, str], labels: Mapping[str, str]
+) -> LabelAgreement | None:
     keys = [key for key in rules if key in labels and key.startswith(f"{kind}/")]
     if not keys:
         return None

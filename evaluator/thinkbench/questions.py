@@ -13,7 +13,7 @@ from stp.seeds import sample_seed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class TaskQuestion:
     """One question of a run.
 
     Attributes
@@ -38,7 +38,7 @@ class Item:
         return self.question.id
 
 
-def plan_items(config: ThinkConfig) -> list[Item]:
+def plan_questions(config: ThinkConfig) -> list[TaskQuestion]:
     """Return all questions of a run, task after task, fold after fold.
 
     Raises
@@ -46,10 +46,10 @@ def plan_items(config: ThinkConfig) -> list[Item]:
     data.errors.MisuseError
         If a size is none for its task.
     """
-    return list(_items(config))
+    return list(_planned(config))
 
 
-def _items(config: ThinkConfig) -> Iterator[Item]:
+def _planned(config: ThinkConfig) -> Iterator[TaskQuestion]:
     for task in config.tasks:
         for fold in range(config.folds):
             parameters = config.parameters(task, fold)
@@ -60,7 +60,7 @@ def _items(config: ThinkConfig) -> Iterator[Item]:
                 category = get_task(task).category
                 questions = make_questions(get_task(task), parameters, config.samples)
             for question in questions:
-                yield Item(
+                yield TaskQuestion(
                     question=question,
                     task=task,
                     category=category,
@@ -70,7 +70,7 @@ def _items(config: ThinkConfig) -> Iterator[Item]:
                 )
 
 
-def make_request(item: Item, config: ThinkConfig) -> Request:
+def make_request(item: TaskQuestion, config: ThinkConfig) -> Request:
     """Return a question as it is put to a model: question, empty line, way of answering."""
     asked = get_puzzle(item.task).instruction if item.task in puzzle_names() else ""
     return Request(

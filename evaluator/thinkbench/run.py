@@ -29,7 +29,7 @@ from evaluator.files import locked_folder, write_atomically
 from evaluator.thinkbench.config import ThinkConfig, differences
 from evaluator.thinkbench.grade import Graded, grade, graded_from_json, graded_to_json
 from evaluator.thinkbench.measures import Measures, measure
-from evaluator.thinkbench.questions import Item, make_request, plan_items
+from evaluator.thinkbench.questions import TaskQuestion, make_request, plan_questions
 from stp.asking import (
     EngineResponder,
     ModelSpec,
@@ -140,7 +140,7 @@ def evaluate(
     """
     folder = Path(out).expanduser()
     config = config or ThinkConfig()
-    items = plan_items(config)
+    items = plan_questions(config)
     with contextlib.ExitStack() as stack:
         if isinstance(model, Responder):
             responder = model
@@ -170,7 +170,7 @@ def grade_run(folder: str | Path) -> Run:
     record = _read_record(path)
     config = ThinkConfig.from_json(record["config"])
     with locked_folder(path):
-        return _finish(path, config, record, plan_items(config))
+        return _finish(path, config, record, plan_questions(config))
 
 
 def load_run(folder: str | Path) -> Run:
@@ -198,7 +198,7 @@ def load_run(folder: str | Path) -> Run:
 
 def _ask(
     responder: Responder,
-    items: list[Item],
+    items: list[TaskQuestion],
     config: ThinkConfig,
     store: ResponseStore,
     on_progress: OnProgress | None,
@@ -238,7 +238,9 @@ def _ask(
             responder.on_ended = None
 
 
-def _finish(folder: Path, config: ThinkConfig, record: Mapping[str, Any], items: list[Item]) -> Run:
+def _finish(
+    folder: Path, config: ThinkConfig, record: Mapping[str, Any], items: list[TaskQuestion]
+) -> Run:
     from evaluator.thinkbench.tables import run_table
 
     responses = ResponseStore(folder / RESPONSES).read()
@@ -257,11 +259,11 @@ def _run(
     config: ThinkConfig,
     record: Mapping[str, Any],
     graded: list[Graded],
-    items: list[Item] | None = None,
+    items: list[TaskQuestion] | None = None,
     responses: Mapping[str, Response] | None = None,
 ) -> Run:
     """Put a run together; what failed is what has no grade."""
-    items = plan_items(config) if items is None else items
+    items = plan_questions(config) if items is None else items
     known = {row.id for row in graded}
     if responses is None:
         responses = ResponseStore(folder / RESPONSES).read()
@@ -354,7 +356,7 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _write_questions(folder: Path, items: list[Item]) -> None:
+def _write_questions(folder: Path, items: list[TaskQuestion]) -> None:
     rows = [
         {
             "id": item.id,

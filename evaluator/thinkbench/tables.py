@@ -6,7 +6,7 @@ import pandas as pd
 
 from evaluator.names import visible
 from evaluator.table_text import Table
-from evaluator.thinkbench.agreement import Agreement
+from evaluator.thinkbench.agreement import LabelAgreement
 from evaluator.thinkbench.comparison import Comparison
 from evaluator.thinkbench.error_kinds import ERROR_KINDS
 from evaluator.thinkbench.measures import Estimate, Group
@@ -351,7 +351,7 @@ def lengths_table(comparison: Comparison) -> Table:
     )
 
 
-def agreement_table(agreement: Agreement, title: str, *, name: str = "agreement") -> Table:
+def agreement_table(agreement: LabelAgreement, title: str, *, name: str = "agreement") -> Table:
     """Return how often two labellers give which labels; rows are the first's."""
     frame = pd.DataFrame(
         [

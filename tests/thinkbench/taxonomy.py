@@ -6,7 +6,7 @@ from pathlib import Path
 
 from data.question import Question
 from data.tasks import get_task
-from evaluator.thinkbench.questions import Item
+from evaluator.thinkbench.questions import TaskQuestion
 from stp.asking import Response
 
 HERE = Path(__file__).parent
@@ -16,7 +16,7 @@ _TIMES = re.compile(r"\{(\d+)\*(.*?)\}", re.DOTALL)
 @dataclass(frozen=True, slots=True)
 class WrongAnswer:
     kind: str
-    item: Item
+    item: TaskQuestion
     response: Response
 
 
@@ -46,7 +46,9 @@ def wrong_answers() -> list[WrongAnswer]:
             reference=task.solve(values),
             answer_kind=name,
         )
-        item = Item(question=question, task=name, category=task.category, fold=0, size=len(values))
+        item = TaskQuestion(
+            question=question, task=name, category=task.category, fold=0, size=len(values)
+        )
         response = Response(
             id=item.id,
             text=text.replace("\\n", "\n"),

@@ -16,7 +16,7 @@ from data.puzzles import get_puzzle
 from data.tasks import TaskParameters, get_task, task_names
 from data.tasks.base import make_questions
 from evaluator.thinkbench import ThinkConfig, evaluate, grade_run, load_run
-from evaluator.thinkbench.questions import make_request, plan_items
+from evaluator.thinkbench.questions import make_request, plan_questions
 from stp.asking import CallableResponder, ModelSpec, Settings
 
 SMALL = ThinkConfig(tasks=("sum", "mode", "comparison"), samples=4, folds=2, sizes=(8,))
@@ -26,7 +26,9 @@ class Solver:
     """Answers as told: right for some, in some words; counts its calls."""
 
     def __init__(self, config=SMALL, *, wrong=(), broken=(), words=""):
-        self.references = {make_request(item, config).prompt: item for item in plan_items(config)}
+        self.references = {
+            make_request(item, config).prompt: item for item in plan_questions(config)
+        }
         self.wrong, self.broken, self.words = set(wrong), set(broken), words
         self.calls = Counter()
 
@@ -113,7 +115,7 @@ def test_one_bad_response_costs_only_itself_and_is_asked_again(tmp_path):
 
 
 def test_a_model_that_always_fails_stops_the_run_and_keeps_what_there_is(tmp_path):
-    items = plan_items(SMALL)
+    items = plan_questions(SMALL)
     solver = Solver(broken=[item.id for item in items[6:]])
     with pytest.raises(EngineError, match="10 requests in a row"):
         evaluate(CallableResponder(solver, name="solver"), tmp_path, SMALL)
@@ -193,7 +195,7 @@ def test_grading_again_needs_no_model(tmp_path):
 
 def test_a_box_is_told_from_another_mark(tmp_path):
     config = ThinkConfig(tasks=("sum",), samples=2, folds=1, sizes=(8,))
-    items = {make_request(item, config).prompt: item for item in plan_items(config)}
+    items = {make_request(item, config).prompt: item for item in plan_questions(config)}
     run = evaluate(
         CallableResponder(lambda prompt: f"The answer is {items[prompt].question.reference}."),
         tmp_path,
@@ -209,7 +211,7 @@ def test_a_box_is_told_from_another_mark(tmp_path):
 
 def test_questions_are_those_of_the_benchmarks_and_ids_are_unique():
     config = ThinkConfig(samples=6, folds=2)
-    items = plan_items(config)
+    items = plan_questions(config)
     assert len({item.id for item in items}) == len(items) == 14 * 6 * 2
     parameters = TaskParameters(samples=6, fold=1)
     expected = make_questions(get_task("sum"), parameters, 6)
@@ -255,7 +257,7 @@ def test_the_styles_ask_for_less_and_less():
     lengths = []
     for style in ("standard", "concise", "ultra-concise"):
         config = ThinkConfig(tasks=("sum",), samples=1, folds=1, style=style)
-        request = make_request(plan_items(config)[0], config)
+        request = make_request(plan_questions(config)[0], config)
         assert "\\boxed" in request.prompt
         lengths.append(len(request.prompt))
     assert len(set(lengths)) == 3
@@ -336,9 +338,9 @@ def test_puzzles_come_from_reasoning_gym_and_their_own_solutions_are_right(tmp_p
         folds=1,
         task_sizes={"n_queens": (6,), "tower_of_hanoi": (3, 4)},
     )
-    items = plan_items(config)
+    items = plan_questions(config)
     assert [item.size for item in items] == [6, 6, 6, 3, 4, 3]
-    again = plan_items(config)
+    again = plan_questions(config)
     assert [item.question for item in again] == [item.question for item in items]
     dataset = gym.create_dataset("tower_of_hanoi", size=5, seed=3, min_disks=4, max_disks=4)
     puzzle = get_puzzle("tower_of_hanoi")
@@ -353,4 +355,4 @@ def test_puzzles_come_from_reasoning_gym_and_their_own_solutions_are_right(tmp_p
     run = evaluate(CallableResponder(lambda prompt: "I do not know."), tmp_path, config)
     assert run.measures.overall.errors["unrelated"] == 6
     with pytest.raises(MisuseError, match="size 99"):
-        plan_items(ThinkConfig(tasks=("n_queens",), samples=1, sizes=(99,)))
+        plan_questions(ThinkConfig(tasks=("n_queens",), samples=1, sizes=(99,)))
