@@ -9,7 +9,7 @@ from data.errors import MisuseError, StoreError
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all.
+    """Write a file whole or not at all, and make its folder where there is none.
 
     Raises
     ------
@@ -18,13 +18,15 @@ def write_atomically(path: Path, content: bytes) -> None:
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink()
         raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
 
 

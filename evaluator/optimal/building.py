@@ -18,11 +18,13 @@ from data.optimal import prompt_text
 from data.optimal.general import GeneralQuestion
 from evaluator.answers import Checker
 from evaluator.answers.judged import boxed_or_whole
+from evaluator.files import locked_folder
 from evaluator.optimal.card import write_data_set
 from evaluator.optimal.formats import Candidate, Dropped, Seen, parse_reply
 from evaluator.optimal.grading import decide_by_rule, reference_text
 from evaluator.optimal.judge import Case, Judgement, ModelJudge, agreement
 from evaluator.optimal.recipe import Built, Pair, Recipe, write_recipe
+from evaluator.optimal.running import check_models
 from evaluator.optimal.subsets import GENERAL, Item
 from stp.asking import Request, Responder, Response, ResponseStore, Settings
 from stp.seeds import sample_seed
@@ -58,11 +60,27 @@ def build(
     Raises
     ------
     data.errors.StoreMismatchError
-        If the folder holds a data set of another recipe.
+        If the folder holds a data set of another recipe, or replies of other weights.
+    data.errors.StoreError
+        If another process works in the folder.
     data.errors.EngineError
         If a model fails. What was answered is kept.
     """
+    with locked_folder(folder):
+        return _build(recipe, folder, generator, answerer, judge, checker, progress)
+
+
+def _build(
+    recipe: Recipe,
+    folder: Path,
+    generator: Responder,
+    answerer: Responder,
+    judge: Responder,
+    checker: Checker,
+    progress: Progress | None,
+) -> Built:
     write_recipe(folder, recipe)
+    check_models(folder, generator=generator, answerer=answerer, judge=judge)
     work = _Work(recipe, folder, generator, answerer, judge, checker, progress)
     rounds = 0
     for number in range(recipe.rounds):

@@ -6,8 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from data.errors import StoreError
 from data.optimal.general import QUESTIONS_FILE
+from evaluator.files import write_atomically
 from evaluator.optimal.recipe import Built, Recipe, statistics
 from stp.asking import json_bytes
 
@@ -48,13 +48,8 @@ def write_data_set(folder: Path, recipe: Recipe, built: Built, models: "Describe
         STATISTICS_FILE: json_bytes({**counts, "models": dict(models)}, indent=1) + b"\n",
         CARD_FILE: card(recipe, built, counts, models).encode(),
     }
-    try:
-        for name, content in files.items():
-            partial = folder / f"{name}.partial"
-            partial.write_bytes(content)
-            partial.replace(folder / name)
-    except OSError as error:
-        raise StoreError(f"{folder}: cannot be written: {error.strerror}") from error
+    for name, content in files.items():
+        write_atomically(folder / name, content)
 
 
 def _lines(rows: Iterable[Mapping[str, Any]]) -> bytes:

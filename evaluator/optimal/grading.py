@@ -5,6 +5,7 @@ A row is one response to one question under one method. What has no verdict stay
 """
 
 import contextlib
+import io
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,7 @@ from data.reasoning_gym_tasks import ANSWER_KIND as REASONING_GYM
 from evaluator.answers import Checker, Verdict
 from evaluator.answers.judged import boxed_or_whole, plain_words
 from evaluator.answers.reasoning_gym import partial_credit
+from evaluator.files import locked_folder, write_atomically
 from evaluator.optimal.judge import Agreement, Case, ModelJudge, agreement, reason_of
 from evaluator.optimal.methods import MODES, NO_THINKING, ORACLE_ROUTER, ROUTER, THINKING
 from evaluator.optimal.plan import Plan, read_plan
@@ -100,8 +102,23 @@ def grade(
     ------
     data.errors.MisuseError
         If responses are missing, or a judge is needed and there is none.
+    data.errors.StoreError
+        If another process works in the folder, or a file cannot be read or written.
     """
     plan = read_plan(folder)
+    with locked_folder(folder):
+        return _grade(plan, folder, judge, judge_name, checker, progress, allow_incomplete)
+
+
+def _grade(
+    plan: Plan,
+    folder: Path,
+    judge: ModelJudge | None,
+    judge_name: str,
+    checker: Checker | None,
+    progress: Progress | None,
+    allow_incomplete: bool,
+) -> tuple[pd.DataFrame, Judging]:
     items = items_of(plan, folder)
     by_key = {item.key: item for item in items}
     modes = [name for name in plan.methods if name in MODES]
@@ -318,14 +335,10 @@ def _typed(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _write(folder: Path, frame: pd.DataFrame, judging: Judging) -> None:
-    path = folder / GRADED_FILE
-    try:
-        partial = path.with_suffix(".partial")
-        frame.to_parquet(partial, index=False)
-        partial.replace(path)
-        (folder / JUDGING_FILE).write_bytes(json_bytes(asdict(judging), indent=1) + b"\n")
-    except OSError as error:
-        raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
+    content = io.BytesIO()
+    frame.to_parquet(content, index=False)
+    write_atomically(folder / GRADED_FILE, content.getvalue())
+    write_atomically(folder / JUDGING_FILE, json_bytes(asdict(judging), indent=1) + b"\n")
 
 
 def read_graded(folder: Path) -> tuple[pd.DataFrame, Judging]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import MisuseError, StoreError, StoreMismatchError
+from evaluator.files import write_atomically
 from evaluator.optimal.methods import ROUTER, check_methods
 from stp.asking import Settings, json_bytes
 from stp.asking.opening import ModelSpec
@@ -101,13 +102,7 @@ def write_plan(folder: Path, plan: Plan) -> None:
     """
     path = folder / PLAN_FILE
     plan = merged_plan(folder, plan)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(".partial")
-        partial.write_bytes(json_bytes(plan.as_json(), indent=1) + b"\n")
-        partial.replace(path)
-    except OSError as error:
-        raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
+    write_atomically(path, json_bytes(plan.as_json(), indent=1) + b"\n")
 
 
 def merged_plan(folder: Path, given: Plan) -> Plan:
@@ -134,8 +129,12 @@ def merged_plan(folder: Path, given: Plan) -> Plan:
     for values in (old, new):
         # Where a server listens and how many requests it takes at a time change no response.
         values["model"]["base_url"] = values["model"]["batch"] = None
-        for key in ("methods", "subsets", "seeds", "router", "size", "data_dir"):
+        for key in ("methods", "subsets", "seeds", "size", "data_dir"):
             values[key] = None
+        if stored.router is None or values["router"] is None:
+            values["router"] = None
+        else:
+            values["router"]["base_url"] = values["router"]["batch"] = None
     if old["general"] is None:
         old["general"] = new["general"]
     for key, value in new.items():

@@ -9,6 +9,7 @@ from typing import Any
 from data.errors import MisuseError, StoreError, StoreMismatchError
 from data.optimal.domains import domain_names
 from data.optimal.general import ANSWER_TYPES, AnswerType, GeneralQuestion
+from evaluator.files import write_atomically
 from evaluator.optimal.formats import LEAST_OPTIONS, MOST_OPTIONS, Dropped
 from evaluator.optimal.judge import Agreement
 from stp.asking import Settings, json_bytes
@@ -165,7 +166,6 @@ def write_recipe(folder: Path, recipe: Recipe) -> None:
                 raise StoreMismatchError(
                     f"{folder}: holds a data set with another {differs[0]}; give another folder"
                 )
-        folder.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(json_bytes(values, indent=1) + b"\n")
     except (OSError, ValueError) as error:
         raise StoreError(f"{path}: {error}") from error
+    write_atomically(path, json_bytes(values, indent=1) + b"\n")

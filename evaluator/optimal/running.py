@@ -5,11 +5,15 @@ more seeds, methods or subsets add to what is there.
 """
 
 import contextlib
+import json
+import re
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from data.errors import EngineError, MisuseError
+from data.errors import EngineError, MisuseError, StoreError, StoreMismatchError
+from evaluator.files import locked_folder, write_atomically
 from evaluator.optimal.methods import MODES, ROUTER, read_route
 from evaluator.optimal.plan import Plan, merged_plan, write_plan
 from evaluator.optimal.subsets import Item, load_items, read_items, write_items
@@ -22,7 +26,11 @@ Progress = Callable[[str, int, int], None]
 
 ROUTER_SETTINGS = Settings(max_tokens=256, temperature=0.0, thinking="default")
 ROUTER_ATTEMPTS = 3
-
+MODEL_FILE = "model.json"
+_IDENTITY = ("engine", "model", "revision", "weights_hash", "family", "dtype")
+"""What makes a model the same one, wherever it lies or is served."""
+_TOO_LONG = re.compile(r"\bcontext\b|\btoo long\b", re.IGNORECASE)
+"""In what engines and providers say of a prompt that is too long; that stays so."""
 
 QUESTIONS_FILE = "questions.jsonl"
 
@@ -106,9 +114,23 @@ def run(
     ------
     data.errors.EngineError
         If some requests stay without a response. What was answered is kept.
+    data.errors.StoreMismatchError
+        If the folder holds responses of another model, or of other weights.
     data.errors.StpError
-        If the plan does not fit the folder, the model, or the questions.
+        If the plan does not fit the folder, the model, or the questions, or another process works
+        in the folder.
     """
+    with locked_folder(folder):
+        _run(plan, folder, responder, router, progress)
+
+
+def _run(
+    plan: Plan,
+    folder: Path,
+    responder: Responder | None,
+    router: Responder | None,
+    progress: Progress | None,
+) -> None:
     merged_plan(folder, plan)
     if progress is not None:
         progress("making the questions", 0, 0)
@@ -116,7 +138,7 @@ def run(
     write_plan(folder, plan)
     requests = requests_of(items, plan)
     opened: list[Responder] = []
-    described: dict[str, object] = {}
+    errors: list[str] = []
     try:
         for mode in (name for name in plan.methods if name in MODES):
             store = ResponseStore(response_file(folder, mode))
@@ -126,16 +148,16 @@ def run(
             if responder is None:
                 responder = open_responder(plan.model)
                 opened.append(responder)
-            described = dict(responder.describe())
+            check_models(folder, model=responder)
             settings = MODES[mode].settings(plan.settings)
-            _ask(responder, store, missing, settings, mode, len(requests), progress)
+            errors += _ask(responder, store, missing, settings, mode, len(requests), progress)
         if ROUTER in plan.methods:
-            _ask_router(plan, folder, items, router, opened, progress)
+            errors += _ask_router(plan, folder, items, router, opened, progress)
     finally:
         for each in opened:
             each.close()
-    if described:
-        _record_model(folder, described)
+    if errors:
+        raise EngineError(_unanswered(folder, errors))
 
 
 def _ask(
@@ -146,7 +168,8 @@ def _ask(
     doing: str,
     total: int,
     progress: Progress | None,
-) -> None:
+) -> list[str]:
+    """Ask for responses that are missing; return why some did not come."""
     done = total - len(missing)
     errors: list[str] = []
     if progress is not None:
@@ -158,17 +181,32 @@ def _ask(
         if response.error is None:
             done += 1
         else:
-            errors.append(f"{response.id}: {response.error}")
+            errors.append(f"{doing}, {response.id}: {response.error}")
         if progress is not None:
             progress(doing, done, total)
 
     with store as writing:
         responder.respond(missing, settings, take)
-    if errors:
-        raise EngineError(
-            f"{len(errors)} of {len(missing)} requests were not answered, the first "
-            f"{errors[0]}; run again, what was answered is kept"
+    return errors
+
+
+def _unanswered(folder: Path, errors: Sequence[str]) -> str:
+    """Say what is to be done about requests that were not answered."""
+    too_long = [error for error in errors if _TOO_LONG.search(error)]
+    others = [error for error in errors if not _TOO_LONG.search(error)]
+    said = []
+    if others:
+        said.append(
+            f"{len(others):,} requests were not answered, the first {others[0]}; run again, what "
+            "was answered is kept"
         )
+    if too_long:
+        said.append(
+            f"{len(too_long):,} prompts are too long for the model's context, the first "
+            f"{too_long[0]}; asking again changes nothing: `stp optimal score "
+            f"{shlex.quote(str(folder))} --allow-incomplete` leaves them out"
+        )
+    return "; ".join(said)
 
 
 def _ask_router(
@@ -178,7 +216,7 @@ def _ask_router(
     router: Responder | None,
     opened: list[Responder],
     progress: Progress | None,
-) -> None:
+) -> list[str]:
     """Have every question sorted; a reply without a route is asked for again."""
     from string import Template
 
@@ -205,9 +243,13 @@ def _ask_router(
                 raise MisuseError("the method router needs a router model: --router MODEL")
             router = open_responder(plan.router)
             opened.append(router)
+        check_models(folder, router=router)
         # A greedy router would say the same again.
         settings = replace(ROUTER_SETTINGS, temperature=0.0 if attempt == 0 else 1.0)
-        _ask(router, store, missing, settings, ROUTER, len(items), progress)
+        errors = _ask(router, store, missing, settings, ROUTER, len(items), progress)
+        if errors:
+            return errors
+    return []
 
 
 def routes_of(store: ResponseStore) -> dict[str, bool]:
@@ -238,13 +280,44 @@ def opened_once() -> Iterator[Callable[[ModelSpec], Responder]]:
         yield opening
 
 
-def _record_model(folder: Path, described: dict[str, object]) -> None:
+def check_models(folder: Path, **models: Responder) -> None:
+    """Write down who is asked, before anything is; or see that it is who was asked before.
+
+    Parameters
+    ----------
+    folder
+        Its ``model.json`` has what models say of themselves.
+    models
+        By what they do there.
+
+    Raises
+    ------
+    data.errors.StoreMismatchError
+        If a model has other weights, or is another one, than the folder's responses are from.
+    data.errors.StoreError
+        If the file cannot be read or written.
+    """
     import platform
     from importlib import metadata
 
-    record = {
-        "model": described,
+    path = folder / MODEL_FILE
+    try:
+        known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{path}: cannot be read ({error})") from error
+    for role, responder in models.items():
+        described = dict(responder.describe())
+        before = known.get(role) or described
+        differs = [key for key in _IDENTITY if before.get(key) != described.get(key)]
+        if differs:
+            key = differs[0]
+            raise StoreMismatchError(
+                f"{folder}: its responses are from a {role} with {key} {before.get(key)!r}, and "
+                f"{described.get(key)!r} is to be asked now; give another folder"
+            )
+        known[role] = described
+    known |= {
         "stp_engine": metadata.version("stp-engine"),
         "python": platform.python_version(),
     }
-    (folder / "model.json").write_bytes(json_bytes(record, indent=1) + b"\n")
+    write_atomically(path, json_bytes(known, indent=1) + b"\n")

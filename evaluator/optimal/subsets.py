@@ -18,6 +18,7 @@ from data.draws import StableDraws
 from data.errors import MisuseError, StoreError
 from data.optimal import prompt_text
 from data.optimal.general import JUDGED, load_general
+from evaluator.files import write_atomically
 
 Side = Literal["ovt", "ut", "none"]
 
@@ -274,13 +275,7 @@ def write_items(path: Path, items: Sequence[Item]) -> None:
     """
     from stp.asking import json_bytes
 
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(".partial")
-        partial.write_bytes(b"".join(json_bytes(asdict(item)) + b"\n" for item in items))
-        partial.replace(path)
-    except OSError as error:
-        raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
+    write_atomically(path, b"".join(json_bytes(asdict(item)) + b"\n" for item in items))
 
 
 def read_items(path: Path) -> list[Item]:

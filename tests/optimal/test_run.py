@@ -6,7 +6,7 @@ import json
 import pandas as pd
 import pytest
 
-from data.errors import EngineError, MisuseError, StoreMismatchError
+from data.errors import EngineError, MisuseError, StoreError, StoreMismatchError
 from evaluator.answers import Checker
 from evaluator.optimal.grading import decide_by_rule, grade, read_graded
 from evaluator.optimal.judge import open_judge
@@ -392,3 +392,118 @@ def test_tasks_that_need_thinking_are_kept(tmp_path):
     assert not by_task["letter_counting"].kept
     assert len(task_names(None)) == 11
     assert len(task_names(["all"])) > 90
+
+
+def test_one_process_at_a_time_works_in_a_folder(tmp_path, capsys):
+    from evaluator.files import locked_folder
+    from stp.cli.main import main
+
+    asked = plan(methods=("default",), seeds=1, limit=1)
+    refused = []
+
+    def model(prompt):
+        with pytest.raises(StoreError, match=r"run\.lock: process \d+ on .* works") as error:
+            run(asked, tmp_path, responder=CallableResponder(lambda prompt: "1", name="m"))
+        refused.append(str(error.value))
+        return "\\boxed{1}"
+
+    run(asked, tmp_path, responder=CallableResponder(model, name="m"))
+    assert len(refused) == 2
+    assert len(ResponseStore(response_file(tmp_path, "default")).read()) == 2
+    commands = (
+        ["run", "demo", "--subsets", "ovt:demo", "--out", str(tmp_path)],
+        ["score", str(tmp_path)],
+        ["build", str(tmp_path), "--generator", "demo"],
+    )
+    with locked_folder(tmp_path):
+        for command in commands:
+            with pytest.raises(SystemExit) as ended:
+                main(["optimal", *command])
+            assert ended.value.code == 1
+            (line,) = capsys.readouterr().err.strip().splitlines()
+            assert "run.lock" in line
+
+
+class Weights(CallableResponder):
+    """A function that says whose weights it has."""
+
+    def __init__(self, function, **described):
+        super().__init__(function, name="m")
+        self._described = described
+
+    def describe(self):
+        return {**super().describe(), **self._described}
+
+
+def test_other_weights_are_refused_before_anything_is_asked(tmp_path):
+    asked = []
+
+    def model(prompt):
+        asked.append(prompt)
+        return "\\boxed{1}"
+
+    small = plan(methods=("default",), seeds=1, limit=1)
+    run(small, tmp_path, responder=Weights(model, weights_hash="a" * 64, device="cpu"))
+    before = (tmp_path / "model.json").read_bytes()
+    more = dataclasses.replace(small, seeds=2)
+    with pytest.raises(StoreMismatchError, match=r"weights_hash 'a+', and 'b+'"):
+        run(more, tmp_path, responder=Weights(model, weights_hash="b" * 64, device="cpu"))
+    assert len(asked) == 2
+    assert (tmp_path / "model.json").read_bytes() == before
+    # The same weights on another device are the same model.
+    run(more, tmp_path, responder=Weights(model, weights_hash="a" * 64, device="cuda"))
+    assert len(asked) == 4
+
+
+def test_who_was_asked_is_known_of_a_run_that_was_stopped(tmp_path):
+    def model(prompt):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(
+            plan(methods=("default",)),
+            tmp_path,
+            responder=Weights(model, weights_hash="a" * 64),
+        )
+    recorded = json.loads((tmp_path / "model.json").read_text())
+    assert recorded["model"]["weights_hash"] == "a" * 64
+    assert not list(tmp_path.glob(".*.tmp"))
+
+
+def test_another_router_is_refused(tmp_path):
+    def model(prompt):
+        return {"text": "\\boxed{1}", "thinking_tokens": 1}
+
+    def routed(router, **changes):
+        run(
+            plan(methods=("thinking", "no-thinking", "router"), router=router, **changes),
+            tmp_path,
+            responder=CallableResponder(model, name="m"),
+            router=CallableResponder(lambda prompt: "Route: simple", name="r"),
+        )
+
+    routed(ModelSpec(model="r"))
+    routed(ModelSpec(model="r", base_url="http://127.0.0.1:9/v1"), seeds=3)
+    with pytest.raises(StoreMismatchError, match="router"):
+        routed(ModelSpec(model="other"))
+
+
+def test_prompts_that_are_too_long_are_named_and_every_method_is_asked(tmp_path):
+    long = items_of(plan(), tmp_path / "questions")[0].prompt
+
+    def model(prompt):
+        if prompt == long:
+            raise ValueError("the prompt has 900 tokens, and the model's context holds 800")
+        return {"text": "\\boxed{1}", "thinking_tokens": 1}
+
+    responder = CallableResponder(model, name="m")
+    with pytest.raises(EngineError, match="4 prompts are too long") as error:
+        run(plan(), tmp_path / "run", responder=responder)
+    said = str(error.value)
+    assert "run again" not in said
+    assert f"`stp optimal score {tmp_path / 'run'} --allow-incomplete`" in said
+    rows, _ = grade(tmp_path / "run", allow_incomplete=True)
+    # Three of four questions, two seeds; what is too long for one method is so for all.
+    assert rows.groupby("method").size().to_dict() == {
+        "thinking": 6, "no-thinking": 6, "oracle-router": 6,
+    }  # fmt: skip
