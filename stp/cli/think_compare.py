@@ -1,0 +1,100 @@
+"""What the commands of ``stp think`` share: runs are compared, and shown."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from evaluator.thinkbench import Comparison, Run
+
+
+def compare_and_print(
+    console: "Console",
+    runs: "Sequence[Run]",
+    pool: str,
+    replicates: int,
+    *,
+    allow_incomplete: bool,
+    campaigns: Sequence[str] = (),
+    judge: str | None = None,
+    judge_samples: int = 100,
+    out: Path | None = None,
+) -> None:
+    """Print a comparison's tables, those of campaigns and a judge among them, and write files."""
+    from evaluator.thinkbench import write_comparison
+    from evaluator.thinkbench.bridge import bridge_campaign, bridge_table
+    from evaluator.thinkbench.tables import comparison_tables
+
+    comparison = compared(runs, pool, replicates, allow_incomplete)
+    tables = comparison_tables(comparison)
+    bridge = None
+    if campaigns:
+        with status(console, "Computing OR, AD and frontiers"):
+            bridge = bridge_campaign(comparison, campaigns, allow_incomplete=allow_incomplete)
+        tables.insert(1, bridge_table(bridge))
+    if judge is not None:
+        tables += _judged(console, runs, judge, judge_samples)
+    for table in tables:
+        console.print(table.to_rich(console.width))
+    if out is None:
+        return
+    say_page(console, write_comparison(comparison, tables, out, bridge=bridge))
+
+
+def _judged(console: "Console", runs: "Sequence[Run]", judge: str, samples: int) -> list[Any]:
+    from evaluator.thinkbench.judge import judge_runs
+    from evaluator.thinkbench.tables import agreement_table
+    from stp.asking import open_responder
+
+    with status(console, f"Opening {judge}"):
+        responder = open_responder(judge)
+    with responder, bar("judging") as advance:
+        found = judge_runs(runs, responder, samples=samples, on_progress=advance)
+    tables = []
+    for kind, agreement in (("error", found.errors), ("pattern", found.patterns)):
+        if agreement is not None:
+            title = f"Rules (rows) and judge (columns) on the {kind} of a response"
+            tables.append(agreement_table(agreement, title, name=f"agreement-{kind}"))
+    if found.unreadable:
+        console.print(f"{found.unreadable:,} of the judge's replies named no label.")
+    return tables
+
+
+def compared(
+    runs: "Sequence[Run]", pool: str, replicates: int, allow_incomplete: bool
+) -> "Comparison":
+    """Return runs scored in one pool, behind a bar."""
+    from data.errors import ConfigError
+    from evaluator.thinkbench import compare_runs
+
+    if pool not in ("global", "per-task"):
+        raise ConfigError(f"no pool {pool!r}; there are global and per-task")
+    with bar("bootstrap", unit="tasks") as advance:
+        return compare_runs(
+            list(runs),
+            kind="per-task" if pool == "per-task" else "global",
+            replicates=replicates,
+            allow_incomplete=allow_incomplete,
+            progress=advance,
+        )
+
+
+def say_page(console: "Console", path: Path) -> None:
+    """Print where a page is."""
+    console.print(f"Page: {path}", markup=False, soft_wrap=True)
+
+
+def status(console: "Console", text: str) -> Any:
+    """Return a spinner with a text, whatever characters it has."""
+    from rich.markup import escape
+
+    return console.status(escape(text))
+
+
+def bar(title: str, unit: str = "responses") -> Any:
+    """Return a context that shows how far a work is."""
+    from stp.cli.think_options import shown_progress
+
+    return shown_progress(title, unit)

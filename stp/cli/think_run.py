@@ -1,0 +1,244 @@
+"""``stp think run``: models in variants, each a run in a folder of its own."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stp.cli.think_compare import bar, compare_and_print, status
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from data.errors import EngineError
+    from evaluator.thinkbench import Run, ThinkConfig
+    from stp.asking import ModelSpec
+
+ModelsArgument = Annotated[
+    list[str],
+    typer.Argument(
+        help="'demo', a model folder or hub id, provider/model of an API, or file.py:function."
+    ),
+]
+OutOption = Annotated[
+    Path, typer.Option("--out", help="The run's folder; of several, their parent.")
+]
+TasksOption = Annotated[
+    str,
+    typer.Option("--tasks", help="'all', 'puzzles', or names, comma-separated."),
+]
+SamplesOption = Annotated[int, typer.Option("--samples", min=1, help="Questions per task, fold.")]
+FoldsOption = Annotated[int, typer.Option("--folds", min=1, help="Independent samples.")]
+SeedOption = Annotated[int, typer.Option("--seed", help="Of questions and samples.")]
+SizesOption = Annotated[
+    str | None,
+    typer.Option("--sizes", help="List sizes, comma-separated, in turn.", show_default="own"),
+]
+TaskSizesOption = Annotated[
+    list[str] | None,
+    typer.Option("--task-sizes", help="Sizes of one task: TASK=8,16. May be repeated."),
+]
+LowOption = Annotated[int, typer.Option("--low", help="Least value.")]
+HighOption = Annotated[int, typer.Option("--high", help="Greatest value.")]
+StylesOption = Annotated[
+    str, typer.Option("--style", help="standard, concise, ultra-concise; several: a study.")
+]
+MaxTokensOption = Annotated[
+    str, typer.Option("--max-tokens", help="Caps of a response, or none; several: a study.")
+]
+ThinkingTokensOption = Annotated[
+    str, typer.Option("--thinking-tokens", help="Thinking budgets, or none; several: a study.")
+]
+EffortOption = Annotated[
+    str, typer.Option("--effort", help="Reasoning efforts, or none; several: a study.")
+]
+ThinkingOption = Annotated[
+    str, typer.Option("--thinking", help="default, on, off; several: a study.")
+]
+ToolsOption = Annotated[
+    str,
+    typer.Option("--tools", help="none, calculator, python, calculator+python; several: a study."),
+]
+TemperatureOption = Annotated[float | None, typer.Option("--temperature", help="Of the sampling.")]
+TopPOption = Annotated[float | None, typer.Option("--top-p", help="Of the sampling.")]
+OwnSamplingOption = Annotated[
+    bool, typer.Option("--own-sampling", help="Sample as the model's family or API does.")
+]
+EngineOption = Annotated[
+    str | None,
+    typer.Option("--engine", help="transformers, vllm, api, function.", show_default="by name"),
+]
+BaseUrlOption = Annotated[
+    str | None, typer.Option("--base-url", help="Address of an OpenAI-compatible server.")
+]
+FamilyOption = Annotated[
+    str | None,
+    typer.Option("--family", help="Thinking format, a TOML file, or none.", show_default="by name"),
+]
+RevisionOption = Annotated[str | None, typer.Option("--revision", help="Hub revision.")]
+OptionsOption = Annotated[
+    list[str] | None,
+    typer.Option("--option", help="Engine or provider option NAME=VALUE. May be repeated."),
+]
+BatchOption = Annotated[
+    int | None,
+    typer.Option("--batch", min=1, help="Requests at a time.", show_default="by engine"),
+]
+NameOption = Annotated[
+    str | None, typer.Option("--name", help="What the model is called.", show_default="own")
+]
+AttributesOption = Annotated[
+    list[str] | None,
+    typer.Option("--attribute", help="Fact for correlations: parameters=14e9. Repeatable."),
+]
+
+
+def run(
+    models: ModelsArgument,
+    out: OutOption,
+    tasks: TasksOption = "all",
+    samples: SamplesOption = 1000,
+    folds: FoldsOption = 3,
+    seed: SeedOption = 20260721,
+    sizes: SizesOption = None,
+    task_sizes: TaskSizesOption = None,
+    low: LowOption = -1000,
+    high: HighOption = 1000,
+    styles: StylesOption = "standard",
+    max_tokens: MaxTokensOption = "none",
+    thinking_tokens: ThinkingTokensOption = "none",
+    effort: EffortOption = "none",
+    thinking: ThinkingOption = "default",
+    tools: ToolsOption = "none",
+    temperature: TemperatureOption = 0.1,
+    top_p: TopPOption = 0.9,
+    own_sampling: OwnSamplingOption = False,
+    engine: EngineOption = None,
+    base_url: BaseUrlOption = None,
+    family: FamilyOption = None,
+    revision: RevisionOption = None,
+    options: OptionsOption = None,
+    batch: BatchOption = None,
+    name: NameOption = None,
+    attributes: AttributesOption = None,
+) -> None:
+    """Run models on the tasks; the same command goes on where it was stopped.
+
+    An option with several values, and several models, make a study: every combination is a run in
+    a folder of its own below --out, and they are compared at the end.
+    """
+    from rich.console import Console
+
+    from stp.asking import ModelSpec
+    from stp.cli.think_options import configurations, named_values
+
+    specs = [
+        ModelSpec(
+            model=model,
+            engine=engine,
+            base_url=base_url,
+            family=family,
+            revision=revision,
+            options=named_values("--option", options or []),
+            batch=batch,
+        )
+        for model in models
+    ]
+    variants = configurations(
+        tasks=tasks,
+        samples=samples,
+        folds=folds,
+        seed=seed,
+        sizes=sizes,
+        task_sizes=task_sizes or [],
+        low=low,
+        high=high,
+        styles=styles,
+        max_tokens=max_tokens,
+        thinking_tokens=thinking_tokens,
+        effort=effort,
+        thinking=thinking,
+        tools=tools,
+        temperature=None if own_sampling else temperature,
+        top_p=None if own_sampling else top_p,
+    )
+    console = Console(highlight=False)
+    facts = named_values("--attribute", attributes or [])
+    runs = list(_runs(console, specs, variants, out, name, facts))
+    failure = _failure(runs)
+    # Where a whole task failed the runs cannot be compared, and the failure is why.
+    if failure is not None and any(
+        one.measures.tasks.keys() != set(one.config.tasks) for one in runs
+    ):
+        raise failure
+    if len(runs) > 1:
+        compare_and_print(console, runs, "global", 1000, allow_incomplete=True)
+    if failure is not None:
+        raise failure
+
+
+def _failure(runs: "Sequence[Run]") -> "EngineError | None":
+    """Return what to say of the questions that have no response."""
+    from data.errors import EngineError
+
+    failed = [run for run in runs if run.failed]
+    if not failed:
+        return None
+    questions = sum(len(run.failed) for run in failed)
+    first = next(iter(failed[0].failed.values()))
+    return EngineError(
+        f"{questions:,} questions have no response (the first: {first}); what was answered is "
+        "kept, and the same command asks the others again"
+    )
+
+
+def _runs(
+    console: "Console",
+    specs: "Sequence[ModelSpec]",
+    variants: "Sequence[tuple[str, ThinkConfig]]",
+    out: Path,
+    name: str | None,
+    attributes: dict[str, Any],
+) -> "Iterator[Run]":
+    """Run every model in every variant; each model is opened once."""
+    from evaluator.thinkbench import evaluate
+    from evaluator.thinkbench.tables import summary_table
+    from stp.asking import open_responder
+    from stp.cli.think_options import folder_name
+
+    for spec, model_name in zip(specs, _names(specs, name), strict=True):
+        with status(console, f"Opening {spec.model}"):
+            responder = open_responder(spec)
+        with responder:
+            for label, config in variants:
+                title = f"{model_name} {label}".strip()
+                parts = [model_name] if len(specs) > 1 else []
+                parts += [label] if len(variants) > 1 else []
+                folder = out.expanduser()
+                if parts:
+                    folder /= folder_name(" ".join(parts))
+                with bar(title) as advance:
+                    done = evaluate(
+                        responder,
+                        folder,
+                        config,
+                        name=title,
+                        attributes=attributes,
+                        on_progress=advance,
+                    )
+                console.print(summary_table(done).to_rich())
+                console.print(f"Run: {folder}", markup=False, soft_wrap=True)
+                yield done
+
+
+def _names(specs: "Sequence[ModelSpec]", name: str | None) -> list[str]:
+    """Return what the models are called: the last parts of their names where these differ."""
+    from data.errors import MisuseError
+
+    if name is not None:
+        if len(specs) > 1:
+            raise MisuseError("--name is for one model; several are called by their own names")
+        return [name]
+    short = [spec.model.rstrip("/").rpartition("/")[2] for spec in specs]
+    return short if len(set(short)) == len(short) else [spec.model for spec in specs]
