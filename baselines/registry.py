@@ -8,6 +8,7 @@ Another package registers its methods as entry points of the group ``stp.methods
 and a file needs no package: ``calm.py:CalmEnding``.
 """
 
+import difflib
 import hashlib
 import importlib.util
 import sys
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from baselines.interface import EarlyExit, FixedBudget, Method, Router
 from baselines.signals import check_needs
@@ -80,6 +81,23 @@ class MethodSource:
             key: tuple(value) if isinstance(value, list) else value
             for key, value in (hyperparameters or {}).items()
         }
+        fields = {
+            name: field
+            for name, field in getattr(self.method, "__dataclass_fields__", {}).items()
+            if field.init
+        }
+        hints = get_type_hints(self.method)
+        for key, value in given.items():
+            if fields and key not in fields:
+                raise MisuseError(
+                    f"method {self.spec}: no hyperparameter {key!r}; it has {', '.join(fields)}"
+                )
+            allowed = get_args(hints.get(key)) if get_origin(hints.get(key)) is Literal else ()
+            if allowed and value not in allowed:
+                raise MisuseError(
+                    f"method {self.spec}: {key} is {value!r}; it is one of "
+                    f"{', '.join(map(repr, allowed))}"
+                )
         try:
             return self.method(**given)
         except TypeError as error:
@@ -112,8 +130,10 @@ def find_method(spec: str) -> MethodSource:
         return MethodSource(spec=spec, method=_checked(found, spec), origin="stp-engine", ours=True)
     registered = _registered()
     if spec not in registered:
+        near = difflib.get_close_matches(spec, method_names(), n=1)
+        hint = f"did you mean {near[0]!r}? There" if near else "there"
         raise MisuseError(
-            f"there is no method {spec!r}; there are {', '.join(method_names())}; or name a class "
+            f"there is no method {spec!r}; {hint} are {', '.join(method_names())}; or name a class "
             "in a file, as in my_method.py:MyMethod"
         )
     entry = registered[spec]

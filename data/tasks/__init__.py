@@ -38,8 +38,9 @@ def get_task(name: str) -> Task:
     try:
         return _tasks()[name]
     except KeyError:
-        near = difflib.get_close_matches(name, task_names(), n=3) or task_names()
-        raise MisuseError(f"no task {name!r}; there are {', '.join(near)}") from None
+        near = difflib.get_close_matches(name, task_names(), n=1)
+        hint = f"did you mean {near[0]!r}? There" if near else "there"
+        raise MisuseError(f"no task {name!r}; {hint} are {', '.join(task_names())}") from None
 
 
 def task_benchmark(name: str, parameters: TaskParameters | None = None) -> Benchmark:

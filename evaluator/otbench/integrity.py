@@ -80,6 +80,11 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
             f"{folder}: no release ({MANIFEST} is missing); make one with "
             f"`stp release CAMPAIGN --out {folder}`"
         )
+    if not (folder / CHECKSUM).is_file() and (folder / "campaign.toml").is_file():
+        raise MisuseError(
+            f"{folder}: a campaign, no release; freeze it first with "
+            f"`stp release {folder} --out RELEASE`"
+        )
     encoded = path.read_bytes()
     checksum = hashlib.sha256(encoded).hexdigest()
     try:

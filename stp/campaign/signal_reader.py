@@ -94,8 +94,8 @@ class _Gathered:
         place = np.concatenate(self.found) if self.found else np.empty(0, np.int64)
         if place.size != curves.positions or np.unique(place).size != place.size:
             raise StoreError(
-                f"{place.size} rows of signals for {curves.positions} positions of the curves; go "
-                "on with `stp signals`"
+                f"{place.size:,} rows of signals for {curves.positions:,} positions of the curves; "
+                "`stp signals FOLDER` reads those that are missing"
             )
         order = np.argsort(place)
         columns = {name: np.concatenate(parts)[order] for name, parts in self.columns.items()}

@@ -74,7 +74,7 @@ def signals(
         ),
     )
     waiting = f", {result.waiting} are not generated yet" if result.waiting else ""
-    typer.echo(f"signals of {result.units} units{waiting} are in {folder}", err=True)
+    typer.echo(f"read signals of {result.units} units into {folder}{waiting}", err=True)
 
 
 def _settings(

@@ -64,7 +64,7 @@ def test_a_file_gives_a_method_with_its_digest(file):
     assert source.method.name == "calm"
     assert source.origin.startswith("calm.py sha256:")
     assert source.make({"least": 0.7}).hyperparameters() == {"least": 0.7}
-    with pytest.raises(MisuseError, match=r"calm\.py:Calm: .*unexpected keyword argument 'most'"):
+    with pytest.raises(MisuseError, match=r"calm\.py:Calm: no hyperparameter 'most'; it has least"):
         source.make({"most": 1})
 
 
@@ -124,3 +124,13 @@ def test_another_package_registers_a_method(tmp_path, monkeypatch):
     sys.modules.pop("their_methods")
     with pytest.raises(MisuseError, match="method theirs: its package cannot be imported"):
         find_method("theirs")
+
+
+def test_a_hyperparameter_that_is_none_of_those_allowed_is_refused():
+    source = find_method("deer")
+    with pytest.raises(MisuseError, match=r"deer: mean is 'arithmetik'; it is one of 'geometric'"):
+        source.make({"mean": "arithmetik"})
+    with pytest.raises(MisuseError, match="deer: no hyperparameter 'meen'; it has mean"):
+        source.make({"meen": "geometric"})
+    with pytest.raises(MisuseError, match="no method 'deeer'; did you mean 'deer'"):
+        find_method("deeer")

@@ -155,7 +155,7 @@ def test_reading_goes_on_where_it_was_stopped(campaign, tmp_path):
     stop = threading.Event()
     first = signals_campaign(folder, observer=_StopAfter(stop, 1), stop=stop)
     assert not first.finished and first.units == 1
-    with pytest.raises(StoreError, match="go on with `stp signals`"):
+    with pytest.raises(StoreError, match="`stp signals FOLDER` reads those"):
         load_signals(folder)
     # The settings are those of the folder.
     assert signals_campaign(folder).units == first_units(campaign) - 1

@@ -88,7 +88,7 @@ def test_the_fourteen_are_found_and_are_benchmarks():
 
 
 def test_an_unknown_task_offers_the_nearest():
-    with pytest.raises(MisuseError, match="no task 'maximum'; there are find_maximum"):
+    with pytest.raises(MisuseError, match="no task 'maximum'; did you mean 'find_maximum'"):
         get_task("maximum")
 
 
