@@ -166,19 +166,10 @@ class _Work:
         hashes = {
             name: hashlib.sha256(prompt.encode()).hexdigest() for name, prompt in prompts.items()
         }
-        for candidate, agreed, ruled in verdicts:
+        for candidate, agreed, ruled, undecided in verdicts:
             pair = (candidate.domain, candidate.answer_type)
             if agreed < self._recipe.k:
-                self.dropped.append(
-                    Dropped(
-                        id=candidate.id,
-                        domain=candidate.domain,
-                        answer_type=candidate.answer_type,
-                        stage="answers",
-                        reason=f"{agreed} of {self._recipe.k} answers agree with the reference",
-                        question=candidate.question,
-                    )
-                )
+                self.dropped.append(self._lost(candidate, agreed, undecided))
                 continue
             reply = candidate.id.rpartition("-")[0]
             provenance = {
@@ -194,6 +185,22 @@ class _Work:
                 "agreeing_by_rule": ruled,
             }
             self._accepted[pair].append(_question(candidate, provenance))
+
+    def _lost(self, candidate: Candidate, agreed: int, undecided: int) -> Dropped:
+        """Say why a candidate does not stay: answers that differ, or a judge that says nothing."""
+        k = self._recipe.k
+        stage, reason = "answers", f"{agreed} of {k} answers agree with the reference"
+        if agreed + undecided == k:
+            stage = "judge"
+            reason = f"the judge gave no verdict on {undecided} of {k} answers; the others agree"
+        return Dropped(
+            id=candidate.id,
+            domain=candidate.domain,
+            answer_type=candidate.answer_type,
+            stage=stage,
+            reason=reason,
+            question=candidate.question,
+        )
 
     def _name(self, pair: Pair, number: int) -> str:
         domain = "".join(c if c.isalnum() else "-" for c in pair[0].lower())
@@ -254,8 +261,11 @@ class _Work:
 
     def _agreeing(
         self, candidates: Sequence[Candidate], number: int
-    ) -> list[tuple[Candidate, int, int]]:
-        """Return how many of k answers agree with each candidate, and how many of these by rule."""
+    ) -> list[tuple[Candidate, int, int, int]]:
+        """Return how many of k answers agree with each candidate.
+
+        With it how many of these by rule, and on how many others the judge gave no verdict.
+        """
         k = self._recipe.k
         items = {candidate.id: _item(candidate) for candidate in candidates}
         replies = self._ask(
@@ -302,10 +312,10 @@ class _Work:
         for candidate in candidates:
             by_rule = [v is not None and v.right for v in ruled[candidate.id]]
             by_judge = [
-                (candidate.id, s) in right and right[candidate.id, s].right is True
-                for s in range(k)
+                right[candidate.id, s].right for s in range(k) if (candidate.id, s) in right
             ]
-            outcome.append((candidate, sum(by_rule) + sum(by_judge), sum(by_rule)))
+            agreed = sum(by_rule) + by_judge.count(True)
+            outcome.append((candidate, agreed, sum(by_rule), by_judge.count(None)))
         return outcome
 
     def _ask(

@@ -63,7 +63,7 @@ class Dropped:
     id, domain, answer_type
         As of a candidate.
     stage
-        ``"format"``, ``"duplicate"`` or ``"answers"``.
+        ``"format"``, ``"duplicate"``, ``"answers"`` (some differ) or ``"judge"`` (no verdict).
     reason
         One line.
     question

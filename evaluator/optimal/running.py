@@ -312,8 +312,9 @@ def check_models(folder: Path, **models: Responder) -> None:
         if differs:
             key = differs[0]
             raise StoreMismatchError(
-                f"{folder}: its responses are from a {role} with {key} {before.get(key)!r}, and "
-                f"{described.get(key)!r} is to be asked now; give another folder"
+                f"{folder}: its responses are those of the {role} with {key} "
+                f"{before.get(key)!r}, and {described.get(key)!r} is to be asked now; give another "
+                "folder"
             )
         known[role] = described
     known |= {

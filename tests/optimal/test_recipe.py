@@ -119,6 +119,9 @@ def spec(name):
     return ModelSpec(model=f"made:{name}")
 
 
+STAGES = ("answers", "judge")
+
+
 class World:
     """A generator, an answerer and a judge that know a few things; they count their calls."""
 
@@ -200,6 +203,33 @@ def test_only_questions_on_which_all_answers_agree_stay(tmp_path):
     assert world.asked["judge"] == built.by_judge or world.asked["judge"] > 0
 
 
+def test_a_judge_that_says_nothing_is_no_answer_that_differs(tmp_path, monkeypatch):
+    world = World(shaky=("1",))
+    monkeypatch.setattr(world, "judge", lambda prompt: "I would rather not say.")
+    built = world.build(recipe(rounds=1), tmp_path)
+    by_stage = {stage: [d for d in built.dropped if d.stage == stage] for stage in STAGES}
+    # Numbers are decided by rule: one differs in each domain; words wait for the judge.
+    assert {d.answer_type for d in by_stage["answers"]} == {"numeric"}
+    assert {d.answer_type for d in by_stage["judge"]} == {"short"}
+    assert by_stage["judge"][0].reason == (
+        "the judge gave no verdict on 3 of 3 answers; the others agree"
+    )
+    counts = json.loads((tmp_path / STATISTICS_FILE).read_text())
+    assert counts["dropped"]["judge"] == len(by_stage["judge"]) > 0
+    assert counts["judge_agreement"]["undecided"] == counts["answers_decided_by_judge"] > 0
+    assert f"| judge | {len(by_stage['judge'])} |" in (tmp_path / "README.md").read_text()
+
+
+def test_an_answer_that_differs_counts_before_a_judge_that_says_nothing(tmp_path):
+    world = World()
+    said = iter(["Verdict: no", *["Who knows?"] * 1000])
+    world.judge = lambda prompt: next(said)
+    built = world.build(recipe(rounds=1, domains=("History",)), tmp_path)
+    reasons = {d.id: (d.stage, d.reason) for d in built.dropped if d.answer_type == "short"}
+    assert [stage for stage, _ in reasons.values()].count("answers") == 1
+    assert ("answers", "0 of 3 answers agree with the reference") in reasons.values()
+
+
 def test_what_was_dropped_is_filled_up_and_known_questions_are_named(tmp_path):
     world = World(shaky=("1",))
     built = world.build(recipe(), tmp_path)
@@ -252,6 +282,24 @@ def test_another_recipe_in_the_same_folder_is_refused_but_more_rounds_are_not(tm
     World().build(recipe(rounds=2), tmp_path)
     with pytest.raises(StoreMismatchError, match="another k"):
         World().build(recipe(k=4), tmp_path)
+
+
+def test_another_model_in_the_same_folder_is_refused_before_it_is_asked(tmp_path):
+    World().build(recipe(rounds=1), tmp_path)
+    other = World()
+    with (
+        Checker() as checker,
+        pytest.raises(StoreMismatchError, match="answerer with model 'answerer'"),
+    ):
+        build(
+            recipe(rounds=2),
+            tmp_path,
+            generator=CallableResponder(other.generator, name="generator"),
+            answerer=CallableResponder(other.answerer, name="another"),
+            judge=CallableResponder(other.judge, name="judge"),
+            checker=checker,
+        )
+    assert other.asked == {"generator": 0, "answerer": 0, "judge": 0}
 
 
 def test_choices_take_their_numbers_of_options_in_turn():
