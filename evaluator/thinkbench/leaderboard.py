@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from data.errors import MisuseError
+from evaluator.files import write_atomically
 from evaluator.thinkbench.comparison import Comparison
-from evaluator.thinkbench.output import write_output
 from evaluator.thinkbench.run import RUN, SCHEMA, Run, load_run
 from stp.asking import json_bytes
 
@@ -95,7 +95,7 @@ def write_leaderboard(comparison: Comparison, path: str | Path) -> Path:
     """
     target = Path(path).expanduser()
     board = aggregate_runs(comparison, target.parent)
-    write_output(target, json_bytes(board, indent=2) + b"\n")
+    write_atomically(target, json_bytes(board, indent=2) + b"\n")
     return target
 
 

@@ -5,11 +5,11 @@ from typing import Final
 
 import pandas as pd
 
+from evaluator.files import write_atomically
 from evaluator.report.text import html
 from evaluator.table_text import MISSING, Table
 from evaluator.thinkbench.bridge import Bridge, bridge_table
 from evaluator.thinkbench.comparison import Comparison
-from evaluator.thinkbench.output import write_output
 from evaluator.thinkbench.tables import comparison_tables
 
 _STYLE: Final = """
@@ -56,7 +56,7 @@ def write_page(comparison: Comparison, path: str | Path, *, bridge: Bridge | Non
     target = Path(path).expanduser()
     if target.is_dir() or target.suffix.lower() not in (".html", ".htm"):
         target /= "index.html"
-    write_output(target, render_page(comparison, bridge=bridge).encode())
+    write_atomically(target, render_page(comparison, bridge=bridge).encode())
     return target
 
 
