@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from data.errors import MisuseError, StoreError
+from data.errors import MisuseError
 from evaluator.bootstrap import SEED
+from evaluator.files import write_atomically
 from evaluator.optimal.bridging import BridgeCell
 from evaluator.optimal.examples import Example, find_examples
 from evaluator.optimal.grading import Judging
@@ -185,17 +186,10 @@ def write_results(results: Results, folder: Path, *, title: str) -> Path:
     """
     from evaluator.optimal.page import render_page
 
+    for table in results.tables:
+        texts = {"csv": table.to_csv(), "md": table.to_markdown(), "tex": table.to_latex()}
+        for kind, text in texts.items():
+            write_atomically(folder / "tables" / f"{table.name}.{kind}", text.encode())
     page = folder / "report.html"
-    try:
-        tables = folder / "tables"
-        tables.mkdir(parents=True, exist_ok=True)
-        for table in results.tables:
-            (tables / f"{table.name}.csv").write_text(table.to_csv(), encoding="utf-8")
-            (tables / f"{table.name}.md").write_text(table.to_markdown(), encoding="utf-8")
-            (tables / f"{table.name}.tex").write_text(table.to_latex(), encoding="utf-8")
-        partial = page.with_suffix(".partial")
-        partial.write_text(render_page(results, title=title), encoding="utf-8")
-        partial.replace(page)
-    except OSError as error:
-        raise StoreError(f"{folder}: cannot be written: {error.strerror}") from error
+    write_atomically(page, render_page(results, title=title).encode())
     return page

@@ -113,6 +113,7 @@ def select(
     """Find tasks that need thinking: a small thinking model against a large one that does not."""
     from rich.console import Console
 
+    from evaluator.files import write_atomically
     from evaluator.optimal.model_names import parse_model
     from evaluator.optimal.selection import select as select_tasks
     from evaluator.optimal.selection import selection_frame, task_names
@@ -136,7 +137,7 @@ def select(
             progress=watch,
         )
     table = selection_table(selection_frame(selected), threshold)
-    (out / "selection.csv").write_text(table.to_csv(), encoding="utf-8")
+    write_atomically(out / "selection.csv", table.to_csv().encode())
     console = Console(highlight=False)
     console.print(table.to_rich(console.width))
     kept = [item.task for item in selected if item.kept]
