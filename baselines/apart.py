@@ -13,6 +13,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -76,8 +77,10 @@ class ApartPlayer:
         """End the process."""
         self._ours.close()
         try:
-            self._process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=5)
+        finally:
+            # Also where the wait is interrupted: a method that hangs must not outlive us.
             self._process.kill()
             self._process.wait()
 

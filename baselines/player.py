@@ -5,7 +5,6 @@ that a method can as well sit in another process (:mod:`baselines.apart`), where
 to look at but what was dealt.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -153,7 +152,7 @@ class Player:
 
     def _checked(self, score: Any) -> Any:
         """Refuse a score that is no number: it compares as false with every threshold."""
-        if score is None or (isinstance(score, float | np.floating) and math.isnan(score)):
+        if score is None or _is_nan(score):
             raise MisuseError(
                 f"{self._method.name}: a score is {score}, which no setting can be compared with; "
                 "return a number, minus or plus infinity where there is nothing to say"
@@ -170,3 +169,11 @@ class Player:
                 "integer of at least 0, in tokens"
             )
         return int(cap)
+
+
+def _is_nan(score: Any) -> bool:
+    """Return whether a score is, or holds, what is no number; it may be an array or a tensor."""
+    try:
+        return bool(np.isnan(np.asarray(score, np.float64)).any())
+    except (TypeError, ValueError):
+        return False  # A score of another kind, which the method compares itself.

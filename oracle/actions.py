@@ -134,8 +134,10 @@ def strategy_actions(curves: Curves, strategy: Strategy) -> Actions:
     Raises
     ------
     ValueError
-        If the strategy is none of :data:`STRATEGIES`.
+        If the strategy is none of :data:`STRATEGIES`, or all thinking together reaches 2^60 tokens.
     """
+    if curves.full_tokens_s.astype(np.float64).sum() >= 2.0**60:
+        raise ValueError("the costs of all units together reach 2^60")
     if strategy == "early_exit":
         return _early_exit(curves)
     groups = question_groups(curves)

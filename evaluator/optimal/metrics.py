@@ -5,6 +5,7 @@ end, by one division. Products are averaged, not means multiplied: a right answe
 own thinking tokens.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ T_MAX = 1000
 """Most thinking tokens of the area under the curve (paper 004, section 3.1)."""
 
 _Integers = npt.NDArray[np.int64]
+
+_EXACT_SUM = 2**62
 
 
 def oaa(correct: npt.ArrayLike, thinking_tokens: npt.ArrayLike, t: int) -> float:
@@ -100,7 +103,10 @@ def auc_oaa(correct: npt.ArrayLike, thinking_tokens: npt.ArrayLike, t_max: int =
     """
     right, tokens = _checked(correct, thinking_tokens)
     last = _threshold("t_max", t_max, least=1)
-    return int(np.maximum(0, last - tokens[right]).sum()) / (right.size * last)
+    # What is left of t_max is summed as Python integers where int64 could not hold it.
+    left = np.maximum(0, last - tokens[right])
+    total = sum(left.tolist()) if last > _EXACT_SUM // right.size else int(left.sum())
+    return total / (right.size * last)
 
 
 def area_fractions(
@@ -146,16 +152,18 @@ def f1_otb(auc: float, accuracy: float) -> float:
     68.3
     """
     for name, value in (("auc", auc), ("accuracy", accuracy)):
-        if not value >= 0:
+        if not 0 <= value < math.inf:
             raise MisuseError(f"{name} must be a number of at least 0, not {value!r}")
-    if auc + accuracy == 0:
+    larger, smaller = max(auc, accuracy), min(auc, accuracy)
+    if larger == 0:
         return 0.0
-    return 2.0 * auc * accuracy / (auc + accuracy)
+    # Divided first, so that no product leaves the range of a float.
+    return 2.0 * smaller / (1.0 + smaller / larger)
 
 
 def _threshold(name: str, value: int, least: int = 0) -> int:
-    if isinstance(value, bool) or value != int(value) or value < least:
-        raise MisuseError(f"{name} must be an integer of at least {least}, not {value!r}")
+    if isinstance(value, bool) or value != int(value) or not least <= value < _EXACT_SUM:
+        raise MisuseError(f"{name} must be an integer from {least} to 2^62, not {value!r}")
     return int(value)
 
 
@@ -176,7 +184,10 @@ def _checked(
         if not (np.issubdtype(right.dtype, np.integer) and np.isin(right, (0, 1)).all()):
             raise MisuseError("correct must hold 0 and 1 (integers or booleans) and nothing else")
         right = right.astype(np.bool_)
-    if not np.issubdtype(tokens.dtype, np.integer) or tokens.min() < 0:
+    if np.ma.is_masked(correct) or np.ma.is_masked(thinking_tokens):
+        raise MisuseError("masked values are no numbers; leave their responses out")
+    whole = tokens.dtype.kind in "iu"
+    if not whole or tokens.min() < 0 or int(tokens.max()) >= 2**63:
         raise MisuseError(
             "thinking_tokens must hold integers of at least 0; where they are unknown there is no "
             "overthinking-adjusted accuracy"

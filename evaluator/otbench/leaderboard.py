@@ -238,7 +238,8 @@ def read_rows(paths: Iterable[Path]) -> list[Row]:
     for path in paths:
         file = path / ROWS if path.is_dir() else path
         try:
-            lines = file.read_text(encoding="utf-8").splitlines()
+            # Not splitlines(): U+2028 and its kind may stand in a name.
+            lines = file.read_text(encoding="utf-8").split("\n")
         except (OSError, UnicodeDecodeError) as error:
             raise MisuseError(f"{file}: no leaderboard file: {error}") from error
         for number, line in enumerate(lines, start=1):

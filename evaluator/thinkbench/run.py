@@ -187,8 +187,10 @@ def load_run(folder: str | Path) -> Run:
     record = _read_record(path)
     config = ThinkConfig.from_json(record["config"])
     try:
-        lines = (path / GRADED).read_text(encoding="utf-8").splitlines()
-        graded = graded_from_json((json.loads(line) for line in lines), str(path / GRADED))
+        # Not splitlines(): U+2028 and its kind may stand in what a model wrote.
+        lines = (path / GRADED).read_text(encoding="utf-8").split("\n")
+        rows = (json.loads(line) for line in lines if line)
+        graded = graded_from_json(rows, str(path / GRADED))
     except FileNotFoundError as error:
         raise MisuseError(f"{path}: this run has not been graded; run it to its end") from error
     except (OSError, ValueError) as error:

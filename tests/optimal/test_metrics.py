@@ -136,3 +136,21 @@ def test_table_6_areas_are_no_more_than_accuracies():
         assert row.auc <= row.ovt_accuracy + 0.1
         if row.mode == "thinking":
             assert row.ovt_tokens > 0
+
+
+def test_numbers_at_the_edge_are_right_or_refused():
+    assert auc_oaa([1] * 4, [0] * 4, t_max=2**61) == 1.0
+    assert auc_oaa([1, 1], [2**62, 2**63 - 1], t_max=2**61) == 0.0
+    for tokens in (
+        np.array([2**64 - 1, 2**63], np.uint64),
+        np.ma.array([0, 0], mask=[0, 1]),
+        np.array([1, 2], "timedelta64[s]"),
+    ):
+        with pytest.raises(MisuseError):
+            auc_oaa([1, 1], tokens)
+    with pytest.raises(MisuseError):
+        auc_oaa([1], [0], t_max=2**62)
+    with pytest.raises(MisuseError):
+        f1_otb(float("inf"), 1)
+    assert f1_otb(1e200, 1e200) == 1e200
+    assert f1_otb(1e-200, 1e-200) == 1e-200

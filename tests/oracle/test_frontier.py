@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import oracle
 from oracle.textbook import textbook_frontier
+from stp.curves import Curves
 from tests.oracle import twins
 
 SHAPES = ["any", "equal", "zeros", "flat", "falling", "late"]
@@ -198,3 +199,16 @@ def test_the_programs_need_numpy_numba_scipy_only():
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.split("\n")[:2] == ["[0, 4, 9] [0, 3, 5]", "[]"]
+
+
+@pytest.mark.parametrize("strategy", oracle.STRATEGIES)
+def test_costs_that_could_wrap_around_are_refused(strategy):
+    curves = Curves(
+        tokens=[0, 2**62] * 3,
+        correct=[0, 1] * 3,
+        trajectory_offsets=[0, 2, 4, 6],
+        question=[0, 1, 2],
+        probes=1,
+    )
+    with pytest.raises(ValueError, match=r"reach 2\^60"):
+        oracle.exact_frontier(curves, strategy)

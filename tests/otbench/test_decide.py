@@ -110,6 +110,8 @@ def broken(kind, **parts):
     [
         (broken(Router, grid=(), score=lambda s, q: 0.0), "its grid is empty"),
         (broken(Router, score=lambda s, q: math.nan), "a score is nan"),
+        (broken(Router, score=lambda s, q: np.array([math.nan])), "a score is \\[nan\\]"),
+        (broken(Router, score=lambda s, q: np.array(math.nan)), "a score is nan"),
         (broken(EarlyExit, score=lambda s, p: None), "a score is None"),
         (broken(FixedBudget, score=lambda s, q: 1, cap=lambda s, a, b: -3), "is -3; a cap is None"),
         (broken(FixedBudget, score=lambda s, q: 1, cap=lambda s, a, b: 2.5), "is 2.5; a cap"),

@@ -114,6 +114,15 @@ def test_one_bad_response_costs_only_itself_and_is_asked_again(tmp_path):
     assert sum(solver.calls.values()) == 25
 
 
+def test_separators_of_unicode_in_an_answer_do_not_break_a_run(tmp_path):
+    def strange(prompt):
+        return {"text": "\\boxed{\u20281\u20282\x85 3}", "output_tokens": 3}
+
+    run = evaluate(CallableResponder(strange, name="strange"), tmp_path, SMALL)
+    assert run.complete
+    assert load_run(tmp_path).measures.overall == run.measures.overall
+
+
 def test_a_model_that_always_fails_stops_the_run_and_keeps_what_there_is(tmp_path):
     items = plan_questions(SMALL)
     solver = Solver(broken=[item.id for item in items[6:]])
