@@ -127,6 +127,10 @@ def _check(
         raise ConfigError(f"{name} is {value!r}; it must be {limits}")
 
 
+MOST_TOKENS = 2**40
+"""No response has so many; a larger count is a slip of whoever counted."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Response:
     """What came back for one request.
@@ -157,6 +161,13 @@ class Response:
     error
         Why there is no response, in one line; None if there is one. A failure of ours or of a
         provider is never an answer.
+
+    Raises
+    ------
+    TypeError
+        If a text is none, or a count is no whole number.
+    ValueError
+        If a count or the seconds are negative, or larger than a model could write.
     """
 
     id: str
@@ -170,6 +181,24 @@ class Response:
     tool_calls: int = 0
     tool_text: str | None = None
     error: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("id", "text"):
+            if not isinstance(getattr(self, name), str):
+                raise TypeError(f"{name} is {getattr(self, name)!r:.60}; a text is needed")
+        for name in ("thinking", "tool_text", "error"):
+            if not isinstance(getattr(self, name), str | None):
+                raise TypeError(f"{name} is {getattr(self, name)!r:.60}; a text or null is needed")
+        for name in ("answer_tokens", "thinking_tokens", "output_tokens", "tool_calls"):
+            count = getattr(self, name)
+            if count is None and name != "tool_calls":
+                continue
+            if isinstance(count, bool) or not isinstance(count, int):
+                raise TypeError(f"{name} is {count!r:.60}; a whole number is needed")
+            if not 0 <= count < MOST_TOKENS:
+                raise ValueError(f"{name} is {count}; it lies between 0 and 2^40")
+        if not 0 <= self.seconds < math.inf:
+            raise ValueError(f"seconds is {self.seconds}; it must be a number of at least 0")
 
 
 def failed(request: Request, reason: str, seconds: float = 0.0) -> Response:

@@ -60,8 +60,10 @@ def test_half_characters_are_replaced_and_nan_refused(tmp_path):
     path = tmp_path / "responses.jsonl"
     with ResponseStore(path) as store:
         store.append(response("0", text="half \ud83d gone"))
-        with pytest.raises(ValueError, match="JSON"):
-            store.append(response("1", seconds=float("nan")))
+    with pytest.raises(ValueError, match="seconds is nan"):
+        response("1", seconds=float("nan"))
+    with pytest.raises(ValueError, match="JSON"):
+        json_bytes({"a": float("nan")})
     assert ResponseStore(path).read()["0"].text == "half \ufffd gone"
     path.read_bytes().decode("utf-8")
     assert json.loads(json_bytes({"a": None})) == {"a": None}
@@ -98,3 +100,23 @@ def test_settings_that_cannot_be_are_refused(values, message):
 def test_a_prompt_is_dressed_once_on_each_side():
     settings = Settings(prompt_prefix="Be brief.", prompt_suffix="Only a number.")
     assert settings.dress("2 + 2?") == "Be brief.\n\n2 + 2?\n\nOnly a number."
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"output_tokens": -5},
+        {"output_tokens": 3.7},
+        {"thinking_tokens": "9"},
+        {"answer_tokens": 10**30},
+        {"text": 7},
+        {"id": ["a"]},
+        {"thinking": 3},
+        {"seconds": -1.0},
+    ],
+)
+def test_a_line_whose_values_cannot_be_is_no_response(tmp_path, values):
+    path = tmp_path / "responses.jsonl"
+    path.write_text(json.dumps({"id": "a", "text": "b", **values}) + "\n")
+    with pytest.raises(StoreError, match="is no stored response"):
+        ResponseStore(path).read()
