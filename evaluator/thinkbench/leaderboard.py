@@ -135,14 +135,27 @@ def _listed(path: Path) -> list[Path]:
 
 
 def find_runs(places: Sequence[str | Path]) -> list[Run]:
-    """Return the runs of folders: a folder is a run, or holds runs below it; or of leaderboards.
+    """Return the graded runs of :func:`run_folders`.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If there is no run in one of the places, or one that is not graded.
+    data.errors.StoreError
+        If a file of a run cannot be read.
+    """
+    return [load_run(folder) for folder in run_folders(places)]
+
+
+def run_folders(places: Sequence[str | Path]) -> list[Path]:
+    """Return the folders of runs: a place is a run, holds runs below it, or is a leaderboard.
 
     Raises
     ------
     data.errors.MisuseError
         If there is no run in one of them.
     """
-    runs: list[Run] = []
+    runs: list[Path] = []
     for place in places:
         path = Path(place).expanduser()
         if path.is_file():
@@ -153,5 +166,5 @@ def find_runs(places: Sequence[str | Path]) -> list[Run]:
             folders = sorted(found.parent for found in path.rglob(RUN))
         if not folders:
             raise MisuseError(f"{place}: no run here; start one with stp think run MODEL --out DIR")
-        runs += [load_run(folder) for folder in folders]
+        runs += folders
     return runs

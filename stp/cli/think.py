@@ -37,12 +37,13 @@ def grade(places: Places) -> None:
     from rich.console import Console
 
     from evaluator.thinkbench import grade_run
-    from evaluator.thinkbench.leaderboard import find_runs
+    from evaluator.thinkbench.leaderboard import run_folders
     from evaluator.thinkbench.tables import summary_table
 
     console = Console(highlight=False)
-    for found in find_runs(places):
-        console.print(summary_table(grade_run(found.folder)).to_rich())
+    # What an earlier grading wrote is not needed, and may be torn.
+    for folder in run_folders(places):
+        console.print(summary_table(grade_run(folder)).to_rich())
 
 
 @think.command("aggregate")

@@ -322,6 +322,7 @@ def test_the_commands_print_and_write(runs, tmp_path):
     assert compared.exit_code == 0, compared.output
     assert (tmp_path / "tables" / "tests.csv").exists()
     assert (tmp_path / "tables" / "index.html").exists()
+    (folder / "0" / "graded.jsonl").write_text('{"id": "torn')
     graded = invoke("grade", folder / "0")
     assert graded.exit_code == 0, graded.output
 
