@@ -20,9 +20,9 @@ class WrongAnswer:
     response: Response
 
 
-def labelled_traces() -> list[tuple[str, str]]:
+def labelled_traces(name: str = "traces.txt") -> list[tuple[str, str]]:
     """Return (pattern, text)."""
-    text = (HERE / "traces.txt").read_text(encoding="utf-8")
+    text = (HERE / name).read_text(encoding="utf-8")
     found = []
     for part in re.split(r"^=== ", text, flags=re.MULTILINE)[1:]:
         label, _, body = part.partition("\n")

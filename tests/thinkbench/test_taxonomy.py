@@ -25,6 +25,16 @@ def test_there_are_enough_labels_of_every_kind():
     assert {wrong.kind for wrong in WRONG} == set(ERROR_KINDS)
 
 
+def test_rules_name_most_patterns_of_traces_by_somebody_who_did_not_know_them():
+    traces = labelled_traces("traces_independent.txt")
+    assert len(traces) + len(TRACES) >= 100
+    given = [label for label, _ in traces]
+    found = [str(trace_pattern(text, cut=label == "stopping-failure")) for label, text in traces]
+    agreement = cohens_kappa(given, found)
+    assert agreement.observed >= 39 / 48
+    assert agreement.kappa >= 0.76
+
+
 def test_rules_name_the_patterns_of_traces():
     given = [label for label, _ in TRACES]
     found = [trace_pattern(text, cut=label == "stopping-failure") for label, text in TRACES]
