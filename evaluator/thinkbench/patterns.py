@@ -48,7 +48,7 @@ _CHECK: Final = re.compile(
     r"again to be (?:sure|safe)|to be (?:sure|safe|certain|thorough)|just to (?:be|make)|"
     r"confirm(?:s|ed|ing)?|sanity check|another (?:way|method)|(?:second|third|different|other) "
     r"(?:way|method|approach)|method [2-9]|same (?:result|answer|value|number) (?:again|as before)|"
-    r"still (?:get|the same)|matches|make (?:quite |really )?sure|the other way|the other direction|"
+    r"still (?:get|the same)|matches|make (?:quite |really )?sure|the other (?:way|direction)|"
     r"different order|check(?= in\b)|step \d+: check|go(?:ing)? (?:through|over) (?:it|them|each)|"
     r"did i \w+|is (?:it|that|this|[-−\d ×x*/+]+) really|want to be careful|checks out)\b|✓",
     re.IGNORECASE,
