@@ -1,138 +1,106 @@
-"""A method in a process of its own, which holds nothing but what it was dealt.
+"""A method of somebody else in a process of its own: the side where the method sits.
 
-For methods of other people: whatever such a method looks at (its arguments, numpy's memory, the
-interpreter's frames and objects), it finds training and validation questions, and of a test
-trajectory the prefix so far. What it could still do is read the release from disk, as any program
-could: who publishes a method publishes its code.
+The evaluator starts ``python -m baselines.apart DESCRIPTOR`` in a sandbox
+(:mod:`evaluator.otbench.apart`) and sends calls. Whatever the method looks at here (its arguments,
+numpy's memory, the interpreter's frames and objects), it finds training and validation questions,
+and of a test trajectory the prefix so far. Calls arrive pickled; replies go back as JSON, and the
+evaluator runs nothing that comes from here.
 """
 
-import os
+import json
+import pickle
 import signal
-import socket
-import subprocess
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable
+from dataclasses import asdict
 from multiprocessing.connection import Connection
 from typing import Any
 
-from baselines.interface import Setting
-from baselines.measurements import Measurements
-from baselines.player import Player, Question
-from baselines.registry import find_method
+import numpy as np
+
+from baselines.player import Player
+from baselines.registry import MethodSource, Whereabouts, find_where
 from data.errors import MisuseError, StpError
 
 
-class ApartPlayer:
-    """A method in another process; the calls are those of :class:`baselines.player.Player`.
+class Host:
+    """Calls on a method that is found here; each is named by the evaluator."""
 
-    Parameters
-    ----------
-    spec, hyperparameters
-        What makes the method; see :func:`baselines.registry.find_method`.
-    """
+    def __init__(self) -> None:
+        self.spec = ""
+        self._source: MethodSource | None = None
+        self._player: Player | None = None
 
-    def __init__(self, spec: str, hyperparameters: dict[str, Any]) -> None:
-        self._spec = spec
-        ours, theirs = socket.socketpair()
-        # A new interpreter: a fork would hold all that this process holds.
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "baselines.apart", str(theirs.fileno())],
-            pass_fds=[theirs.fileno()],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        )
-        theirs.close()
-        self._ours = Connection(ours.detach())
-        self._ask("make", spec, hyperparameters)
+    def find(self, where: Whereabouts) -> dict[str, Any]:
+        """Import the method, and return what its class says of itself."""
+        self.spec = where.spec
+        self._source = find_where(where)
+        return asdict(self._source.description)
 
-    def fit(self, train: Measurements, validation: Measurements) -> None:
-        """Let the method learn."""
-        self._ask("fit", train, validation)
+    def make(self, hyperparameters: dict[str, Any]) -> None:
+        """Make a new method."""
+        assert self._source is not None
+        self._player = self._source.seat(hyperparameters)
 
-    def settings(self) -> tuple[Setting, ...]:
-        """Return its settings."""
-        return tuple(self._ask("settings"))
-
-    def hyperparameters(self) -> dict[str, Any]:
-        """Return its hyperparameters."""
-        return dict(self._ask("hyperparameters"))
-
-    def decide(self, question: Question) -> list[Any]:
-        """Return its decision on a question for every setting."""
-        return list(self._ask("decide", question))
-
-    def begin(self, question: Question) -> None:
-        """Begin a trajectory."""
-        self._ask("begin", question)
-
-    def step(
-        self, tokens: int, signals: Mapping[str, Any], alive: Sequence[int]
-    ) -> tuple[list[int], list[int]]:
-        """Deal the next position."""
-        stopping, paying = self._ask("step", tokens, dict(signals), list(alive))
-        return list(stopping), list(paying)
-
-    def close(self) -> None:
-        """End the process."""
-        self._ours.close()
+    def freeze(self) -> bytes:
+        """Return the method as it is, for :meth:`thaw` in another process."""
+        assert self._player is not None
         try:
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(timeout=5)
-        finally:
-            # Also where the wait is interrupted: a method that hangs must not outlive us.
-            self._process.kill()
-            self._process.wait()
-
-    def _ask(self, call: str, *arguments: Any) -> Any:
-        """Make a call over there.
-
-        Raises
-        ------
-        data.errors.MisuseError
-            What the method did wrong, in a line.
-        """
-        try:
-            self._ours.send((call, arguments))
-            kind, value = self._ours.recv()
-        except (EOFError, OSError) as error:
+            return pickle.dumps(self._player.method)
+        except (pickle.PicklingError, TypeError, AttributeError) as error:
             raise MisuseError(
-                f"method {self._spec}: its process ended while it was asked to {call}"
+                f"method {self.spec}: cannot be pickled after training ({error}); keep lambdas, "
+                "open files and classes made in functions out of it"
             ) from error
-        if kind == "answer":
-            return value
-        raise MisuseError(str(value))
+
+    def thaw(self, frozen: bytes) -> None:
+        """Let a frozen method sit here."""
+        self._player = Player(pickle.loads(frozen))
+
+    def call(self, name: str, arguments: tuple[Any, ...]) -> Any:
+        """Call what is here, or what the player does."""
+        mine: Callable[..., Any] | None = getattr(self, name, None)
+        return (mine or getattr(self._player, name))(*arguments)
 
 
 def serve(pipe: Connection) -> None:
-    """Make a method and answer calls until the pipe ends; what the other process does."""
+    """Answer calls until the pipe ends."""
     # Ctrl-C is for the evaluator, which then ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    spec, player = "", None
+    host = Host()
     while True:
         try:
-            call, arguments = pipe.recv()
+            name, arguments = pipe.recv()
         except EOFError:
             return
         try:
-            reply: tuple[str, Any]
-            if call == "make":
-                spec, hyperparameters = arguments
-                player = Player(find_method(spec).make(hyperparameters))
-                reply = ("answer", None)
+            value = host.call(name, arguments)
+            if isinstance(value, bytes):
+                _reply(pipe, "bytes", len(value))
+                pipe.send_bytes(value)
             else:
-                reply = ("answer", getattr(player, call)(*arguments))
+                _reply(pipe, "answer", value)
         except StpError as error:
-            reply = ("failure", str(error))
+            _reply(pipe, "failure", str(error))
         # A stranger's code may raise anything; it is told as theirs, with the place.
         except Exception as error:  # noqa: BLE001 (sent back, raised there)
             place = traceback.extract_tb(error.__traceback__)[-1]
-            reply = (
+            _reply(
+                pipe,
                 "failure",
-                f"method {spec}: {type(error).__name__} in line {place.lineno} of "
+                f"method {host.spec}: {type(error).__name__} in line {place.lineno} of "
                 f"{place.filename}: {error}",
             )
-        pipe.send(reply)
+
+
+def _reply(pipe: Connection, kind: str, value: Any) -> None:
+    pipe.send_bytes(json.dumps([kind, value], default=_plain).encode("utf-8", "replace"))
+
+
+def _plain(value: Any) -> Any:
+    """Return as JSON what a method's hyperparameters may hold besides JSON's own values."""
+    return value.item() if isinstance(value, np.generic) else repr(value)
 
 
 if __name__ == "__main__":

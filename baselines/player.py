@@ -1,10 +1,12 @@
 """A method at the table: what it is dealt, row by row, and what it answers.
 
-Everything that the evaluator wants of a method goes through the few calls of :class:`Player`, so
+Everything that the evaluator wants of a method goes through the few calls of a :class:`Seat`, so
 that a method can as well sit in another process (:mod:`baselines.apart`), where there is nothing
 to look at but what was dealt.
 """
 
+import copy
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -35,6 +37,9 @@ class Seat(Protocol):
 
     def fit(self, train: Measurements, validation: Measurements) -> None:
         """Let the method learn."""
+
+    def twin(self) -> "Seat":
+        """Return another seat, where the same trained method has decided on nothing yet."""
 
     def settings(self) -> tuple[Setting, ...]:
         """Return its settings."""
@@ -75,17 +80,27 @@ class Player:
         """Let the method learn; see :meth:`baselines.interface.Method.fit`."""
         self._method.fit(train, validation)
 
+    @property
+    def method(self) -> Method:
+        """The method that sits here."""
+        return self._method
+
+    def twin(self) -> "Player":
+        """Return a player of a copy of the method as it is now."""
+        return Player(copy.deepcopy(self._method))
+
     def settings(self) -> tuple[Setting, ...]:
         """Return the settings that decisions are asked for.
 
         Raises
         ------
         data.errors.MisuseError
-            If there are none.
+            If there are none, or one is no value of a control parameter.
         """
-        self._settings = tuple(self._method.settings())
-        if not self._settings:
+        settings = tuple(self._method.settings())
+        if not settings:
             raise MisuseError(f"{self._method.name}: its grid is empty; give it a setting")
+        self._settings = tuple(plain_setting(self._method.name, each) for each in settings)
         return self._settings
 
     def hyperparameters(self) -> dict[str, Any]:
@@ -103,7 +118,7 @@ class Player:
         method = self._method
         if isinstance(method, Router):
             score = self._checked(method.score(question.view()))
-            return [bool(method.thinks(score, setting)) for setting in self._settings]
+            return [self._yes("thinks", method.thinks(score, s)) for s in self._settings]
         if isinstance(method, FixedBudget):
             score = self._checked(method.score(question.view()))
             return [self._cap(method, score, setting) for setting in self._settings]
@@ -143,8 +158,9 @@ class Player:
             raise MisuseError(f"{method.name}: is shown no trajectories")
         prefix: Prefix = self._unfolding.reveal(tokens, signals)
         score = self._checked(method.score(prefix))
-        paying = [i for i in alive if method.pays(score, self._settings[i])]
-        stopping = [i for i in alive if method.stops(score, self._settings[i])]
+        settings = self._settings
+        paying = [i for i in alive if self._yes("pays", method.pays(score, settings[i]))]
+        stopping = [i for i in alive if self._yes("stops", method.stops(score, settings[i]))]
         return stopping, paying
 
     def close(self) -> None:
@@ -159,6 +175,17 @@ class Player:
             )
         return score
 
+    def _yes(self, call: str, value: Any) -> bool:
+        """Return a decision; refuse one that is none, as what a forgotten ``return`` gives."""
+        if isinstance(value, bool | np.bool_):
+            return bool(value)
+        if value is None or _is_nan(value):
+            raise MisuseError(
+                f"{self._method.name}: {call} returned {value}, which is neither yes nor no; "
+                "return True or False"
+            )
+        return bool(value)
+
     def _cap(self, method: FixedBudget, score: Any, setting: Setting) -> int | None:
         cap: Any = method.cap(score, setting)
         if cap is None:
@@ -169,6 +196,27 @@ class Player:
                 "integer of at least 0, in tokens"
             )
         return int(cap)
+
+
+def plain_setting(method: str, setting: Any) -> Setting:
+    """Return a setting as numbers, texts and tuples of Python's own.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If it is, or holds, something else, or what is no number.
+    """
+    if isinstance(setting, np.generic):
+        setting = setting.item()
+    if isinstance(setting, tuple | list):
+        return tuple(plain_setting(method, each) for each in setting)
+    plain = setting is None or isinstance(setting, bool | int | float | str)
+    if plain and not (isinstance(setting, float) and math.isnan(setting)):
+        return setting
+    raise MisuseError(
+        f"{method}: a setting of its grid is {setting!r}; a setting is a number, a text, None or "
+        "a tuple of these"
+    )
 
 
 def _is_nan(score: Any) -> bool:

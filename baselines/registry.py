@@ -1,5 +1,8 @@
 """Methods by name: those of this project, those that other packages register, those in a file.
 
+Finding a method imports its module. The evaluator does so with this project's own only; methods of
+others it finds, and lets decide, in a process of their own (:mod:`baselines.apart`).
+
 Another package registers its methods as entry points of the group ``stp.methods``::
 
     [project.entry-points."stp.methods"]
@@ -10,18 +13,19 @@ and a file needs no package: ``calm.py:CalmEnding``.
 
 import difflib
 import hashlib
-import importlib.util
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from baselines.interface import EarlyExit, FixedBudget, Method, Router
+from baselines.player import Player
 from baselines.signals import check_needs
 from data.errors import MisuseError
-from oracle.actions import STRATEGIES
+from oracle.actions import STRATEGIES, Strategy
 
 GROUP = "stp.methods"
 
@@ -48,25 +52,65 @@ BUILT_IN: dict[str, str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MethodSource:
-    """Where a method's class comes from.
+class Description:
+    """What a method says of itself; see :class:`baselines.interface.Method`.
 
     Attributes
     ----------
     spec
         What finds it again: a name, or ``file.py:Class``.
-    method
-        The class.
     origin
         ``"stp-engine"``, ``"package version"`` of an entry point, or ``"file sha256:..."``.
-    ours
-        Whether it is one of this project's: others run in a process of their own.
+    name, strategy, needs, control, citation, trivial, packages
+        As its class declares.
+    """
+
+    spec: str
+    origin: str
+    name: str
+    strategy: Strategy
+    needs: tuple[str, ...]
+    control: str
+    citation: str
+    trivial: bool
+    packages: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodSource:
+    """A method's class, and where it comes from.
+
+    Attributes
+    ----------
+    spec, origin
+        See :class:`Description`.
+    method
+        The class.
     """
 
     spec: str
     method: type[Method]
     origin: str
-    ours: bool = False
+
+    @property
+    def description(self) -> Description:
+        """What the class says of itself."""
+        method = self.method
+        return Description(
+            spec=self.spec,
+            origin=self.origin,
+            name=method.name,
+            strategy=method.strategy,
+            needs=tuple(method.needs),
+            control=method.control,
+            citation=method.citation,
+            trivial=method.trivial,
+            packages=tuple(method.packages),
+        )
+
+    def seat(self, hyperparameters: dict[str, Any] | None = None) -> Player:
+        """Return a new, untrained method in this process, at the table; see :meth:`make`."""
+        return Player(self.make(hyperparameters))
 
     def make(self, hyperparameters: dict[str, Any] | None = None) -> Method:
         """Return a new, untrained method.
@@ -110,7 +154,7 @@ def method_names() -> tuple[str, ...]:
 
 
 def find_method(spec: str) -> MethodSource:
-    """Return a method's class.
+    """Import a method's class.
 
     Parameters
     ----------
@@ -122,12 +166,51 @@ def find_method(spec: str) -> MethodSource:
     data.errors.MisuseError
         If there is none of this name, the file or class is missing, or the class is no method.
     """
-    if ".py:" in spec:
-        return _from_file(spec)
     if spec in BUILT_IN:
         module, _, name = BUILT_IN[spec].partition(":")
         found = getattr(import_module(module), name)
-        return MethodSource(spec=spec, method=_checked(found, spec), origin="stp-engine", ours=True)
+        return MethodSource(spec=spec, method=_checked(found, spec), origin="stp-engine")
+    return find_where(locate(spec))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whereabouts:
+    """Where a method of somebody else is, found without running any of it.
+
+    Attributes
+    ----------
+    spec, origin
+        See :class:`Description`.
+    content
+        Of its file; None for an entry point.
+    value
+        ``module:Class`` of an entry point, or the path and the class of a file.
+    """
+
+    spec: str
+    origin: str
+    content: bytes | None = field(repr=False)
+    value: str
+
+
+def locate(spec: str) -> Whereabouts:
+    """Find a method of somebody else, without running any of it.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If there is none of this name, or its file cannot be read.
+    """
+    if ".py:" in spec:
+        path, _, name = spec.rpartition(":")
+        file = Path(path).expanduser()
+        try:
+            content = file.read_bytes()
+        except OSError as error:
+            raise MisuseError(f"method {spec}: cannot read {file}: {error.strerror}") from error
+        origin = f"{file.name} sha256:{hashlib.sha256(content).hexdigest()}"
+        value = f"{file.absolute()}:{name}"
+        return Whereabouts(spec=spec, origin=origin, content=content, value=value)
     registered = _registered()
     if spec not in registered:
         near = difflib.get_close_matches(spec, method_names(), n=1)
@@ -137,45 +220,52 @@ def find_method(spec: str) -> MethodSource:
             "in a file, as in my_method.py:MyMethod"
         )
     entry = registered[spec]
-    try:
-        found = entry.load()
-    except (ImportError, AttributeError) as error:
-        raise MisuseError(f"method {spec}: its package cannot be imported: {error}") from error
     origin = f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
-    return MethodSource(spec=spec, method=_checked(found, spec), origin=origin)
+    return Whereabouts(spec=spec, origin=origin, content=None, value=entry.value)
+
+
+def find_where(where: Whereabouts) -> MethodSource:
+    """Import the class of a method of somebody else.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If it cannot be imported, or the class is missing or no method.
+    """
+    if where.content is not None:
+        found = _from_file(where, where.content)
+    else:
+        entry = EntryPoint(name=where.spec, value=where.value, group=GROUP)
+        try:
+            found = entry.load()
+        except (ImportError, AttributeError) as error:
+            raise MisuseError(
+                f"method {where.spec}: its package cannot be imported: {error}"
+            ) from error
+    return MethodSource(spec=where.spec, method=_checked(found, where.spec), origin=where.origin)
 
 
 def _registered() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=GROUP)}
 
 
-def _from_file(spec: str) -> MethodSource:
-    path_text, _, name = spec.rpartition(":")
-    path = Path(path_text).expanduser()
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise MisuseError(f"method {spec}: cannot read {path}: {error.strerror}") from error
-    digest = hashlib.sha256(content).hexdigest()
+def _from_file(where: Whereabouts, content: bytes) -> Any:
+    path, _, name = where.value.rpartition(":")
     # A name of its own, so that it hides no other module; dataclasses look their module up there.
-    module_name = f"stp_method_{digest[:16]}"
-    module_spec = importlib.util.spec_from_file_location(module_name, path)
-    if module_spec is None or module_spec.loader is None:
-        raise MisuseError(f"method {spec}: {path} is no Python file")
-    module = importlib.util.module_from_spec(module_spec)
-    sys.modules[module_name] = module
+    module = ModuleType(f"stp_method_{hashlib.sha256(content).hexdigest()[:16]}")
+    module.__file__ = path
+    sys.modules[module.__name__] = module
     try:
-        module_spec.loader.exec_module(module)
+        exec(compile(content, path, "exec"), module.__dict__)
     # Whatever a user's file does wrong is shown as theirs.
     except Exception as error:
-        del sys.modules[module_name]
-        raise MisuseError(f"method {spec}: {type(error).__name__} in {path}: {error}") from error
+        del sys.modules[module.__name__]
+        raise MisuseError(
+            f"method {where.spec}: {type(error).__name__} in {path}: {error}"
+        ) from error
     if not hasattr(module, name):
-        raise MisuseError(f"method {spec}: {path} has no class {name}")
-    found = getattr(module, name)
-    return MethodSource(
-        spec=spec, method=_checked(found, spec), origin=f"{path.name} sha256:{digest}"
-    )
+        raise MisuseError(f"method {where.spec}: {path} has no class {name}")
+    return getattr(module, name)
 
 
 def _checked(found: Any, spec: str) -> type[Method]:
@@ -190,5 +280,8 @@ def _checked(found: Any, spec: str) -> type[Method]:
         raise MisuseError(f"method {spec}: the class {found.__name__} has no name; give it one")
     if found.strategy not in STRATEGIES:
         raise MisuseError(f"method {spec}: unknown strategy {found.strategy!r}")
-    check_needs(found.needs, method=found.name)
+    needs: Any = found.needs
+    if isinstance(needs, str):
+        raise MisuseError(f"method {spec}: needs is a text; write needs = ({needs!r},)")
+    check_needs(needs, method=found.name)
     return found

@@ -157,11 +157,7 @@ def _sandbox_command(
     command += ["--setenv", "HOME", "/tmp", "--setenv", "PYTHONHASHSEED", "0"]
     for path in _interpreter_paths():
         command += ["--ro-bind", path, path]
-    for link in ("/lib", "/lib64", "/lib32"):
-        if Path(link).is_symlink():
-            command += ["--symlink", str(Path(link).readlink()), link]
-        elif Path(link).is_dir():
-            command += ["--ro-bind", link, link]
+    command += library_links()
     for device in ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"):
         command += ["--dev-bind", device, device]
     command += ["--ro-bind", str(_RUNNER), "/runner.py"]
@@ -175,6 +171,17 @@ def _sandbox_command(
         command += ["--seccomp", str(file.fileno())]
         descriptors.append(file.fileno())
     return [*command, "--"], descriptors
+
+
+def library_links() -> list[str]:
+    """Return bubblewrap's arguments for the system's libraries outside ``/usr``."""
+    arguments = []
+    for link in ("/lib", "/lib64", "/lib32"):
+        if Path(link).is_symlink():
+            arguments += ["--symlink", str(Path(link).readlink()), link]
+        elif Path(link).is_dir():
+            arguments += ["--ro-bind", link, link]
+    return arguments
 
 
 def _interpreter_paths() -> list[str]:

@@ -2,9 +2,10 @@
 
 Rows are dealt to where the method sits (:mod:`baselines.player`); costs and verdicts stay here. All
 settings walk a trajectory together: at position k every one of them has been shown the prefix up to
-k and nothing else, and a trajectory is walked once. Afterwards some trajectories are walked again
-in another order: decisions that differ mean that the method remembers other questions, and are
-refused.
+k and nothing else, and a trajectory is walked once. Afterwards some trajectories, the last ones and
+others drawn at random, are dealt in another order: again to the method, and to its twin, which was
+trained with it and has decided on nothing. Decisions that differ mean that the method remembers
+other questions, and are refused.
 """
 
 from collections.abc import Callable
@@ -13,14 +14,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from baselines.interface import Method, Setting
+from baselines.interface import Setting
 from baselines.measurements import Measurements
 from baselines.player import Question, Seat
+from baselines.registry import Description
 from baselines.signals import PASS, cost_sources
 from data.errors import MisuseError
 from stp.curves import IntArray
 
-_REPEATED = 48
+_LAST_REPEATED = 24
+_RANDOM_REPEATED = 24
 _ORDER_SEED = 20260721
 
 Progress = Callable[[int, int], None]
@@ -45,9 +48,24 @@ class Decisions:
     signal_tokens: IntArray
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Seats:
+    """Where a trained method sits, and its twin, trained with it."""
+
+    first: Seat
+    second: Seat
+
+    def close(self) -> None:
+        """End both."""
+        try:
+            self.first.close()
+        finally:
+            self.second.close()
+
+
 def decide(
-    seat: Seat,
-    method: type[Method],
+    seats: Seats,
+    description: Description,
     measurements: Measurements,
     lot_q: npt.NDArray[np.float64],
     *,
@@ -57,10 +75,10 @@ def decide(
 
     Parameters
     ----------
-    seat
-        Where the trained method sits.
-    method
-        Its class: name, strategy and needs.
+    seats
+        Where the trained method and its twin sit.
+    description
+        The method's name, strategy and needs.
     measurements
         Of one model, with what the method needs and what its signals' costs are counted by.
     lot_q
@@ -73,29 +91,36 @@ def decide(
     data.errors.MisuseError
         If the grid is empty, a decision is no decision, or decisions depend on other questions.
     """
-    settings = seat.settings()
-    walk = _Walk(seat, method, len(settings), measurements, lot_q)
+    settings = seats.first.settings()
+    walk = _Walk(description, len(settings), measurements, lot_q)
     stop = np.zeros((len(settings), measurements.curves.trajectories), np.int64)
     cost = np.zeros_like(stop)
     order = np.random.default_rng(_ORDER_SEED).permutation(walk.units)
     for done, unit in enumerate(order.tolist(), start=1):
         rows = walk.trajectories(unit)
-        stop[:, rows], cost[:, rows] = walk.of(unit)
+        stop[:, rows], cost[:, rows] = walk.of(unit, seats.first)
         if progress is not None:
             progress(done, walk.units)
-    _check_forgets(method, walk, order, stop)
+    if seats.second.settings() != settings:
+        raise MisuseError(f"{description.name}: its settings change while it decides")
+    for unit in _repeated(order):
+        for seat in (seats.first, seats.second):
+            again, _ = walk.of(unit, seat)
+            if not np.array_equal(again, stop[:, walk.trajectories(unit)]):
+                raise MisuseError(
+                    f"{description.name}: decides otherwise when questions come in another order; "
+                    "a method must not remember the questions that it decided on (see "
+                    "EarlyExit.start), nor draw numbers without a seed"
+                )
     return Decisions(settings=settings, stop=stop, signal_tokens=cost)
 
 
-def _check_forgets(method: type[Method], walk: "_Walk", order: IntArray, stop: IntArray) -> None:
-    """Walk some units again, the last first; see that nothing changes."""
-    for unit in order[::-1][:_REPEATED].tolist():
-        again, _ = walk.of(unit)
-        if not np.array_equal(again, stop[:, walk.trajectories(unit)]):
-            raise MisuseError(
-                f"{method.name}: decides otherwise when questions come in another order; a method "
-                "must not remember the questions that it decided on (see EarlyExit.start)"
-            )
+def _repeated(order: IntArray) -> list[int]:
+    """Return the units to walk again: the last, the last first, and some that nobody foresees."""
+    last = order[::-1][:_LAST_REPEATED]
+    others = order[: order.size - last.size]
+    drawn = np.random.default_rng().permutation(others)[:_RANDOM_REPEATED]
+    return [*last.tolist(), *drawn.tolist()]
 
 
 class _Walk:
@@ -103,13 +128,11 @@ class _Walk:
 
     def __init__(
         self,
-        seat: Seat,
-        method: type[Method],
+        method: Description,
         settings: int,
         measurements: Measurements,
         lot_q: npt.NDArray[np.float64],
     ) -> None:
-        self._seat = seat
         self._method = method
         self._settings = settings
         self._curves = measurements.curves
@@ -135,13 +158,13 @@ class _Walk:
             return np.array([unit], np.int64)
         return self._members[unit]
 
-    def of(self, unit: int) -> tuple[IntArray, IntArray]:
+    def of(self, unit: int, seat: Seat) -> tuple[IntArray, IntArray]:
         """Return stopping positions and signal tokens; int64 ``(settings, trajectories)``."""
         if self._method.strategy == "early_exit":
-            return self._trajectory(unit)
+            return self._trajectory(unit, seat)
         rows = self._members[unit]
         offsets = self._curves.trajectory_offsets
-        decisions = self._seat.decide(self._questions[unit])
+        decisions = seat.decide(self._questions[unit])
         cost = np.full((self._settings, rows.size), self._question_cost[unit])
         if self._method.strategy == "routing":
             steps = np.diff(offsets)[rows] - 1
@@ -153,17 +176,17 @@ class _Walk:
             stop[:, column] = np.searchsorted(tokens, last, side="right") - 1
         return stop, cost
 
-    def _trajectory(self, trajectory: int) -> tuple[IntArray, IntArray]:
+    def _trajectory(self, trajectory: int, seat: Seat) -> tuple[IntArray, IntArray]:
         start, end = self._curves.trajectory_offsets[trajectory : trajectory + 2].tolist()
         stop = np.full((self._settings, 1), end - 1 - start, np.int64)
         place = int(self._place_s[trajectory])
         cost = np.full((self._settings, 1), self._question_cost[place], np.int64)
         alive = list(range(self._settings))
-        self._seat.begin(self._questions[place])
+        seat.begin(self._questions[place])
         # At k = n the thinking has ended by itself: there is nothing to decide.
         for row in range(start, end - 1):
             signals = {name: v[row] for name, v in self._dealt.position_signals.items()}
-            stopping, paying = self._seat.step(int(self._curves.tokens[row]), signals, alive)
+            stopping, paying = seat.step(int(self._curves.tokens[row]), signals, alive)
             cost[paying, 0] += self._position_cost[row]
             if stopping:
                 stop[stopping, 0] = row - start
@@ -188,7 +211,7 @@ def _questions(measurements: Measurements, lot_q: npt.NDArray[np.float64]) -> li
     ]
 
 
-def _position_costs(method: type[Method], measurements: Measurements) -> IntArray:
+def _position_costs(method: Description, measurements: Measurements) -> IntArray:
     """Return the tokens that the method's signals take at each position."""
     costs = np.zeros(measurements.curves.positions, np.int64)
     for source in cost_sources(method.needs, "position"):
@@ -196,7 +219,7 @@ def _position_costs(method: type[Method], measurements: Measurements) -> IntArra
     return costs
 
 
-def _question_costs(method: type[Method], measurements: Measurements) -> IntArray:
+def _question_costs(method: Description, measurements: Measurements) -> IntArray:
     """Return the tokens that the method's question signals take, for each of its trajectories."""
     costs = np.zeros(measurements.questions.size, np.int64)
     for source in cost_sources(method.needs, "question"):

@@ -24,7 +24,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from baselines.registry import locate
 from data.errors import MisuseError, StoreError
+from evaluator.otbench.apart import find_source, isolation_of
 from evaluator.otbench.intervals import POINT_COLUMNS, Replicates, interval
 from evaluator.otbench.load import Release
 from evaluator.otbench.run import Asked, MethodResult
@@ -51,21 +53,21 @@ def make_row(
     release: Release, result: MethodResult, resampling: Resampling, replicates: Replicates | None
 ) -> Row:
     """Return the row of a method on a release."""
-    method = result.asked.source
+    method = result.asked.description
     row: Row = {
         "schema_version": SCHEMA_VERSION,
         "label": result.label,
         "method": {
-            "name": method.method.name,
+            "name": method.name,
             "spec": method.spec,
             "origin": method.origin,
             "strategy": result.strategy,
             "given": _plain(result.asked.hyperparameters),
             "hyperparameters": _plain(result.hyperparameters),
-            "needs": list(method.method.needs),
-            "control": method.method.control,
-            "citation": method.method.citation,
-            "trivial": method.method.trivial,
+            "needs": list(method.needs),
+            "control": method.control,
+            "citation": method.citation,
+            "trivial": method.trivial,
         },
         "release": {
             "name": release.name,
@@ -90,6 +92,7 @@ def make_row(
     row["digest"] = digest_of(row)
     row["run"] = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "isolation": isolation_of(result.asked.source),
         "fit_seconds": round(result.fit_seconds, 3),
         "decide_seconds": round(result.decide_seconds, 3),
     }
@@ -115,19 +118,17 @@ def asked_in(row: Mapping[str, Any]) -> Asked:
     data.errors.MisuseError
         If there is no such method here, or its file is not what it was.
     """
-    from baselines.registry import find_method
-
-    source = find_method(row["method"]["spec"])
-    then, now = row["method"]["origin"], source.origin
-    if then != now and "sha256:" in then:
-        raise MisuseError(
-            f"method {source.spec}: the row was made with {then}, and the file is {now} now"
-        )
     given = {
         key: tuple(value) if isinstance(value, list) else value
         for key, value in row["method"]["given"].items()
     }
-    return Asked(source=source, hyperparameters=given)
+    spec, then = row["method"]["spec"], row["method"]["origin"]
+    if "sha256:" in then and locate(spec).origin != then:
+        raise MisuseError(
+            f"method {spec}: the row was made with {then}, and the file is "
+            f"{locate(spec).origin} now"
+        )
+    return Asked(source=find_source(spec, given), hyperparameters=given)
 
 
 def _summary(

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from baselines.apart import ApartPlayer
-from baselines.interface import Method, Setting
+from baselines.interface import Setting
 from baselines.measurements import Measurements
-from baselines.player import Player, Seat
-from baselines.registry import MethodSource, find_method, method_names
+from baselines.player import Seat
+from baselines.registry import Description, method_names
 from baselines.signals import with_costs
 from data.errors import MisuseError
-from evaluator.otbench.decide import Decisions, decide
+from evaluator.otbench.apart import Source, find_source, isolation_of
+from evaluator.otbench.decide import Decisions, Seats, decide
 from evaluator.otbench.intervals import Decided
 from evaluator.otbench.load import Release
 from evaluator.otbench.points import CellTotals, Points, cell_frontiers_of, cell_totals
@@ -38,20 +38,23 @@ Progress = Callable[[str, int, int], None]
 class Asked:
     """A method to evaluate: where its class is, and its hyperparameters."""
 
-    source: MethodSource
+    source: Source
     hyperparameters: dict[str, Any]
+
+    @property
+    def description(self) -> Description:
+        """What the method says of itself."""
+        return self.source.description
 
     @property
     def label(self) -> str:
         """Its name, with the hyperparameters that were given."""
         given = ", ".join(f"{key}={value!r}" for key, value in self.hyperparameters.items())
-        return f"{self.source.method.name}({given})" if given else self.source.method.name
+        return f"{self.description.name}({given})" if given else self.description.name
 
     def seat(self) -> Seat:
-        """Return a new, untrained method where it is to sit: a stranger's in its own process."""
-        if self.source.ours:
-            return Player(self.source.make(self.hyperparameters))
-        return ApartPlayer(self.source.spec, self.hyperparameters)
+        """Return a new, untrained method where it is to sit: one of others in its own process."""
+        return self.source.seat(self.hyperparameters)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -60,16 +63,16 @@ class Trained:
 
     Attributes
     ----------
-    seat
+    seats
         Where the method sits, trained on one model.
-    method
-        Its class.
+    description
+        What it says of itself.
     seen
         Question numbers of training and validation.
     """
 
-    seat: Seat
-    method: type[Method]
+    seats: Seats
+    description: Description
     seen: IntArray
 
 
@@ -141,13 +144,11 @@ def parse_method(text: str) -> Asked:
             f"method {text!r}: hyperparameters are written as name(key=value, ...), each value a "
             "number, a text in quotes or a tuple"
         ) from error
-    source = find_method(spec)
-    source.make(given)
-    return Asked(source=source, hyperparameters=given)
+    return Asked(source=find_source(spec, given), hyperparameters=given)
 
 
 def methods_for(release: Release, texts: Sequence[str] = ()) -> tuple[list[Asked], list[str]]:
-    """Return the methods to run, and what was left out and why.
+    """Return the methods to run, and notes: what was left out and why.
 
     Parameters
     ----------
@@ -162,17 +163,17 @@ def methods_for(release: Release, texts: Sequence[str] = ()) -> tuple[list[Asked
     data.errors.MisuseError
         If a method named needs what the release lacks, or is named twice.
     """
-    every = [parse_method(name) for name in method_names()]
+    every, notes = _registered()
     if texts:
         named = [parse_method(text) for text in texts]
         labels = {asked.label for asked in named}
-        named += [a for a in every if a.source.method.trivial and a.label not in labels]
+        named += [a for a in every if a.description.trivial and a.label not in labels]
     else:
         named = every
     seen: set[str] = set()
-    kept, left_out = [], []
+    kept = []
     for asked in named:
-        missing = release.lacking(asked.source.method.needs)
+        missing = release.lacking(asked.description.needs)
         if asked.label in seen:
             raise MisuseError(f"method {asked.label} is named twice")
         seen.add(asked.label)
@@ -184,8 +185,25 @@ def methods_for(release: Release, texts: Sequence[str] = ()) -> tuple[list[Asked
                 "hold; make the campaign's signals with `stp signals CAMPAIGN` and release it anew"
             )
         else:
-            left_out.append(f"{asked.label} is left out: the release holds no {', '.join(missing)}")
-    return kept, left_out
+            notes.append(f"{asked.label} is left out: the release holds no {', '.join(missing)}")
+    for asked in kept:
+        if isolation_of(asked.source) == "process":
+            notes.append(
+                f"{asked.label} runs in a process of its own, but in no sandbox: it could read the "
+                "release from disk; install bubblewrap (Debian: apt-get install bubblewrap)"
+            )
+    return kept, notes
+
+
+def _registered() -> tuple[list[Asked], list[str]]:
+    """Return all methods that can be had by name, and which of other packages cannot, and why."""
+    found, broken = [], []
+    for name in method_names():
+        try:
+            found.append(parse_method(name))
+        except MisuseError as error:
+            broken.append(f"{name} is left out: {error}")
+    return found, broken
 
 
 def check_apart(release: Release) -> None:
@@ -225,15 +243,16 @@ def train(asked: Asked, training: Measurements, validation: Measurements) -> Tra
             f"{asked.label}: leak: {shared.size} questions are in training and in validation, as "
             f"question {_name(training.curves, int(shared[0]))}"
         )
-    seat, method = asked.seat(), asked.source.method
+    seat, needs = asked.seat(), asked.description.needs
     try:
-        seat.fit(training.restricted(method.needs), validation.restricted(method.needs))
+        seat.fit(training.restricted(needs), validation.restricted(needs))
+        seats = Seats(first=seat, second=seat.twin())
     except BaseException:
         seat.close()
         raise
     return Trained(
-        seat=seat,
-        method=method,
+        seats=seats,
+        description=asked.description,
         seen=np.concatenate([training.questions, validation.questions]),
     )
 
@@ -249,11 +268,11 @@ def decide_on(trained: Trained, test: Measurements, lots: Any, progress: Any = N
     shared = np.intersect1d(trained.seen, test.questions)
     if shared.size:
         raise MisuseError(
-            f"{trained.method.name}: leak: {shared.size} test questions were used in training, as "
-            f"question {_name(test.curves, int(shared[0]))}; a method is measured on questions "
-            "that it has not seen"
+            f"{trained.description.name}: leak: {shared.size} test questions were used in "
+            f"training, as question {_name(test.curves, int(shared[0]))}; a method is measured on "
+            "questions that it has not seen"
         )
-    return decide(trained.seat, trained.method, test, lots, progress=progress)
+    return decide(trained.seats, trained.description, test, lots, progress=progress)
 
 
 def evaluate(release: Release, asked: Asked, *, progress: Progress | None = None) -> MethodResult:
@@ -284,14 +303,14 @@ def evaluate(release: Release, asked: Asked, *, progress: Progress | None = None
     selected = select(chosen)
     return MethodResult(
         asked=asked,
-        strategy=asked.source.method.strategy,
+        strategy=asked.description.strategy,
         settings=settings,
         totals=totals,
         points=points,
         selected=selected,
         summary=summarise(points, selected),
         decided=Decided(
-            strategy=asked.source.method.strategy,
+            strategy=asked.description.strategy,
             stop=np.concatenate([d.stop for d in decisions], axis=1),
             signal_tokens=np.concatenate([d.signal_tokens for d in decisions], axis=1),
             selected=selected,
@@ -314,7 +333,7 @@ class _OfModel:
 
 
 def _of_model(release: Release, asked: Asked, model: int, progress: Progress | None) -> _OfModel:
-    needs = with_costs(asked.source.method.needs)
+    needs = with_costs(asked.description.needs)
     splits = {split: release.measurements(model, split, needs) for split in SPLITS}
     for split, measured in splits.items():
         if not measured.curves.trajectories:
@@ -329,12 +348,14 @@ def _of_model(release: Release, asked: Asked, model: int, progress: Progress | N
     fitted = time.perf_counter()
     try:
         # Settings are selected on validation questions, which training may have looked at too.
-        validation = decide(trained.seat, trained.method, splits["validation"], release.lot_q)
+        validation = decide(trained.seats, trained.description, splits["validation"], release.lot_q)
         told = _told(progress, f"{asked.label}, {release.curves.model_names[model]}")
         test = decide_on(trained, splits["test"], release.lot_q, told)
-        hyperparameters = trained.seat.hyperparameters()
+        hyperparameters = trained.seats.first.hyperparameters()
     finally:
-        trained.seat.close()
+        trained.seats.close()
+    if validation.settings != test.settings:
+        raise MisuseError(f"{asked.label}: its settings change while it decides")
     return _OfModel(
         validation=validation,
         test=test,
@@ -358,7 +379,7 @@ def _points(
         np.concatenate([d.stop for d in decisions], axis=1),
         np.concatenate([d.signal_tokens for d in decisions], axis=1),
     )
-    return totals, points_of(totals, cell_frontiers_of(curves, asked.source.method.strategy))
+    return totals, points_of(totals, cell_frontiers_of(curves, asked.description.strategy))
 
 
 def _same_settings(asked: Asked, decisions: Sequence[Decisions]) -> tuple[Setting, ...]:

@@ -130,7 +130,7 @@ def _possible(asked: Sequence[Asked], *, named: bool) -> tuple[list[Asked], list
     """Leave out methods whose packages are not installed, unless they were asked for by name."""
     kept, left_out = [], []
     for method in asked:
-        missing = [p for p in method.source.method.packages if importlib.util.find_spec(p) is None]
+        missing = [p for p in method.description.packages if importlib.util.find_spec(p) is None]
         if missing and not named:
             left_out.append(f"{method.label} is left out: it needs {', '.join(missing)}")
         else:

@@ -138,19 +138,30 @@ def regenerate(
 def list_methods() -> None:
     """List the methods that can be had by name."""
     from rich.table import Table
+    from rich.text import Text
 
-    from baselines.registry import find_method, method_names
+    from baselines.registry import method_names
+    from data.errors import MisuseError
+    from evaluator.otbench.apart import find_source
+    from stp.cli.seen import seen
 
     console = _console()
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("method", "strategy", "swept over", "needs"):
         table.add_column(heading, overflow="fold")
+    broken = []
     for name in method_names():
-        source = find_method(name)
-        kind = source.method
+        try:
+            kind = find_source(name, {}).description
+        except MisuseError as error:
+            broken.append(str(error))
+            continue
         needs = ", ".join(kind.needs) or ("nothing (trivial)" if kind.trivial else "nothing")
-        table.add_row(name, kind.strategy.replace("_", " "), kind.control, needs)
+        entries = (name, kind.strategy.replace("_", " "), kind.control, needs)
+        table.add_row(*(Text(seen(entry)) for entry in entries))
     console.print(table)
+    for reason in broken:
+        console.print(f"- {seen(reason)}", markup=False)
     console.print("\nYour own: --method FILE.py:Class, or an entry point of the group stp.methods.")
 
 

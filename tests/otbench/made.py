@@ -8,6 +8,9 @@ import numpy as np
 
 from baselines.interface import EarlyExit, FixedBudget, Router
 from baselines.measurements import Measurements
+from baselines.player import Player
+from baselines.registry import MethodSource
+from evaluator.otbench.decide import Seats, decide
 from evaluator.otbench.splits import lot
 from oracle import exact_frontier
 from oracle.actions import question_groups
@@ -61,6 +64,18 @@ def measured(curves_, **signals):
 def lots(curves_):
     """Return the lot of every question number."""
     return np.array([lot(1, "b", name) for name in curves_.question_names])
+
+
+def source_of(kind):
+    """Return the source of a class that is made up in a test."""
+    return MethodSource(spec=kind.name, method=kind, origin="test")
+
+
+def decided(method, made, lots_q, **options):
+    """Return the decisions of a method in this process."""
+    seat = Player(method)
+    seats = Seats(first=seat, second=seat.twin())
+    return decide(seats, source_of(type(method)).description, made, lots_q, **options)
 
 
 def told_the_truth(curves_, strategy):

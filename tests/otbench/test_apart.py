@@ -1,20 +1,26 @@
-"""A stranger's method in its own process: it finds nothing, however it looks, and cannot hurt."""
+"""Methods of others in their own process: nothing leaks to them, nothing of theirs runs here."""
+
+import json
+import os
+import sys
+from multiprocessing.connection import Connection
 
 import numpy as np
 import pytest
 
-from baselines.apart import ApartPlayer
-from baselines.player import Player
 from baselines.registry import find_method
 from data.errors import MisuseError
-from evaluator.otbench.decide import decide
-from evaluator.otbench.run import Asked, decide_on, train
+from evaluator.otbench import apart, sandbox
+from evaluator.otbench import decide as decide_module
+from evaluator.otbench.apart import ApartPlayer, find_source, isolation_of
+from evaluator.otbench.decide import Seats, decide
+from evaluator.otbench.run import Asked, decide_on, parse_method, train
 from tests.otbench.made import curves, lots, measured
+from tests.requirements import require_bubblewrap
 
 CHEAT = '''
 import gc
 import sys
-from pathlib import Path
 
 import numpy as np
 
@@ -22,11 +28,17 @@ from baselines import EarlyExit
 
 
 class Cheat(EarlyExit):
-    """Searches arguments, frames and every object for what comes later; writes what it saw."""
+    """Searches arguments, frames and every object for what comes later; tells what it saw."""
 
     name = "cheat"
     needs = ("answer", "end_logprob")
     grid = (1,)
+
+    def __init__(self):
+        self.told = []
+
+    def hyperparameters(self):
+        return {"told": self.told}
 
     def score(self, prefix):
         self.seen, self.marks = set(), set()
@@ -38,8 +50,7 @@ class Cheat(EarlyExit):
             if self._ours(thing):
                 self._look(thing, 4)
         here = int(-prefix["end_logprob"][-1])
-        with Path("{found}").open("a") as file:
-            file.write(f"{{here}} {{max(self.marks, default=0)}}\\n")
+        self.told.append((here, max(self.marks, default=0)))
         return 0
 
     def _ours(self, thing):
@@ -69,7 +80,11 @@ class Cheat(EarlyExit):
 
 SIMPLE = '''
 from dataclasses import dataclass
+import json
 import os
+import random
+import sys
+import time
 
 from baselines import EarlyExit, Router
 
@@ -105,6 +120,154 @@ class Quits(Router):
 
     def score(self, question):
         os._exit(3)
+
+
+class Hangs(Router):
+    name = "hangs"
+    grid = (1,)
+
+    def score(self, question):
+        time.sleep(1000)
+
+
+class Moody(Router):
+    name = "moody"
+    grid = (1,)
+    control = str(random.random())
+
+    def score(self, question):
+        return 1
+
+
+class Impostor(Router):
+    name = "deer"
+    grid = (1,)
+
+
+class Alike(EarlyExit):
+    """Remembers in its module, where no copy of the method reaches."""
+
+    name = "alike"
+    grid = (0,)
+    said = {}
+
+    def score(self, prefix):
+        who = (prefix.question.lot, prefix.tokens.tobytes())
+        return self.said.setdefault(who, int(prefix.k > 0 and len(self.said) > 20)) - 1
+
+
+class Closed(Router):
+    name = "closed"
+    grid = (1,)
+
+    def fit(self, train, validation):
+        self.rule = lambda question: 1
+
+
+class Prints(Router):
+    name = "prints"
+    grid = (1,)
+
+    def score(self, question):
+        print("hello from a method")
+        return 1
+'''
+
+ATTACK = '''
+import gc
+import sys
+
+from baselines import EarlyExit
+
+FOUND = []
+try:
+    import evaluator.otbench.decide as decide
+
+    def patched(self, *arguments, _real=decide._Walk.__init__):
+        _real(self, *arguments)
+        FOUND.append(self._curves)
+
+    decide._Walk.__init__ = patched
+except ImportError:
+    pass
+sys.modules["stp_was_here"] = sys
+
+
+class Attack(EarlyExit):
+    """Patches the evaluator where it is imported, and stops where the labels are best."""
+
+    name = "attack"
+    grid = (1,)
+    needs = ("answer",)
+
+    def score(self, prefix):
+        if not FOUND:
+            return 0
+        curves, s = FOUND[-1], int(prefix["answer"][-1])
+        start, end = curves.trajectory_offsets[s : s + 2]
+        return int(prefix.k == curves.correct[start:end].argmax())
+'''
+
+THIEF = '''
+import os
+from pathlib import Path
+
+from baselines import Router
+
+
+class Thief(Router):
+    """Reads whatever files and memory it can reach; tells what it got."""
+
+    name = "thief"
+    grid = (1,)
+
+    def __init__(self):
+        self.told = {{}}
+
+    def hyperparameters(self):
+        return self.told
+
+    def score(self, question):
+        try:
+            self.told["file"] = Path("{secret}").read_text()
+        except OSError as error:
+            self.told["file"] = type(error).__name__
+        self.told["beside"] = sorted(p.name for p in Path(__file__).parent.iterdir())
+        self.told["processes"] = sorted(p.name for p in Path("/proc").glob("[0-9]*"))
+        try:
+            Path("{secret}").with_name("left").write_text("x")
+            Path(__file__).write_text("x")
+            self.told["wrote"] = True
+        except OSError:
+            self.told["wrote"] = False
+        import socket
+        try:
+            socket.create_connection(("127.0.0.1", {port}), timeout=2)
+            self.told["net"] = True
+        except OSError:
+            self.told["net"] = False
+        return 1
+'''
+
+FORGER = '''
+import os
+import sys
+from multiprocessing.connection import Connection
+
+from baselines import {kind}
+
+PIPE = Connection(int(sys.argv[1]))
+
+
+class Forger({kind}):
+    """Answers the evaluator itself, with whatever it wants."""
+
+    name = "forger"
+    grid = (1, 2)
+
+    def {call}:
+        PIPE.send_bytes({reply!r})
+        os._exit(0)
 '''
 
 
@@ -125,36 +288,93 @@ def file(tmp_path):
     return path
 
 
-def searched(path, data, seat_of):
-    """Return what a cheat saw at each step: the row dealt last, and the latest that it found."""
-    found = path.with_name("found.txt")
-    found.write_text("")
-    path.write_text(CHEAT.format(found=found))
-    made = measured(data, end_logprob=signal(data, rising=True))
-    source = find_method(f"{path}:Cheat")
-    seat = seat_of(Asked(source=source, hyperparameters={}))
+def run(seat, description, made):
+    """Return decisions and what the method says of its hyperparameters afterwards."""
+    seats = Seats(first=seat, second=seat.twin())
     try:
-        decide(seat, source.method, made, lots(data))
+        decisions = decide(seats, description, made, lots(made.curves))
+        return decisions, seat.hyperparameters()
     finally:
-        seat.close()
-    return [tuple(map(int, line.split())) for line in found.read_text().splitlines()]
+        seats.close()
+
+
+def run_file(spec, made):
+    asked = parse_method(spec)
+    return run(asked.seat(), asked.description, made)
 
 
 def test_frames_objects_and_memory_hold_nothing_later(tmp_path):
     data = curves(questions=1, trajectories=1, seed=7)
     steps = data.positions - 1
     assert steps >= 4
-    rows = [10 + k for k in range(steps)]
-    apart = searched(tmp_path / "cheat.py", data, lambda asked: asked.seat())
+    made = measured(data, end_logprob=signal(data, rising=True))
+    spec = f"{tmp_path / 'cheat.py'}:Cheat"
+    (tmp_path / "cheat.py").write_text(CHEAT)
+    told = run_file(spec, made)[1]["told"]
     # Walked twice, the second time to see that decisions do not change.
-    assert [here for here, _ in apart] == rows * 2
-    for here, latest in apart[:steps]:
+    assert [here for here, _ in told] == [10 + k for k in range(steps)] * 2
+    for here, latest in told[:steps]:
         assert latest == here, "what was dealt is found, and nothing that comes later"
     # In this process the same search finds the rows to come: it can find what is there.
-    here, latest = searched(
-        tmp_path / "cheat.py", data, lambda asked: Player(asked.source.make({}))
-    )[0]
+    source = find_method(spec)
+    here, latest = run(source.seat(), source.description, made)[1]["told"][0]
     assert latest > here
+
+
+def test_a_file_that_patches_the_evaluator_patches_nothing(tmp_path, file):
+    made = measured(curves(questions=12, seed=5))
+    (tmp_path / "attack.py").write_text(ATTACK)
+    spec = f"{tmp_path / 'attack.py'}:Attack"
+    before = decide_module._Walk.__init__
+    modules = set(sys.modules)
+    honest = np.diff(made.curves.trajectory_offsets) - 1
+    try:
+        decisions, _ = run_file(spec, made)
+        assert decide_module._Walk.__init__ is before
+        assert set(sys.modules) == modules
+        assert decisions.stop[0].tolist() == honest.tolist()
+        # Imported in this process, it reads the labels: the attack is a real one.
+        source = find_method(spec)
+        told, _ = run(source.seat(), source.description, made)
+        starts = made.curves.trajectory_offsets[:-1]
+        assert made.curves.correct[starts + told.stop[0]].sum() > (
+            1.1 * made.curves.correct[starts + honest].sum()
+        )
+    finally:
+        decide_module._Walk.__init__ = before
+
+
+def test_in_the_sandbox_there_is_no_other_file_process_or_network(tmp_path):
+    import socket
+
+    require_bubblewrap()
+    secret = tmp_path / "release" / "secret.txt"
+    secret.parent.mkdir()
+    secret.write_text("labels")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        text = THIEF.format(secret=secret, port=server.getsockname()[1])
+        (tmp_path / "thief.py").write_text(text)
+        asked = parse_method(f"{tmp_path / 'thief.py'}:Thief")
+        assert isolation_of(asked.source) == "sandbox"
+        _, told = run(asked.seat(), asked.description, measured(curves(questions=2)))
+    assert told["file"] == "FileNotFoundError"
+    assert told["beside"] == ["thief.py"]
+    assert len(told["processes"]) <= 2
+    assert str(os.getpid()) not in told["processes"] or os.getpid() <= 2
+    assert told["wrote"] is False
+    assert told["net"] is False
+    assert (tmp_path / "thief.py").read_text() == text
+    assert not secret.with_name("left").exists()
+
+
+def test_without_bubblewrap_methods_run_and_it_is_said(file, monkeypatch):
+    monkeypatch.setattr(apart, "bubblewrap", lambda: None)
+    monkeypatch.setattr(sandbox, "bubblewrap", lambda: None)
+    data = curves(questions=3)
+    asked = parse_method(f"{file}:Prints")
+    assert isolation_of(asked.source) == "process"
+    decisions, _ = run(asked.seat(), asked.description, measured(data))
+    assert decisions.stop.max() > 0
 
 
 def test_the_same_decisions_as_in_this_process(file):
@@ -162,18 +382,15 @@ def test_the_same_decisions_as_in_this_process(file):
     test = curves(questions=5, seed=3, first=20)
     fit = [measured(c, end_logprob=signal(c)) for c in (training, curves(questions=3, first=10))]
     made = measured(test, end_logprob=signal(test))
-    source = find_method(f"{file}:Mean")
+    spec, given = f"{file}:Mean", {"shift": 0.1}
     stops = []
-    for ours in (False, True):
-        chosen = type(source)(
-            spec=source.spec, method=source.method, origin=source.origin, ours=ours
-        )
-        trained = train(Asked(source=chosen, hyperparameters={"shift": 0.1}), *fit)
+    for source in (find_source(spec, given), find_method(spec)):
+        trained = train(Asked(source=source, hyperparameters=given), *fit)
         try:
             stops.append(decide_on(trained, made, lots(test)).stop)
-            assert trained.seat.hyperparameters() == {"shift": 0.1}
+            assert trained.seats.first.hyperparameters() == given
         finally:
-            trained.seat.close()
+            trained.seats.close()
     assert np.array_equal(*stops)
     assert stops[0].min() < stops[0].max()
 
@@ -183,22 +400,147 @@ def test_the_same_decisions_as_in_this_process(file):
     [
         ("Fails", r"ZeroDivisionError in line \d+ of .*theirs.py: division by zero"),
         ("Quits", "its process ended while it was asked to decide"),
+        ("Alike", "alike: decides otherwise when questions come in another order"),
+        ("Moody", "says of itself something else each time"),
+        ("Impostor", "its name is 'deer', as that of a method of this project"),
+        ("Missing", "theirs.py has no class Missing"),
+        ("Mean(most=1)", r"theirs\.py:Mean: no hyperparameter 'most'; it has shift"),
     ],
 )
 def test_what_a_method_does_wrong_is_told_in_a_line(file, name, message):
-    data = curves(questions=2)
-    asked = Asked(source=find_method(f"{file}:{name}"), hyperparameters={})
-    seat = asked.seat()
-    try:
-        with pytest.raises(MisuseError, match=message):
-            decide(seat, asked.source.method, measured(data), lots(data))
-    finally:
-        seat.close()
+    made = measured(curves(questions=12))
+    with pytest.raises(MisuseError, match=message) as caught:
+        run_file(f"{file}:{name}", made)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_method_that_hangs_is_ended(file, monkeypatch):
+    monkeypatch.setattr(apart, "ANSWER_SECONDS", 2.0)
+    with pytest.raises(MisuseError, match=r"hangs|took longer than 2 s to decide; only training"):
+        run_file(f"{file}:Hangs", measured(curves(questions=2)))
+
+
+def test_a_trained_method_that_cannot_be_pickled_is_told_so(file):
+    made = measured(curves(questions=2)), measured(curves(questions=2, first=5))
+    with pytest.raises(MisuseError, match=r"cannot be pickled after training .* keep lambdas"):
+        train(parse_method(f"{file}:Closed"), *made)
+
+
+def test_what_a_method_prints_does_not_mix_with_results(file, capfd):
+    run_file(f"{file}:Prints", measured(curves(questions=2)))
+    printed = capfd.readouterr()
+    assert "hello" not in printed.out
+    assert "hello from a method" in printed.err
+
+
+class Evil:
+    """What runs code where it is unpickled."""
+
+    def __reduce__(self):
+        return (exec, ("import sys; sys.modules['stp_evil'] = sys",))
+
+
+def pickled():
+    import pickle
+
+    return pickle.dumps(("answer", Evil()))
+
+
+def answer(value):
+    return json.dumps(["answer", value]).encode()
+
+
+DEEP = b"[" * 100_000 + b"]" * 100_000
+ROUTER, BUDGET, EXIT = (
+    ("Router", "score(self, question)"),
+    ("FixedBudget", "score(self, question)"),
+    ("EarlyExit", "score(self, prefix)"),
+)
+SETTINGS = ("Router", "settings(self)")
+
+
+@pytest.mark.parametrize(
+    ("kind", "reply"),
+    [
+        (EXIT, answer([[0, -1], []])),
+        (EXIT, answer([[99], []])),
+        (EXIT, answer([[], [99]])),
+        (EXIT, answer([[], [-1]])),
+        (EXIT, answer([[0.5], []])),
+        (EXIT, answer([["0"], []])),
+        (EXIT, answer([[True], []])),
+        (EXIT, answer([[], [], []])),
+        (EXIT, answer([])),
+        (EXIT, answer(None)),
+        (EXIT, answer({"stopping": []})),
+        (EXIT, b""),
+        (EXIT, b"nonsense"),
+        (EXIT, b"[1"),
+        (EXIT, b"7"),
+        (EXIT, b"{}"),
+        (EXIT, b"[]"),
+        (EXIT, b'["answer"]'),
+        (EXIT, b'["bytes", 3]'),
+        (EXIT, b'["failure", {"a": [1]}]'),
+        (EXIT, DEEP),
+        (EXIT, b"\xff\xfe"),
+        (EXIT, pickled()),
+        (ROUTER, answer([True])),
+        (ROUTER, answer([True, True, True])),
+        (ROUTER, answer([1, 0])),
+        (ROUTER, answer([None, True])),
+        (ROUTER, answer("yes")),
+        (BUDGET, answer([True, False])),
+        (BUDGET, answer([-1, 5])),
+        (BUDGET, answer([1.5, 5])),
+        (BUDGET, answer([1])),
+        (BUDGET, answer([float("nan"), 1])),
+        (SETTINGS, answer([float("nan"), 1])),
+        (SETTINGS, answer([{"a": 1}])),
+        (SETTINGS, answer(5)),
+    ],
+)
+def test_forged_answers_are_refused_in_a_line(tmp_path, kind, reply):
+    (tmp_path / "forger.py").write_text(FORGER.format(kind=kind[0], call=kind[1], reply=reply))
+    with pytest.raises(MisuseError) as caught:
+        run_file(f"{tmp_path / 'forger.py'}:Forger", measured(curves(questions=3)))
+    assert "\n" not in str(caught.value)
+    assert "stp_evil" not in sys.modules
+
+
+def test_a_method_of_another_package_is_not_imported_here(tmp_path, monkeypatch):
+    package = tmp_path / "their_methods"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "weights.txt").write_text("0.25")
+    (package / "theirs.py").write_text(
+        "from pathlib import Path\n"
+        "from baselines import Router\n"
+        "class Theirs(Router):\n"
+        "    name = 'theirs'\n"
+        "    grid = (0.5,)\n"
+        "    def score(self, question):\n"
+        "        return float(Path(__file__).with_name('weights.txt').read_text())\n"
+    )
+    info = tmp_path / "their_package-2.1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: their-package\nVersion: 2.1\n")
+    (info / "entry_points.txt").write_text("[stp.methods]\ntheirs = their_methods.theirs:Theirs\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    asked = parse_method("theirs")
+    assert asked.description.origin == "their-package 2.1"
+    decisions, _ = run(asked.seat(), asked.description, measured(curves(questions=3)))
+    assert decisions.stop.max() == 0
+    assert not [name for name in sys.modules if name.startswith("their_methods")]
+    (package / "theirs.py").unlink()
+    with pytest.raises(MisuseError, match="method theirs: its package cannot be imported"):
+        parse_method("theirs")
 
 
 def test_the_process_ends_with_its_seat(file):
-    seat = Asked(source=find_method(f"{file}:Mean"), hyperparameters={}).seat()
+    seat = parse_method(f"{file}:Mean").seat()
     assert isinstance(seat, ApartPlayer)
+    assert isinstance(seat._ours, Connection)
     assert seat.settings() == (0.0, 0.5)
     seat.close()
     assert seat._process.returncode == 0

@@ -7,16 +7,11 @@ import pytest
 
 from baselines.dynasor import Dynasor
 from baselines.interface import EarlyExit, FixedBudget, Router
-from baselines.player import Player
 from data.errors import MisuseError
-from evaluator.otbench.decide import decide as decide_seated
 from tests.baselines.made import measurements
+from tests.otbench.made import decided as decide
 
 LOTS = np.array([0.1, 0.9, 0.5])
-
-
-def decide(method, made, lots, **options):
-    return decide_seated(Player(method), type(method), made, lots, **options)
 
 
 def made(**signals):
@@ -115,6 +110,13 @@ def broken(kind, **parts):
         (broken(EarlyExit, score=lambda s, p: None), "a score is None"),
         (broken(FixedBudget, score=lambda s, q: 1, cap=lambda s, a, b: -3), "is -3; a cap is None"),
         (broken(FixedBudget, score=lambda s, q: 1, cap=lambda s, a, b: 2.5), "is 2.5; a cap"),
+        (broken(Router, score=lambda s, q: 1, thinks=lambda s, a, b: None), "thinks returned None"),
+        (broken(EarlyExit, score=lambda s, p: 1, stops=lambda s, a, b: None), "stops returned Non"),
+        (broken(EarlyExit, score=lambda s, p: 1, stops=lambda s, a, b: math.nan), "returned nan"),
+        (broken(EarlyExit, score=lambda s, p: 1, pays=lambda s, a, b: None), "pays returned None"),
+        (broken(Router, grid=(math.nan,)), "a setting of its grid is nan"),
+        (broken(Router, grid=(1, (2, math.nan))), "a setting of its grid is nan"),
+        (broken(Router, grid=({"a": 1},)), "a setting of its grid is {'a': 1}"),
     ],
 )
 def test_what_is_no_decision_is_refused(method, message):

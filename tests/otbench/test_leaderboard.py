@@ -242,7 +242,7 @@ def test_the_page_shows_every_method_with_the_trivial_lines(made):
 def test_methods_are_named_with_hyperparameters(made):
     assert parse_method("deer").hyperparameters == {}
     asked = parse_method('deer(mean="arithmetic")')
-    made_here = asked.source.make(asked.hyperparameters)
+    made_here = asked.seat().method
     assert (asked.label, made_here.mean) == ("deer(mean='arithmetic')", "arithmetic")
     for wrong in ("deer(1)", "deer(mean=open)", "deer(mean=", "deer(x=1)"):
         with pytest.raises(MisuseError, match="deer"):

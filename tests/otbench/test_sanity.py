@@ -8,18 +8,14 @@ import pytest
 from baselines.constant_cap import ConstantCap
 from baselines.interface import EarlyExit, FixedBudget, Router
 from baselines.player import Player
-from baselines.registry import MethodSource
 from data.errors import MisuseError
-from evaluator.otbench.decide import decide as decide_seated
+from evaluator.otbench.decide import Seats
 from evaluator.otbench.points import cell_frontiers_of, cell_totals, operating_points
 from evaluator.otbench.run import Asked, Trained, decide_on, train
 from evaluator.otbench.summary import gaps, shares, summarise
 from oracle import STRATEGIES
-from tests.otbench.made import curves, lots, measured, told_the_truth
-
-
-def decide(method, made, lots_q):
-    return decide_seated(Player(method), type(method), made, lots_q)
+from tests.otbench.made import curves, lots, measured, source_of, told_the_truth
+from tests.otbench.made import decided as decide
 
 
 def points(method, made):
@@ -117,10 +113,7 @@ def test_permuting_test_questions_changes_nothing(method):
 
 
 def asked(method):
-    return Asked(
-        source=MethodSource(spec=method.name, method=method, origin="test", ours=True),
-        hyperparameters={},
-    )
+    return Asked(source=source_of(method), hyperparameters={})
 
 
 def test_test_questions_in_training_are_refused():
@@ -193,8 +186,31 @@ def test_a_method_that_remembers_test_questions_is_refused():
         decide(Rememberer(), made, lots(made.curves))
 
 
+class Gossip(EarlyExit):
+    """Stops earlier from trajectory to trajectory, but says the same where it is asked again."""
+
+    name = "gossip"
+    grid = (0,)
+    needs = ("answer",)
+
+    def __init__(self):
+        self.said = {}
+
+    def score(self, prefix):
+        who = (int(prefix["answer"][-1]), prefix.k)
+        return self.said.setdefault(who, int(prefix.k > 0 and len(self.said) > 60)) - 1
+
+
+def test_a_method_that_remembers_and_answers_alike_when_asked_again_is_refused():
+    made = measured(curves(questions=30, seed=3))
+    with pytest.raises(MisuseError, match="gossip: decides otherwise when questions come in"):
+        decide(Gossip(), made, lots(made.curves))
+
+
 def test_a_method_trained_elsewhere_is_held_to_what_it_has_seen():
     made = measured(curves(questions=5, seed=3))
-    trained = Trained(seat=Player(Lottery()), method=Lottery, seen=np.array([4, 99]))
+    seats = Seats(first=Player(Lottery()), second=Player(Lottery()))
+    description = source_of(Lottery).description
+    trained = Trained(seats=seats, description=description, seen=np.array([4, 99]))
     with pytest.raises(MisuseError, match="1 test questions were used in training, as question q4"):
         decide_on(trained, made, lots(made.curves))
