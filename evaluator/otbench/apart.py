@@ -7,7 +7,6 @@ dealt (:mod:`baselines.apart`) and, where there is bubblewrap, no file and no ot
 """
 
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -26,7 +25,7 @@ from baselines.player import Question, plain_setting
 from baselines.registry import BUILT_IN, Description, MethodSource, Whereabouts, find_method, locate
 from baselines.signals import check_needs
 from data.errors import MisuseError
-from evaluator.otbench.sandbox import bubblewrap, import_path, package_folders, sandboxed
+from evaluator.otbench.sandbox import bubblewrap, environment, package_folders, sandboxed
 
 ANSWER_SECONDS = 600.0
 """How long a method may take over anything but training."""
@@ -141,7 +140,7 @@ class ApartPlayer:
             stdin=subprocess.DEVNULL,
             # Results go to standard output; what a method prints does not.
             stdout=2,
-            env={**os.environ, "PYTHONPATH": import_path()},
+            env=environment(),
         )
         theirs.close()
         self._ours = Connection(ours.detach())

@@ -19,8 +19,12 @@ from evaluator.answers.sandbox import library_links
 
 _OURS = ("baselines", "data", "oracle", "stp")
 _SYSTEM = ("/usr", "/etc", "/sys")
+_DEVICES = ("nvidia*", "kfd", "dri")
 _START_SECONDS = 30
 _HOME = "/tmp/home"
+# What a method might need of our environment; keys and tokens are not among it.
+_KEPT = ("PATH", "LD_LIBRARY_PATH", "LANG", "TZ")
+_KEPT_GROUPS = ("LC_", "OMP_", "MKL_", "OPENBLAS_", "NUMBA_", "CUDA_", "NVIDIA_", "HIP_", "TORCH_")
 
 
 @functools.cache
@@ -61,8 +65,8 @@ def sandboxed(command: list[str], readable: Iterable[Path]) -> list[str]:
     around += library_links()
     for link in ("/bin", "/sbin"):
         around += ["--ro-bind-try", link, link]
-    for device in sorted(Path("/dev").glob("nvidia*")):
-        around += ["--dev-bind-try", str(device), str(device)]
+    for device in (str(path) for kind in _DEVICES for path in sorted(Path("/dev").glob(kind))):
+        around += ["--dev-bind-try", device, device]
     for folder in (*_python_folders(), *readable):
         around += ["--ro-bind-try", str(folder), str(folder)]
     # Numba writes compiled code beside its source where it is not told otherwise.
@@ -70,9 +74,14 @@ def sandboxed(command: list[str], readable: Iterable[Path]) -> list[str]:
     return [*around, "--chdir", "/tmp", "--", *command]
 
 
-def import_path() -> str:
-    """Return what the other Python finds packages by: where this one does, but not here."""
-    return os.pathsep.join(entry for entry in sys.path if entry)
+def environment() -> dict[str, str]:
+    """Return the environment of the other Python, which finds packages where this one does."""
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if key in _KEPT or key.startswith(_KEPT_GROUPS)
+    }
+    return {**kept, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
 
 
 def package_folders(module: str) -> tuple[Path, ...]:

@@ -2,6 +2,8 @@
 
 import json
 import os
+import pickle
+import socket
 import sys
 from multiprocessing.connection import Connection
 
@@ -233,6 +235,7 @@ class Thief(Router):
         except OSError as error:
             self.told["file"] = type(error).__name__
         self.told["beside"] = sorted(p.name for p in Path(__file__).parent.iterdir())
+        self.told["token"] = os.environ.get("HF_TOKEN")
         self.told["processes"] = sorted(p.name for p in Path("/proc").glob("[0-9]*"))
         try:
             Path("{secret}").with_name("left").write_text("x")
@@ -251,6 +254,8 @@ class Thief(Router):
 
 FORGER = '''
 import os
+import pickle
+import socket
 import sys
 from multiprocessing.connection import Connection
 
@@ -344,10 +349,9 @@ def test_a_file_that_patches_the_evaluator_patches_nothing(tmp_path, file):
         decide_module._Walk.__init__ = before
 
 
-def test_in_the_sandbox_there_is_no_other_file_process_or_network(tmp_path):
-    import socket
-
+def test_in_the_sandbox_there_is_no_other_file_process_or_network(tmp_path, monkeypatch):
     require_bubblewrap()
+    monkeypatch.setenv("HF_TOKEN", "secret")
     secret = tmp_path / "release" / "secret.txt"
     secret.parent.mkdir()
     secret.write_text("labels")
@@ -362,6 +366,7 @@ def test_in_the_sandbox_there_is_no_other_file_process_or_network(tmp_path):
     assert len(told["processes"]) <= 2
     assert str(os.getpid()) not in told["processes"] or os.getpid() <= 2
     assert told["wrote"] is False
+    assert told["token"] is None
     assert told["net"] is False
     assert (tmp_path / "thief.py").read_text() == text
     assert not secret.with_name("left").exists()
@@ -441,8 +446,6 @@ class Evil:
 
 
 def pickled():
-    import pickle
-
     return pickle.dumps(("answer", Evil()))
 
 
