@@ -8,9 +8,11 @@ same campaigns give the same bytes: a release that is made again is the same rel
 
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,14 @@ from evaluator.otbench.release_tables import (
     write_cell,
     write_table,
 )
-from evaluator.otbench.splits import SPLITS, SplitRule, divide, prompt_digest
+from evaluator.otbench.splits import (
+    SPLITS,
+    SplitRule,
+    check_fractions,
+    check_splits,
+    divide,
+    prompt_digest,
+)
 from stp.signals import Signals
 
 _PACKAGES = ("stp-engine", "numpy", "pandas", "pyarrow")
@@ -74,6 +83,7 @@ def write_release(
     name: str = "",
     rule: SplitRule | None = None,
     allow_incomplete: bool = False,
+    allow_empty_splits: bool = False,
     progress: Progress | None = None,
 ) -> ReleaseSummary:
     """Freeze graded campaigns into a release.
@@ -90,17 +100,23 @@ def write_release(
         How questions are divided.
     allow_incomplete
         Take what is graded.
+    allow_empty_splits
+        Write it where a model has no questions in a split too: tables to read, which
+        :func:`evaluator.otbench.session.run_methods` refuses.
     progress
         Called with what is being done, how much is done, and of how much.
 
     Raises
     ------
     data.errors.MisuseError
-        If the folder is not free, or the campaigns do not go together.
+        If the folder is not free, the campaigns do not go together, or a model has no questions
+        in a split.
     data.errors.StoreError
         If a campaign is incomplete or damaged, or the folder cannot be written.
     """
     rule = rule or SplitRule()
+    if not allow_empty_splits:
+        check_fractions(rule)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise MisuseError(f"{folder}: there is something already; a release needs a new folder")
     gathered = [
@@ -121,11 +137,9 @@ def write_release(
             "not graded)."
         )
     division = _divide(gathered, kept, rule)
-    partial = folder.with_name(folder.name + ".partial")
-    try:
-        if partial.exists():
-            shutil.rmtree(partial)
-        partial.mkdir(parents=True)
+    if not allow_empty_splits:
+        notes += check_splits(_splits_of(gathered, division))
+    with _appearing(folder) as partial:
         write_table(partial, "questions.parquet", questions_table(division, groups, rule))
         taken: set[str] = set()
         cells = []
@@ -140,11 +154,6 @@ def write_release(
         content = _content(name, campaigns, gathered, cells, rule, division, notes)
         (partial / "README.md").write_text(dataset_card(content), encoding="utf-8")
         checksum = write_manifest(partial, content)
-        if folder.exists():
-            folder.rmdir()
-        partial.rename(folder)
-    except OSError as error:
-        raise StoreError(f"{folder}: the release cannot be written: {error}") from error
     return ReleaseSummary(
         folder=folder,
         checksum=checksum,
@@ -154,6 +163,42 @@ def write_release(
         signals=tuple(content["signals"]),
         notes=tuple(notes),
     )
+
+
+@contextmanager
+def _appearing(folder: Path) -> Iterator[Path]:
+    """Yield a folder to write in, which becomes ``folder`` at the end, or of which nothing is left.
+
+    What was there before is left as it was: also a folder that a stopped run or somebody else made
+    under the name that this one would write in.
+    """
+    missing = [parent for parent in folder.parents if not parent.exists()]
+    partial: Path | None = None
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        partial = _fresh(folder)
+        yield partial
+        # An empty folder that was there gives way in the same step, or stays.
+        partial.replace(folder)
+    except BaseException as error:
+        if partial is not None:
+            shutil.rmtree(partial, ignore_errors=True)
+        for parent in missing:
+            with suppress(OSError):
+                parent.rmdir()
+        if isinstance(error, OSError):
+            raise StoreError(f"{folder}: the release cannot be written: {error}") from error
+        raise
+
+
+def _fresh(folder: Path) -> Path:
+    """Make and return a new folder beside another one, of a name that was free."""
+    for number in count(1):
+        path = folder.with_name(f"{folder.name}.partial{'' if number == 1 else number}")
+        with suppress(FileExistsError):
+            path.mkdir()
+            return path
+    raise AssertionError("numbers do not end")
 
 
 def _named(progress: Progress | None, what: str) -> Callable[[int, int], None] | None:
@@ -249,6 +294,17 @@ def _divide(gathered: Sequence[Gathered], kept: set[Key], rule: SplitRule) -> Di
     for key in sorted(division.asked):
         division.split[key] = next(splits[key[0]])
     return division
+
+
+def _splits_of(gathered: Sequence[Gathered], division: Division) -> dict[str, dict[str, list[str]]]:
+    """Return the splits of all questions, by model and benchmark."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for item in gathered:
+        for (model, benchmark), questions in sorted(item.asked.items()):
+            keys = [(benchmark, name) for name in questions]
+            inside = [division.split[key] for key in keys if key in division.split]
+            found.setdefault(model, {})[benchmark] = inside
+    return found
 
 
 def _stem(model: str, benchmark: str, taken: set[str]) -> str:

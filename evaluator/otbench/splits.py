@@ -15,6 +15,7 @@ from data.errors import MisuseError
 
 SPLITS = ("train", "validation", "test")
 SEED = 20260721
+_USUAL = {"train": "1/2", "validation": "1/5"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +79,76 @@ def divide(prompts: Mapping[str, Sequence[str]], rule: SplitRule) -> dict[str, l
         for place, digest in enumerate(fresh):
             of_prompt[digest] = SPLITS[(place >= train) + (place >= last)]
     return {name: [of_prompt[digest] for digest in digests] for name, digests in prompts.items()}
+
+
+def check_fractions(rule: SplitRule) -> None:
+    """Refuse fractions that leave a split without questions however many there are.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        Names the split and its option.
+    """
+    for split, fraction in (("train", rule.train), ("validation", rule.validation)):
+        if not fraction:
+            raise MisuseError(
+                f"splits: --{split} 0 leaves no {split} questions, and methods need some in every "
+                f"split; give a fraction above 0, as --{split} {_USUAL[split]}"
+            )
+
+
+def check_splits(splits: Mapping[str, Mapping[str, Sequence[str]]]) -> list[str]:
+    """Refuse a division in which a model has no question at all in a split.
+
+    Parameters
+    ----------
+    splits
+        Of every model, of every benchmark of it, the split of each of its questions.
+
+    Returns
+    -------
+    list of str
+        What a reader must know: which benchmarks have no question in a split.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        Names the model, the split, and how many questions there are.
+    """
+    notes: dict[str, None] = {}
+    for model, benchmarks in splits.items():
+        every = [split for found in benchmarks.values() for split in found]
+        for split in SPLITS:
+            if split not in every:
+                raise MisuseError(_no_questions(model, benchmarks, split, every))
+            for name, found in benchmarks.items():
+                if split not in found:
+                    notes[_left_out(name, split, len(found))] = None
+    return list(notes)
+
+
+def _no_questions(
+    model: str, benchmarks: Mapping[str, Sequence[str]], split: str, every: Sequence[str]
+) -> str:
+    others = " and ".join(f"{every.count(name):,} {name}" for name in SPLITS if name != split)
+    if split == "test":
+        fix = "give smaller fractions for --train and --validation"
+    else:
+        fix = f"give a larger fraction for --{split}, as --{split} {_USUAL[split]}"
+    return (
+        f"splits: no {split} questions of {model}: its {len(every):,} questions of "
+        f"{', '.join(benchmarks)} are {others}; {fix}, or measure more questions"
+    )
+
+
+def _left_out(benchmark: str, split: str, count: int) -> str:
+    what = {
+        "train": "nothing is learnt from it",
+        "validation": "it has no part in selecting settings",
+        "test": "it has no part in any figure",
+    }
+    questions = "question" if count == 1 else "questions"
+    return f"{benchmark} has no {split} questions ({count:,} {questions}): {what[split]}."
 
 
 def lot(seed: int, benchmark: str, question_id: str) -> float:

@@ -93,13 +93,16 @@ def _write(
             allow_incomplete=allow_incomplete,
             progress=progress,
         )
+    console = Console(highlight=False, markup=False)
     counts = ", ".join(f"{count:,} {split}" for split, count in summary.questions.items())
-    typer.echo(f"questions: {counts}")
-    typer.echo(f"{summary.trajectories:,} trajectories, {summary.positions:,} positions")
-    typer.echo(f"signals: {', '.join(summary.signals) or 'none'}")
+    console.print(f"questions: {counts}")
+    console.print(f"{summary.trajectories:,} trajectories, {summary.positions:,} positions")
+    console.print(f"signals: {', '.join(summary.signals) or 'none'}")
     for note in summary.notes:
-        typer.echo(f"note: {seen(note)}")
-    typer.echo(f"release: {seen(str(summary.folder))} (checksum {summary.checksum[:12]})")
+        console.print(f"note: {seen(note)}")
+    console.print(
+        f"release: {seen(str(summary.folder))} (checksum {summary.checksum[:12]})", soft_wrap=True
+    )
 
 
 def _fraction(text: str):  # type: ignore[no-untyped-def]

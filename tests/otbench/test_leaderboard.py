@@ -278,9 +278,8 @@ def test_without_torch_the_other_methods_run(made, tmp_path, monkeypatch):
 
 
 def test_an_empty_split_is_refused(tmp_path):
-    folder = released(
-        tmp_path / "r", campaign(tmp_path / "c", models=1, questions=(2, 1), trajectories=2)
-    )
+    url = campaign(tmp_path / "c", models=1, questions=(2, 1), trajectories=2)
+    folder = released(tmp_path / "r", url, allow_empty_splits=True)
     with pytest.raises(MisuseError, match="there are no validation questions of model-0"):
         run_methods(folder, ["no_thinking"], tmp_path / "o", replicates=0)
 
