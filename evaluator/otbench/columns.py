@@ -1,6 +1,7 @@
 """The tables of a release, column by column: what is written, and what the dataset card says."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -79,10 +80,63 @@ SIGNAL_COLUMNS: tuple[tuple[str, pa.DataType, str], ...] = (
 """Columns of ``positions`` that are there when a campaign has signals."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """What the values of a column can be.
+
+    Attributes
+    ----------
+    least, most
+        The bounds, inclusive; None: there is none.
+    optional
+        Whether there may be no number (NaN), which says that it was not measured.
+    """
+
+    least: float | None = None
+    most: float | None = None
+    optional: bool = False
+
+
+# Rounding may carry a logarithm of 1, or an entropy of 0, a hair past its bound. No trajectory has
+# more tokens, and no vocabulary a greater entropy.
+_HAIR, _TOKENS, _NATS = 1e-3, 2**31 - 1, 64.0
+_COUNT, _LENGTH = Range(least=0), Range(least=0, most=_TOKENS)
+
+RANGES: Mapping[str, Range] = {
+    "trajectory": _COUNT,
+    "position": _COUNT,
+    "steps": _COUNT,
+    "tokens": _LENGTH,
+    "full_tokens": _LENGTH,
+    "correct": _COUNT,
+    "original_correct": Range(least=-1, most=1),
+    "number": _COUNT,
+    "answers": Range(least=-1),
+    "answer_tokens": _LENGTH,
+    "prompt_tokens": _LENGTH,
+    "end_logprob": Range(most=_HAIR),
+    "other_logprob": Range(most=_HAIR),
+    "entropy": Range(least=-_HAIR, most=_NATS),
+    "end_entropy": Range(least=-_HAIR, most=_NATS, optional=True),
+    "answer_entropy": Range(least=-_HAIR, most=_NATS, optional=True),
+    "trial_logprob": Range(most=_HAIR, optional=True),
+    "trial_probability": Range(least=0, most=1 + _HAIR, optional=True),
+    "trial_tokens": _LENGTH,
+}
+"""Ranges of values, by column; the others can hold anything of their type."""
+
+
 def schema_of(table: str, *, signals: bool = False) -> pa.Schema:
     """Return the schema of a table, hidden states left out."""
     columns = COLUMNS[table] + (SIGNAL_COLUMNS if signals else ())
     return pa.schema([(name, kind) for name, kind, _ in columns])
+
+
+def columns_of(table: str, names: Iterable[str] = (), layers: Iterable[int] = ()) -> pa.Schema:
+    """Return the schema of some columns of a table, and of some layers' hidden states."""
+    schema = schema_of(table, signals=table == "positions")
+    states = [pa.field(hidden_column(layer), pa.list_(pa.float16())) for layer in layers]
+    return pa.schema([*(schema.field(name) for name in names), *states])
 
 
 def hidden_column(layer: int) -> str:

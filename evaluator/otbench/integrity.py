@@ -2,28 +2,183 @@
 
 ``manifest.json`` lists each file's SHA-256 and shorter digests of its blocks of 1 MiB, so that a
 change is named down to the block. ``manifest.sha256`` holds the digest of the manifest itself,
-which is the checksum of the whole release.
+which is the checksum of the whole release. Whoever can write files can write checksums: what the
+manifest says is checked here as well, and what the tables hold in :mod:`evaluator.otbench.checks`.
 """
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from data.errors import MisuseError, StoreError
+from evaluator.names import visible
+from evaluator.otbench.columns import SIGNAL_COLUMNS
+from evaluator.otbench.splits import SplitRule
 
 MANIFEST = "manifest.json"
 CHECKSUM = "manifest.sha256"
 SCHEMA_VERSION = 1
 _BLOCK = 1 << 20
 _BLOCK_DIGITS = 16
+_PLAIN = re.compile(r"[A-Za-z0-9._-]+")
+# Without an exponent: 1e999999999 is a fraction as well, of a thousand million digits.
+_FRACTION = re.compile(r"[0-9]{1,18}(/[0-9]{1,18})?")
 
 Progress = Callable[[int, int], None]
+_Model = TypeVar("_Model", bound="_Record")
 
 
 class ChangedReleaseError(StoreError):
     """A file of a release is not what was written."""
+
+
+def _inside(name: str) -> str:
+    parts = name.split("/")
+    if not all(_PLAIN.fullmatch(part) and part.strip(".") for part in parts):
+        raise ValueError(f"{shown(name)} is no file within the release")
+    return name
+
+
+def _table_file(name: str) -> str:
+    if not _PLAIN.fullmatch(name) or not name.endswith(".parquet"):
+        raise ValueError(f"{shown(name)} is no plain name of a Parquet file")
+    return name
+
+
+def _fraction(text: str) -> str:
+    if not _FRACTION.fullmatch(text) or not int(text.partition("/")[2] or 1):
+        raise ValueError(f"{shown(text)} is no fraction")
+    return text
+
+
+def _distinct(values: list[Any]) -> list[Any]:
+    if len(set(values)) < len(values):
+        raise ValueError("something is there twice")
+    return values
+
+
+def _known(names: list[str]) -> list[str]:
+    strange = set(names) - {name for name, _, _ in SIGNAL_COLUMNS}
+    if strange:
+        raise ValueError(f"{shown(min(strange))} is no signal")
+    return _distinct(names)
+
+
+_Count = Annotated[int, Field(ge=0)]
+_Fraction = Annotated[str, AfterValidator(_fraction)]
+_Layers = Annotated[list[_Count], AfterValidator(_distinct)]
+_Signals = Annotated[list[str], AfterValidator(_known)]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(strict=True, frozen=True)
+
+
+class FileRecord(_Record):
+    """A file: its bytes, its SHA-256, and the beginnings of those of its blocks."""
+
+    bytes: _Count
+    sha256: str
+    blocks: list[str]
+
+
+class CellRecord(_Record):
+    """A model on a benchmark: its file's name in every table's folder, and what is in them."""
+
+    model: str
+    benchmark: str
+    file: Annotated[str, AfterValidator(_table_file)]
+    trajectories: _Count
+    positions: _Count
+    questions: _Count
+    signals: _Signals
+    layers: _Layers
+    prompt_layers: _Layers
+
+
+class QuestionCounts(_Record):
+    """Questions by split."""
+
+    train: _Count
+    validation: _Count
+    test: _Count
+
+
+class SplitRecord(_Record):
+    """How questions were divided."""
+
+    train: _Fraction
+    validation: _Fraction
+    seed: int
+    stratified_by: Literal["benchmark"]
+
+    @property
+    def rule(self) -> SplitRule:
+        """The rule itself; :class:`data.errors.MisuseError` if it leaves no test questions."""
+        return SplitRule(
+            train=Fraction(self.train), validation=Fraction(self.validation), seed=self.seed
+        )
+
+
+class _Sealed(_Record):
+    files: dict[Annotated[str, AfterValidator(_inside)], FileRecord]
+
+
+class Manifest(_Sealed):
+    """The content of ``manifest.json``, as far as anything here reads it."""
+
+    name: str
+    probes: Annotated[int, Field(ge=1)]
+    questions: QuestionCounts
+    trajectories: _Count
+    positions: _Count
+    splits: SplitRecord
+    signals: _Signals
+    notes: list[str]
+    cells: Annotated[list[CellRecord], Field(min_length=1)]
+    campaigns: list[dict[str, Any]]
+    packages: dict[str, str]
+
+    @model_validator(mode="after")
+    def _check_together(self) -> "Manifest":
+        cells = self.cells
+        for what, values in (
+            ("a model on a benchmark", [(cell.model, cell.benchmark) for cell in cells]),
+            ("a file", [cell.file for cell in cells]),
+        ):
+            if len(set(values)) < len(values):
+                raise ValueError(f"cells: {what} is there twice")
+        for name in ("trajectories", "positions"):
+            found = sum(getattr(cell, name) for cell in cells)
+            if found != getattr(self, name):
+                raise ValueError(f"{name}: {getattr(self, name):,}, and the cells have {found:,}")
+        shared = set.intersection(*(set(cell.signals) for cell in cells))
+        if set(self.signals) != shared:
+            raise ValueError("signals: not those that all cells have")
+        missing = [name for name in self.tables() if name not in self.files]
+        if missing:
+            raise ValueError(f"files: {missing[0]} is not among them")
+        return self
+
+    def tables(self) -> Iterator[str]:
+        """Yield the files of all tables."""
+        yield "questions.parquet"
+        for cell in self.cells:
+            for table in ("trajectories", "positions", "answers", "prompts"):
+                yield f"{table}/{cell.file}"
+            if cell.layers:
+                yield f"hidden/{cell.file}"
+
+
+def shown(text: object) -> str:
+    """Return a stranger's text as it can stand in a message of one line."""
+    return repr(visible(str(text), 80))
 
 
 def describe_file(path: Path) -> dict[str, Any]:
@@ -85,7 +240,10 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
             f"{folder}: a campaign, no release; freeze it first with "
             f"`stp release {folder} --out RELEASE`"
         )
-    encoded = path.read_bytes()
+    try:
+        encoded = path.read_bytes()
+    except OSError as error:
+        raise ChangedReleaseError(f"{path}: cannot be read: {error.strerror}") from error
     checksum = hashlib.sha256(encoded).hexdigest()
     try:
         written = (folder / CHECKSUM).read_text(encoding="utf-8").split()[0]
@@ -94,43 +252,80 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
     if written != checksum:
         raise ChangedReleaseError(
             f"{path}: changed since it was written (its SHA-256 begins {checksum[:12]}, and "
-            f"{CHECKSUM} says {written[:12]}); get the release anew"
+            f"{CHECKSUM} says {shown(written[:12])}); get the release anew"
         )
-    content: dict[str, Any] = json.loads(encoded)
-    if content["schema_version"] != SCHEMA_VERSION:
+    try:
+        content = json.loads(encoded)
+        # Half of a surrogate pair can be read, and never be written again.
+        json.dumps(content, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise ChangedReleaseError(f"{path}: no JSON in UTF-8; get the release anew") from error
+    version = content.get("schema_version") if isinstance(content, dict) else None
+    if not isinstance(version, int):
+        raise ChangedReleaseError(
+            f"{path}: no manifest of a release (schema_version is missing); get the release anew"
+        )
+    if version != SCHEMA_VERSION:
         raise MisuseError(
-            f"{path}: schema version {content['schema_version']}, and this is {SCHEMA_VERSION}; "
+            f"{path}: schema version {version}, and this is {SCHEMA_VERSION}; "
             "read it with the version that wrote it"
         )
+    _validated(_Sealed, path, content)
     return content, checksum
 
 
-def verify(folder: Path, manifest: dict[str, Any], progress: Progress | None = None) -> None:
-    """Check every file of a release against its manifest.
+def verify(folder: Path, manifest: dict[str, Any], progress: Progress | None = None) -> Manifest:
+    """Check every file of a release against its manifest, and what the manifest says.
+
+    Returns
+    -------
+    Manifest
+        The manifest, typed.
 
     Raises
     ------
     ChangedReleaseError
-        Names the first file that is missing or changed, and where in it.
+        Names the first file that is missing or changed, and where in it; or what in the manifest
+        is missing or cannot be.
     """
     files: dict[str, dict[str, Any]] = manifest["files"]
     total, done = sum(entry["bytes"] for entry in files.values()), 0
     for name, entry in files.items():
         path = folder / name
-        if not path.is_file():
+        try:
+            found = describe_file(path) if path.is_file() else None
+        except OSError as error:
+            raise ChangedReleaseError(f"{path}: cannot be read: {error.strerror}") from error
+        if found is None:
             raise ChangedReleaseError(f"{path}: missing; get the release anew")
-        found = describe_file(path)
-        if found["sha256"] != entry["sha256"]:
+        if any(found[key] != entry[key] for key in found):
             raise ChangedReleaseError(f"{path}: {_change(entry, found)}; get the release anew")
         done += entry["bytes"]
         if progress is not None:
             progress(done, total)
+    checked = _validated(Manifest, folder / MANIFEST, manifest)
+    try:
+        _ = checked.splits.rule
+    except MisuseError as error:
+        raise ChangedReleaseError(f"{folder / MANIFEST}: {error}; get the release anew") from error
+    return checked
+
+
+def _validated(kind: type[_Model], path: Path, content: dict[str, Any]) -> _Model:
+    try:
+        return kind.model_validate(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        place = ".".join(visible(str(part), 80) for part in first["loc"] if part != "[key]")
+        said = first["msg"].removeprefix("Value error, ")
+        message = " ".join(f"{place}: {said}".removeprefix(": ").split())
+        raise ChangedReleaseError(f"{path}: {message}; get the release anew") from error
 
 
 def _change(entry: dict[str, Any], found: dict[str, Any]) -> str:
     if found["bytes"] != entry["bytes"]:
         return f"changed: {found['bytes']:,} bytes, and {entry['bytes']:,} were written"
-    for number, (then, now) in enumerate(zip(entry["blocks"], found["blocks"], strict=True)):
+    for number, (then, now) in enumerate(zip(entry["blocks"], found["blocks"], strict=False)):
         if then != now:
             last = min((number + 1) * _BLOCK, entry["bytes"])
             return f"changed between bytes {number * _BLOCK:,} and {last:,}"

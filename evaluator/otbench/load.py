@@ -1,6 +1,10 @@
-"""Reading a release back: checked against its manifest, as curves and signals by split."""
+"""Reading a release back: checked against its manifest, as curves and signals by split.
 
-from collections.abc import Iterable
+Rows of all tables are joined by their names, never by their places. What is read on loading is
+checked on loading; a signal when it is asked for first.
+"""
+
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -8,23 +12,38 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from baselines.measurements import Measurements
 from baselines.signals import SIGNALS
-from data.errors import MisuseError, StoreError
-from evaluator.otbench.columns import hidden_column
-from evaluator.otbench.integrity import Progress, read_manifest, verify
+from data.errors import MisuseError
+from evaluator.otbench.cells import (
+    KEYS,
+    CellRows,
+    Questions,
+    check_tables,
+    join_cells,
+    read_cell,
+    read_questions,
+)
+from evaluator.otbench.checks import (
+    changed,
+    first_of_lists,
+    in_order,
+    list_values,
+    match_rows,
+    numbers,
+    question_numbers,
+    read_columns,
+)
+from evaluator.otbench.columns import columns_of, hidden_column
+from evaluator.otbench.integrity import MANIFEST, Manifest, Progress, read_manifest, verify
 from evaluator.otbench.splits import SPLITS
 from stp.curves import Curves, IntArray
 
 Array = npt.NDArray[Any]
-# Of the first probe, and of the trial answer at k = 0: made here from other columns.
-_DERIVED = {
-    "answer": "answers",
-    "short_answer_logprob": "trial_logprob",
-    "short_answer_tokens": "trial_tokens",
-}
+# Of the trial answer at k = 0: made here from other columns.
+_AT_ZERO = {"short_answer_logprob": "trial_logprob", "short_answer_tokens": "trial_tokens"}
+_ALWAYS = frozenset({"answer", "answer_hedged", "answer_tokens", "prompt_tokens"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -36,7 +55,7 @@ class Release:
     folder
         Where it is.
     manifest
-        Its manifest.
+        Its manifest, checked.
     checksum
         SHA-256 of the manifest.
     curves
@@ -57,7 +76,9 @@ class Release:
     question_ids: tuple[tuple[str, str], ...]
     split_q: IntArray
     lot_q: npt.NDArray[np.float64]
-    _rows: dict[str, IntArray] = field(repr=False)
+    _record: Manifest = field(repr=False)
+    _questions: Questions = field(repr=False)
+    _cells: tuple[tuple[CellRows, ...], ...] = field(repr=False)
     _cache: dict[tuple[str, str], Array] = field(default_factory=dict, repr=False)
 
     @property
@@ -72,16 +93,15 @@ class Release:
     @property
     def signals(self) -> frozenset[str]:
         """Names of the signals that every cell has, as methods call them."""
-        cells = self.manifest["cells"]
-        names = set(self.manifest["signals"]) | {"answer", "answer_hedged", "answer_tokens"}
-        names |= {"prompt_tokens"}
+        names = _ALWAYS | set(self._record.signals)
         if "trial_logprob" in names:
-            names |= {"short_answer_logprob", "short_answer_tokens"}
-        if all(cell["layers"] for cell in cells):
-            names.add("hidden")
-        if all(cell["prompt_layers"] for cell in cells):
-            names.add("prompt_hidden")
-        return frozenset(names)
+            names |= _AT_ZERO.keys()
+        models = range(len(self._cells))
+        if all(self._layers(model, "layers") for model in models):
+            names |= {"hidden"}
+        if all(self._layers(model, "prompt_layers") for model in models):
+            names |= {"prompt_hidden"}
+        return names & SIGNALS.keys()
 
     def lacking(self, needs: Iterable[str]) -> tuple[str, ...]:
         """Return the needed signals that the release does not hold."""
@@ -103,6 +123,8 @@ class Release:
         ------
         data.errors.MisuseError
             If the release lacks a signal.
+        evaluator.otbench.integrity.ChangedReleaseError
+            If a signal's rows or values are not those that there must be; names file and row.
         """
         needs = tuple(needs)
         missing = self.lacking(needs)
@@ -132,13 +154,9 @@ class Release:
 
     # -- signals of one model -------------------------------------------------------------------
 
-    def _cells(self, model: int) -> list[dict[str, Any]]:
-        name = self.curves.model_names[model]
-        return [cell for cell in self.manifest["cells"] if cell["model"] == name]
-
     def _layers(self, model: int, kind: str) -> tuple[int, ...]:
-        shared = set.intersection(*(set(cell[kind]) for cell in self._cells(model)))
-        return tuple(sorted(shared))
+        every = [set(getattr(cell.record, kind)) for cell in self._cells[model]]
+        return tuple(sorted(set.intersection(*every)))
 
     def _start(self, model: int) -> int:
         """Return the first position of a model: its trajectories are side by side."""
@@ -147,31 +165,67 @@ class Release:
 
     def _position_signal(self, model: int, name: str) -> Array:
         """Return a signal at all positions of a model, in the order of the curves."""
-        key = (self.curves.model_names[model], name)
-        if key in self._cache:
-            return self._cache[key]
-        parts = []
-        for cell in self._cells(model):
-            if name == "hidden":
-                layers = self._layers(model, "layers")
-                part = _stack(self._read("hidden", cell, layers), layers)
-            else:
-                column = _DERIVED.get(name, name)
-                table = self._read("positions", cell, (), (column,))
-                part = _first_probe(table) if name == "answer" else table[column].to_numpy()
-            parts.append(part)
-        values: Array = np.concatenate(parts)[self._rows[key[0]]]
         # Hidden states are gigabytes where models are large: they are read when asked for.
-        if name != "hidden":
-            self._cache[key] = values
-        return values
+        if name == "hidden":
+            return self._hidden(model)
+        key = (self.curves.model_names[model], name)
+        if key not in self._cache:
+            parts = [self._of_cell(cell, name) for cell in self._cells[model]]
+            self._cache[key] = np.concatenate(parts)
+        return self._cache[key]
+
+    def _of_cell(self, cell: CellRows, name: str) -> Array:
+        path = self.folder / "positions" / cell.record.file
+        column = "answers" if name == "answer" else name
+        table = read_columns(path, columns_of("positions", (column,)), rows=cell.record.positions)
+        if name == "answer":
+            first, greatest = first_of_lists(path, table, column, self.curves.probes)
+            self._check_answers(path, cell, in_order(greatest, cell.order_k))
+            return in_order(first, cell.order_k)
+        values = numbers(path, table, column)
+        if values.dtype.kind == "f" and np.isnan(values).all():
+            raise changed(path, f"{name} was not measured, and {MANIFEST} says that it was")
+        return in_order(values, cell.order_k)
+
+    def _check_answers(self, path: Path, cell: CellRows, greatest_k: Array) -> None:
+        """Refuse numbers of answers that there are not; a question's are 0, 1, 2, ..."""
+        file = self.folder / "answers" / cell.record.file
+        table = read_columns(file, columns_of("answers", ("question_id", "number")), cell.owners)
+        question = self._numbers(file, table, cell)
+        counts = np.bincount(question, minlength=len(self.question_ids))
+        number = np.arange(question.size) - np.repeat(np.cumsum(counts) - counts, counts)
+        expected = np.repeat(np.arange(counts.size), counts), number
+        found = question, numbers(file, table, "number")
+        match_rows(file, found, expected, ("question_id", "number"), self._questions.ids)
+        question_k, sample_k, position_k = cell.keys_k
+        beyond = greatest_k >= counts[question_k]
+        if beyond.any():
+            at = int(np.argmax(beyond))
+            raise changed(
+                path,
+                f"question {self._questions.ids[question_k[at]]!r}, trajectory {sample_k[at]}, "
+                f"position {position_k[at]}: answer {greatest_k[at]} is not in {file}",
+            )
+
+    def _hidden(self, model: int) -> Array:
+        layers = self._layers(model, "layers")
+        parts = []
+        for cell in self._cells[model]:
+            path = self.folder / "hidden" / cell.record.file
+            schema = columns_of("hidden", KEYS, layers)
+            table = read_columns(path, schema, cell.owners, cell.record.positions)
+            keys = [self._numbers(path, table, cell)]
+            keys += [numbers(path, table, name) for name in KEYS[1:]]
+            order = match_rows(path, keys, cell.keys_k, KEYS, self._questions.ids)
+            parts.append((path, table, order))
+        return _stack(parts, layers)
 
     def _question_signal(self, model: int, name: str) -> Array:
         """Return a signal of all questions, by question number; zeros where a model has none."""
         key = (self.curves.model_names[model], name)
         if key not in self._cache:
-            if name in _DERIVED:
-                self._cache[key] = self._at_zero(model, _DERIVED[name])
+            if name in _AT_ZERO:
+                self._cache[key] = self._at_zero(model, _AT_ZERO[name])
             else:
                 self._cache[key] = self._of_prompts(model, name)
         return self._cache[key]
@@ -187,30 +241,29 @@ class Release:
         return out
 
     def _of_prompts(self, model: int, name: str) -> Array:
-        number = {key: q for q, key in enumerate(self.question_ids)}
         layers = self._layers(model, "prompt_layers") if name == "prompt_hidden" else ()
-        out: Array | None = None
-        for cell in self._cells(model):
-            columns = ("question_id", *(() if layers else (name,)))
-            table = self._read("prompts", cell, layers, columns)
-            values = _stack(table, layers) if layers else table[name].to_numpy()
-            if out is None:
-                out = np.zeros((len(self.question_ids), *values.shape[1:]), values.dtype)
-            rows = [number[cell["benchmark"], name_] for name_ in table["question_id"].to_pylist()]
-            out[rows] = values
-        if out is None:
-            raise StoreError(f"{self.folder}: no cell of {self.curves.model_names[model]}")
+        names = ("question_id",) if layers else ("question_id", name)
+        parts, rows = [], []
+        for cell in self._cells[model]:
+            path = self.folder / "prompts" / cell.record.file
+            schema = columns_of("prompts", names, layers)
+            table = read_columns(path, schema, cell.owners, cell.record.questions)
+            expected = self._questions.of(cell.record.benchmark)
+            keys = [self._numbers(path, table, cell)]
+            order = match_rows(path, keys, [expected], names[:1], self._questions.ids)
+            parts.append((path, table, order))
+            rows.append(expected)
+        if layers:
+            values = _stack(parts, layers)
+        else:
+            columns = (in_order(numbers(path, t, name), order) for path, t, order in parts)
+            values = np.concatenate(list(columns))
+        out = np.zeros((len(self.question_ids), *values.shape[1:]), values.dtype)
+        out[np.concatenate(rows)] = values
         return out
 
-    def _read(
-        self,
-        table: str,
-        cell: dict[str, Any],
-        layers: Iterable[int],
-        columns: Iterable[str] = (),
-    ) -> pa.Table:
-        wanted = [*columns, *(hidden_column(layer) for layer in layers)]
-        return pq.read_table(self.folder / table / cell["file"], columns=wanted)
+    def _numbers(self, path: Path, table: pa.Table, cell: CellRows) -> IntArray:
+        return question_numbers(path, table, self._questions.number[cell.record.benchmark])
 
 
 def load_release(folder: str | Path, *, progress: Progress | None = None) -> Release:
@@ -228,105 +281,34 @@ def load_release(folder: str | Path, *, progress: Progress | None = None) -> Rel
     data.errors.MisuseError
         If there is no release, or a question is in two splits.
     evaluator.otbench.integrity.ChangedReleaseError
-        If a file is missing or changed; names it.
+        If a file is missing or changed, or holds what it cannot hold; names it.
     """
     path = Path(folder).expanduser()
     manifest, checksum = read_manifest(path)
-    verify(path, manifest, progress)
-    questions = pq.read_table(path / "questions.parquet").to_pylist()
-    number: dict[tuple[str, str], int] = {}
-    for row in questions:
-        key = (row["benchmark"], row["question_id"])
-        if key in number:
-            raise MisuseError(
-                f"{path / 'questions.parquet'}: question {key[1]!r} of {key[0]} is there twice; a "
-                "question has one split"
-            )
-        number[key] = len(number)
-    curves, rows = _curves(path, manifest, questions, number)
+    record = verify(path, manifest, progress)
+    check_tables(path, record)
+    questions = read_questions(path, record)
+    models: dict[str, list[CellRows]] = {}
+    for cell in record.cells:
+        rows = read_cell(path, record.probes, cell, questions)
+        models.setdefault(cell.model, []).append(rows)
+    # Question numbers rise with the benchmark's name, so that trajectories lie in their order.
+    cells = tuple(
+        tuple(sorted(found, key=lambda cell: cell.record.benchmark)) for found in models.values()
+    )
+    groups = dict.fromkeys(questions.group[cell.benchmark] for cell in record.cells)
     return Release(
         folder=path,
         manifest=manifest,
         checksum=checksum,
-        curves=curves,
-        question_ids=tuple(number),
-        split_q=np.array([SPLITS.index(row["split"]) for row in questions], np.int64),
-        lot_q=np.array([row["lot"] for row in questions], np.float64),
-        _rows=rows,
+        curves=join_cells(cells, record.probes, questions, tuple(groups)),
+        question_ids=questions.keys,
+        split_q=questions.split_q,
+        lot_q=questions.lot_q,
+        _record=record,
+        _questions=questions,
+        _cells=cells,
     )
-
-
-def _curves(
-    path: Path,
-    manifest: dict[str, Any],
-    questions: list[dict[str, Any]],
-    number: dict[tuple[str, str], int],
-) -> tuple[Curves, dict[str, IntArray]]:
-    """Return all curves, and for each model the order of its files' positions in them."""
-    models = tuple(dict.fromkeys(cell["model"] for cell in manifest["cells"]))
-    group_of = {row["benchmark"]: row["group"] for row in questions}
-    groups = tuple(dict.fromkeys(group_of[cell["benchmark"]] for cell in manifest["cells"]))
-    parts: list[dict[str, Array]] = []
-    rows: dict[str, IntArray] = {}
-    names = ("question_id", "trajectory", "position", "tokens", "correct")
-    for model in models:
-        mine = []
-        for cell in manifest["cells"]:
-            if cell["model"] != model:
-                continue
-            table = pq.read_table(path / "positions" / cell["file"], columns=list(names))
-            ids = pa.compute.dictionary_encode(table["question_id"].combine_chunks())
-            known = [number[cell["benchmark"], name] for name in ids.dictionary.to_pylist()]
-            part = {name: table[name].to_numpy() for name in names[1:]}
-            part["question"] = np.array(known, np.int64)[ids.indices.to_numpy()]
-            part["benchmark"] = np.full(table.num_rows, groups.index(group_of[cell["benchmark"]]))
-            mine.append(part)
-        joined = {name: np.concatenate([part[name] for part in mine]) for name in mine[0]}
-        order = np.lexsort((joined["position"], joined["trajectory"], joined["question"]))
-        rows[model] = order.astype(np.int64)
-        parts.append({name: values[order] for name, values in joined.items()})
-    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    first = np.flatnonzero(columns["position"] == 0)
-    counts = [int((part["position"] == 0).sum()) for part in parts]
-    originals = _originals(path, manifest, models, number)
-    return (
-        Curves(
-            tokens=columns["tokens"],
-            correct=columns["correct"],
-            trajectory_offsets=np.append(first, columns["tokens"].size),
-            question=columns["question"][first].astype(np.int32),
-            probes=manifest["probes"],
-            benchmark=columns["benchmark"][first].astype(np.int32),
-            model=np.repeat(np.arange(len(models), dtype=np.int32), counts),
-            sample=columns["trajectory"][first],
-            original_correct=originals,
-            question_names=tuple(name for _, name in number),
-            benchmark_names=groups,
-            model_names=models,
-        ),
-        rows,
-    )
-
-
-def _originals(
-    path: Path,
-    manifest: dict[str, Any],
-    models: tuple[str, ...],
-    number: dict[tuple[str, str], int],
-) -> npt.NDArray[np.int8]:
-    """Return the original verdicts in the order of the curves."""
-    rows = []
-    for cell in manifest["cells"]:
-        table = pq.read_table(
-            path / "trajectories" / cell["file"],
-            columns=["question_id", "trajectory", "original_correct"],
-        )
-        model = models.index(cell["model"])
-        for row in table.to_pylist():
-            question = number[cell["benchmark"], row["question_id"]]
-            rows.append((model, question, row["trajectory"], row["original_correct"]))
-    rows.sort()
-    return np.array([row[3] for row in rows], np.int8)
 
 
 def _positions(curves: Curves, keep_s: IntArray) -> IntArray:
@@ -337,16 +319,22 @@ def _positions(curves: Curves, keep_s: IntArray) -> IntArray:
     return np.asarray(rows, np.int64)
 
 
-def _first_probe(table: pa.Table) -> Array:
-    lists = table["answers"].combine_chunks()
-    offsets = lists.offsets.to_numpy()
-    return np.asarray(lists.values.to_numpy()[offsets[:-1]], np.int32)
-
-
-def _stack(table: pa.Table, layers: tuple[int, ...]) -> Array:
-    """Return the states of some layers; float16 ``(rows, layers, width)``."""
-    columns = []
-    for layer in layers:
-        lists = table[hidden_column(layer)].combine_chunks()
-        columns.append(lists.flatten().to_numpy().reshape(table.num_rows, -1))
-    return np.stack(columns, axis=1)
+def _stack(
+    parts: Sequence[tuple[Path, pa.Table, IntArray | None]], layers: tuple[int, ...]
+) -> Array:
+    """Return the states of some layers, file after file; float16 ``(rows, layers, width)``."""
+    out, start, total = np.empty((0, 0, 0)), 0, sum(table.num_rows for _, table, _ in parts)
+    for path, table, order in parts:
+        for place, layer in enumerate(layers):
+            values = list_values(path, table, hidden_column(layer))
+            if not out.size:
+                out = np.empty((total, len(layers), values.shape[1]), values.dtype)
+            if values.shape[1] != out.shape[2]:
+                raise changed(
+                    path,
+                    f"{hidden_column(layer)} has {values.shape[1]} entries a row, and other states "
+                    f"of the model have {out.shape[2]}",
+                )
+            out[start : start + table.num_rows, place] = in_order(values, order)
+        start += table.num_rows
+    return out
