@@ -3,13 +3,17 @@
 The trivial lines are in every figure, in grey: what a method does not beat, it need not be.
 """
 
+import math
+import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import PercentFormatter
+from matplotlib.transforms import ScaledTranslation
 
 from evaluator.figures.catalogue import NamedFigure
 from evaluator.figures.style import (
@@ -32,6 +36,8 @@ _COLOURS = (
     *("#8c564b", "#1b9aaa", "#b0a000"),
 )
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", "p", "h")
+_LEGEND_CHARACTERS = 42
+"""In a line of a label: two such columns fill the width."""
 _TRIVIAL = {
     "constant_cap": ("constant cap", "#555b66", "solid"),
     "constant_fraction": ("constant fraction", "#8a909b", (0, (4, 2))),
@@ -121,7 +127,7 @@ def _figure(
         axes.set_xlabel("Thinking tokens kept, of full thinking")
         axes.set_ylabel("Accuracy")
         axes.set_title(title)
-        axes.legend(loc="lower right", handlelength=2.8, fontsize=8)
+        _legend(figure, axes)
         add_note(
             figure,
             f"{visible(name, 60)}, test questions. Lines: measured operating points that no other "
@@ -129,6 +135,30 @@ def _figure(
             "setting that validation questions selected. Grey: trivial lines.",
         )
     return figure
+
+
+def _legend(figure: Figure, axes: Axes) -> None:
+    """Name the lines below the axes: curves reach every corner of them."""
+    handles, labels = axes.get_legend_handles_labels()
+    texts = [textwrap.fill(label, _LEGEND_CHARACTERS) for label in labels]
+    narrow = max(len(line) for text in texts for line in text.split("\n")) <= 30
+    columns = 3 if narrow else 2
+    lines = sum(text.count("\n") + 1 for text in texts)
+    figure.set_figheight(figure.get_figheight() + 0.17 * math.ceil(lines / columns))
+    # The layout makes room for a legend of the axes, and for the note below it. The axis' numbers
+    # and label are half an inch high.
+    below = ScaledTranslation(0.0, -0.5, figure.dpi_scale_trans)
+    axes.legend(
+        handles,
+        texts,
+        loc="upper left",
+        bbox_to_anchor=(0.0, 0.0),
+        bbox_transform=axes.transAxes + below,
+        borderaxespad=0.0,
+        ncols=columns,
+        handlelength=2.8,
+        fontsize=8,
+    )
 
 
 def _beside(x: float, y: float, ha: str, va: str) -> dict[str, Any]:
@@ -139,6 +169,8 @@ def _beside(x: float, y: float, ha: str, va: str) -> dict[str, Any]:
         "va": va,
         "color": INK,
         "fontsize": 8.5,
+        "path_effects": [withStroke(linewidth=2.5, foreground="white")],
+        "zorder": 7,
     }
 
 
@@ -184,7 +216,7 @@ def _method(axes: Axes, row: Row, colour: str, marker: str) -> None:
         markeredgecolor="white",
         markeredgewidth=0.5,
         linewidth=1.4,
-        label=visible(row["label"], 40),
+        label=visible(row["label"], 120),
         zorder=4,
     )
     chosen = row["selected"]["index"]

@@ -7,7 +7,6 @@ from importlib import metadata, resources
 from pathlib import Path
 
 from data.errors import StoreError
-from evaluator.figures.style import save
 from evaluator.frontiers import average_frontiers, cell_frontiers
 from evaluator.headline import count
 from evaluator.otbench.compare import (
@@ -16,7 +15,6 @@ from evaluator.otbench.compare import (
     leaderboard_table,
     order_rows,
 )
-from evaluator.otbench.figures import method_figures
 from evaluator.otbench.leaderboard import Row
 from evaluator.otbench.load import Release
 from evaluator.otbench.run import split_curves
@@ -37,6 +35,13 @@ img-src data:; base-uri 'none'; form-action 'none'">
 .figure img {{ width: 100%; height: auto; display: block; background: #fff; border-radius: 8px; }}
 .figures {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 560px), 1fr)); \
 gap: 1rem; }}
+.scroll thead th {{ white-space: normal; vertical-align: bottom; }}
+.scroll th, .scroll td {{ padding-inline: .55rem; }}
+.scroll tbody th[scope="row"] {{ white-space: normal; overflow-wrap: break-word; \
+max-width: 12.5rem; }}
+.scroll caption span, .scroll th strong {{ position: sticky; left: .55rem; \
+display: inline-block; max-width: calc(100vw - 4rem); }}
+.scroll caption {{ padding-inline: .55rem; }}
 .figure {{ margin: 0; }} .figure figcaption {{ font-size: .9rem; padding-top: .4rem; }}
 </style>
 </head>
@@ -112,6 +117,10 @@ def write_page(
     data.errors.StoreError
         If it cannot be written.
     """
+    # matplotlib is needed at the end alone: a run begins, and a row is made again, without it.
+    from evaluator.figures.style import save
+    from evaluator.otbench.figures import method_figures
+
     ordered = order_rows(rows)
     frontiers = average_frontiers(cell_frontiers(split_curves(release, "test")))
     page = folder / "otbench.html"
@@ -185,6 +194,8 @@ def _differences(rows: Sequence[Row]) -> str:
     if not base["resampling"]["replicates"]:
         return ""
     paired = [row for row in rows if row["resampling"] == base["resampling"]]
+    if len(paired) < 2:
+        return ""
     left_out = (
         f'<p class="intro">{count(len(rows) - len(paired), "row")} with other replicates cannot be '
         "paired.</p>"
@@ -200,7 +211,9 @@ def _differences(rows: Sequence[Row]) -> str:
 def _table(table: Table) -> str:
     """Return a table of texts, its two index levels as headings of a row."""
     frame = table.frame
-    header = "".join(f'<th scope="col">{html(str(column))}</th>' for column in frame.columns)
+    # A lone unit says nothing on a line of its own.
+    headings = [html(str(column)).replace(", %", ",&nbsp;%") for column in frame.columns]
+    header = "".join(f'<th scope="col">{heading}</th>' for heading in headings)
     body, before = [], None
     for (strategy, method), line in zip(
         frame.index.tolist(), frame.to_numpy(object).tolist(), strict=True
@@ -216,7 +229,7 @@ def _table(table: Table) -> str:
         body.append(f'<tr><th scope="row">{html(method)}</th>{cells}</tr>')
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{html(table.title)}"><table>'
-        f"<caption>{html(table.title)}</caption><thead><tr>"
+        f"<caption><span>{html(table.title)}</span></caption><thead><tr>"
         f'<th class="first" scope="col">Method</th>{header}</tr></thead>'
         f"<tbody>{''.join(body)}</tbody></table></div>"
         f'<p class="intro">{html(table.note)}</p>'

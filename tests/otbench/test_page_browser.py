@@ -1,7 +1,9 @@
-"""The page in a real browser: no message on the console, every figure drawn, names escaped."""
+"""The page in a real browser: nothing on the console, every figure drawn, no table cut."""
 
+import json
 import re
 import subprocess
+from html import unescape
 
 import pytest
 
@@ -45,3 +47,63 @@ def test_renders_without_a_console_message(tmp_path, monkeypatch):
     assert re.findall(r"<script|<img src=x", done.stdout) == []
     assert done.stdout.count('<img alt="') == 4
     assert "Against the best trivial line" in done.stdout
+
+
+MEASURE = """
+const wide = [...document.querySelectorAll('.scroll')].map(
+  box => [box.scrollWidth - box.clientWidth, box.getBoundingClientRect().right]);
+document.body.dataset.measured = JSON.stringify({
+  wide, page: document.documentElement.scrollWidth - innerWidth, window: innerWidth,
+  cut: [...document.querySelectorAll('.scroll th')].filter(
+    cell => cell.scrollWidth > cell.clientWidth + 1).map(cell => cell.textContent)});
+"""
+# No window of a headless browser is narrower than 500.
+FRAME = '<!DOCTYPE html><iframe src="{page}" style="width:{width}px;height:3000px;border:0">'
+
+
+def laid_out(chromium, page, folder, width):
+    """Return what a page measures of itself at a width: its policy allows no script, so it goes."""
+    source = re.sub(
+        r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page.read_text(encoding="utf-8")
+    )
+    script = MEASURE + "parent.document.title = document.body.dataset.measured;"
+    measured = folder / "measured.html"
+    measured.write_text(source.replace("</body>", f"<script>{script}</script></body>"))
+    framed = folder / "framed.html"
+    framed.write_text(FRAME.format(page=measured.name, width=width))
+    flags = [flag for flag in FLAGS if not flag.startswith("--window-size")]
+    done = subprocess.run(
+        [
+            chromium,
+            *flags,
+            "--window-size=1400,900",
+            "--allow-file-access-from-files",
+            f"--user-data-dir={folder / 'profile'}",
+            framed.as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    found = re.search(r"<title>(.*?)</title>", done.stdout)
+    assert found, done.stderr
+    return json.loads(unescape(found[1]))
+
+
+@pytest.mark.parametrize("width", [1100, 390])
+def test_tables_fit_their_cards_and_nothing_is_cut(tmp_path, monkeypatch, width):
+    chromium = require_chromium()
+    with_signals(monkeypatch)
+    folder = released(tmp_path / "r", campaign(tmp_path / "c", models=1))
+    methods = ["think_brake", "deer(mean='arithmetic')", "predictive_scheduling(epochs=5)"]
+    page = run_methods(folder, methods, tmp_path / "o", replicates=20).page
+    found = laid_out(chromium, page, tmp_path, width)
+    assert found["window"] == width
+    assert found["page"] <= 0
+    assert found["cut"] == []
+    assert len(found["wide"]) == 2
+    for beyond, right in found["wide"]:
+        # On a telephone the card scrolls, within the page.
+        assert beyond <= 0 or width < 1100
+        assert right <= width
