@@ -176,7 +176,7 @@ def _same_questions(runs: Sequence[Run]) -> bool:
     first = runs[0]
     ids = [row.id for row in first.graded]
     return all(
-        run.record["questions_hash"] == first.record["questions_hash"]
+        run.config.questions_hash() == first.config.questions_hash()
         and [row.id for row in run.graded] == ids
         for run in runs[1:]
     )

@@ -6,6 +6,7 @@ A run's folder::
     questions.jsonl    the questions with their references
     responses.jsonl    raw responses, appended as they come
     graded.jsonl       parsed answers, verdicts, counts, kinds of error, patterns
+    grading.json       what that was made from, so that it is seen where it no longer fits
     tasks.csv          a row per task, category and overall
     measures.json      the same, and folds
 
@@ -27,7 +28,8 @@ from data.errors import ConfigError, MisuseError, StoreError, StoreMismatchError
 from evaluator.answers import CHECKER_VERSION
 from evaluator.files import locked_folder, write_atomically
 from evaluator.thinkbench.config import ThinkConfig, differences
-from evaluator.thinkbench.grade import Graded, grade, graded_from_json, graded_to_json
+from evaluator.thinkbench.grade import Graded, grade
+from evaluator.thinkbench.graded_file import read_graded, write_graded
 from evaluator.thinkbench.measures import Measures, measure
 from evaluator.thinkbench.questions import TaskQuestion, make_request, plan_questions
 from stp.asking import (
@@ -45,7 +47,6 @@ _LOG = logging.getLogger(__name__)
 RUN: Final = "run.json"
 QUESTIONS: Final = "questions.jsonl"
 RESPONSES: Final = "responses.jsonl"
-GRADED: Final = "graded.jsonl"
 MEASURES: Final = "measures.json"
 TASKS: Final = "tasks.csv"
 SCHEMA: Final = 1
@@ -170,32 +171,39 @@ def grade_run(folder: str | Path) -> Run:
     record = _read_record(path)
     config = ThinkConfig.from_json(record["config"])
     with locked_folder(path):
+        _responses(path)
         return _finish(path, config, record, plan_questions(config))
 
 
 def load_run(folder: str | Path) -> Run:
     """Return a run from its folder.
 
+    The verdicts are those of ``graded.jsonl`` only if it is as it was written, from the responses
+    that are there, by this parser. Otherwise they are made anew, and a warning says so: no number
+    comes from a file that was changed, or is older than its responses.
+
     Raises
     ------
     data.errors.MisuseError
-        If there is no run in the folder.
+        If there is no run in the folder, or it was never graded.
     data.errors.StoreError
-        If a file of it cannot be read.
+        If a file of it cannot be read, or the responses are gone.
     """
     path = Path(folder).expanduser()
     record = _read_record(path)
     config = ThinkConfig.from_json(record["config"])
-    try:
-        # Not splitlines(): U+2028 and its kind may stand in what a model wrote.
-        lines = (path / GRADED).read_text(encoding="utf-8").split("\n")
-        rows = (json.loads(line) for line in lines if line)
-        graded = graded_from_json(rows, str(path / GRADED))
-    except FileNotFoundError as error:
-        raise MisuseError(f"{path}: this run has not been graded; run it to its end") from error
-    except (OSError, ValueError) as error:
-        raise StoreError(f"{path / GRADED}: cannot be read: {error}") from error
-    return _run(path, config, record, graded)
+    items = plan_questions(config)
+    graded = read_graded(path, path / RESPONSES, config)
+    responses = _responses(path)
+    if graded is None:
+        graded = grade(items, responses)
+    return _run(path, config, record, graded, items, responses)
+
+
+def _responses(folder: Path) -> Mapping[str, Response]:
+    if not (folder / RESPONSES).exists():
+        raise StoreError(f"{folder / RESPONSES}: is not there, and all else is made from it")
+    return ResponseStore(folder / RESPONSES).read()
 
 
 def _ask(
@@ -247,9 +255,7 @@ def _finish(
 
     responses = ResponseStore(folder / RESPONSES).read()
     graded = grade(items, responses)
-    write_atomically(
-        folder / GRADED, b"".join(json_bytes(graded_to_json(row)) + b"\n" for row in graded)
-    )
+    write_graded(folder, graded, folder / RESPONSES, config)
     run = _run(folder, config, record, graded, items, responses)
     write_atomically(folder / MEASURES, json_bytes(run.measures.to_json(), indent=2))
     write_atomically(folder / TASKS, run_table(run).to_csv().encode())
@@ -261,14 +267,11 @@ def _run(
     config: ThinkConfig,
     record: Mapping[str, Any],
     graded: list[Graded],
-    items: list[TaskQuestion] | None = None,
-    responses: Mapping[str, Response] | None = None,
+    items: list[TaskQuestion],
+    responses: Mapping[str, Response],
 ) -> Run:
     """Put a run together; what failed is what has no grade."""
-    items = plan_questions(config) if items is None else items
     known = {row.id for row in graded}
-    if responses is None:
-        responses = ResponseStore(folder / RESPONSES).read()
     failed = {
         item.id: (responses[item.id].error or "not graded")
         if item.id in responses

@@ -365,3 +365,64 @@ def test_puzzles_come_from_reasoning_gym_and_their_own_solutions_are_right(tmp_p
     assert run.measures.overall.errors["unrelated"] == 6
     with pytest.raises(MisuseError, match="size 99"):
         plan_questions(ThinkConfig(tasks=("n_queens",), samples=1, sizes=(99,)))
+
+
+def _edited(lines):
+    row = json.loads(lines[0])
+    return [json.dumps({**row, "right": not row["right"]}), *lines[1:]]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _edited,
+        lambda lines: [*lines, lines[0]],
+        lambda lines: lines[1:],
+        lambda lines: [line.replace('"tokens": 1', '"tokens": -1') for line in lines],
+        lambda lines: [*lines, lines[0].replace("comparison", "nonsense")],
+        lambda lines: [*lines[:-1], lines[-1][:20]],
+    ],
+    ids=["verdict", "duplicate", "missing", "negative", "never asked", "torn"],
+)
+def test_graded_rows_that_were_changed_are_made_anew(tmp_path, caplog, change):
+    wrong = ("sum-fold0-size8-1",)
+    run = evaluate(CallableResponder(Solver(wrong=wrong), name="solver"), tmp_path, SMALL)
+    path = tmp_path / "graded.jsonl"
+    path.write_text("\n".join(change(path.read_text().split("\n")[:-1])) + "\n")
+    loaded = load_run(tmp_path)
+    assert loaded.graded == run.graded
+    assert loaded.measures == run.measures
+    (said,) = caplog.messages
+    assert "is not as it was written; graded anew" in said
+    grade_run(tmp_path)
+    caplog.clear()
+    assert load_run(tmp_path).graded == run.graded
+    assert not caplog.messages
+
+
+def test_graded_rows_follow_their_responses_and_the_parser(tmp_path, caplog, monkeypatch):
+    evaluate(CallableResponder(Solver(), name="solver"), tmp_path, SMALL)
+    responses = tmp_path / "responses.jsonl"
+    lines = responses.read_text().split("\n")
+    row = json.loads(lines[0])
+    responses.write_text("\n".join([json.dumps({**row, "text": "nothing"}), *lines[1:]]))
+    assert load_run(tmp_path).measures.overall.right == 23
+    assert "the responses have changed since" in caplog.text
+    grade_run(tmp_path)
+    (tmp_path / "grading.json").unlink()
+    load_run(tmp_path)
+    assert "nothing says what it was made from" in caplog.text
+    grade_run(tmp_path)
+    monkeypatch.setattr("evaluator.thinkbench.graded_file.CHECKER_VERSION", "another")
+    load_run(tmp_path)
+    assert "another version of the parser" in caplog.text
+
+
+def test_a_run_without_its_responses_is_refused_and_keeps_its_grades(tmp_path):
+    evaluate(CallableResponder(Solver(), name="solver"), tmp_path, SMALL)
+    before = (tmp_path / "graded.jsonl").read_bytes()
+    (tmp_path / "responses.jsonl").unlink()
+    for read in (load_run, grade_run):
+        with pytest.raises(StoreError, match=r"responses\.jsonl: is not there"):
+            read(tmp_path)
+    assert (tmp_path / "graded.jsonl").read_bytes() == before
