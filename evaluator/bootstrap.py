@@ -31,12 +31,14 @@ from evaluator.nesting import (
     FloatArray,
     IntArray,
     Nesting,
+    check_columns,
     mean_of_known,
     nesting_of,
     with_averages,
 )
 from evaluator.overthinking import per_trajectory
 from evaluator.watch import Progress
+from oracle.checks import LARGEST_SEED, whole_number
 from oracle.resampling import draw_questions, raw_numbers
 from stp.curves import Curves
 
@@ -257,6 +259,7 @@ def bootstrap_values(
         If a column is missing.
     """
     _check(replicates, seed, workers)
+    check_columns(trajectories, columns)
     nesting = nesting_of(trajectories)
     values = trajectories[list(columns)].to_numpy(np.float64)
     cells = _replicate_cells(
@@ -281,12 +284,10 @@ def bootstrap_values(
 
 
 def _check(replicates: int, seed: int, workers: int | None) -> None:
-    if replicates < 1:
-        raise ValueError(f"replicates must be at least 1, not {replicates}")
-    if not 0 <= seed < 2**64:
-        raise ValueError(f"seed must lie in 0..2^64 - 1, not {seed}")
-    if workers is not None and workers < 1:
-        raise ValueError(f"workers must be at least 1, not {workers}")
+    whole_number("replicates", replicates, least=1)
+    whole_number("seed", seed, least=0, most=LARGEST_SEED)
+    if workers is not None:
+        whole_number("workers", workers, least=1)
 
 
 def _replicate_cells(

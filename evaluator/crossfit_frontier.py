@@ -15,6 +15,7 @@ import numpy as np
 
 from evaluator.nesting import FloatArray, IntArray
 from oracle.actions import Actions, Strategy, question_groups
+from oracle.checks import whole_number
 from oracle.frontier import exact_frontier, grid_budgets
 from stp.curves import Curves, Int32Array
 
@@ -67,12 +68,16 @@ def cross_fitted_frontier(
     Raises
     ------
     ValueError
-        If there are fewer than two probes per position, or steps or splits is below 1.
+        If there is no trajectory, there are fewer than two probes per position, steps or splits is
+        no integer of 1 or more, or seed is negative.
     """
+    if not curves.trajectories:
+        raise ValueError("there is no trajectory to cross-fit on")
     if curves.probes < 2:
         raise ValueError("cross-fitting needs at least two probes per position")
-    if steps < 1 or splits < 1:
-        raise ValueError(f"steps and splits must be at least 1, not {steps} and {splits}")
+    steps = whole_number("steps", steps, least=1)
+    splits = whole_number("splits", splits, least=1)
+    seed = whole_number("seed", seed, least=0)
     full = exact_frontier(curves, strategy)
     budgets = grid_budgets(full.full_cost, steps)
     chosen = np.zeros(steps + 1)

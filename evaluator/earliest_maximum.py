@@ -20,6 +20,7 @@ import numpy as np
 
 from evaluator.nesting import FloatArray
 from evaluator.overthinking import reference_positions
+from oracle.checks import whole_number
 from stp.curves import Curves, Int32Array, IntArray
 
 # A running product below this cannot matter to a sum of at most a few million terms, and the
@@ -72,7 +73,7 @@ def kept_share_table(probes: int, m: int) -> CountTable:
     Raises
     ------
     ValueError
-        If m is not in 1..probes.
+        If m is no integer in 1..probes.
 
     Examples
     --------
@@ -81,6 +82,7 @@ def kept_share_table(probes: int, m: int) -> CountTable:
     """
     if not 1 <= m <= probes:
         raise ValueError(f"m must lie between 1 and {probes}, the probes at a position, not {m}")
+    m = whole_number("m", m, least=1)
     x = np.arange(m + 1)
     return _hypergeometric(probes, m, np.tile(x / m, (probes + 1, 1)))
 
@@ -91,16 +93,28 @@ def held_out_table(probes: int, m: int) -> CountTable:
     Raises
     ------
     ValueError
-        If m is not in 1..probes - 1, so that there are no probes on one of the sides.
+        If m is no integer in 1..probes - 1, so that there are no probes on one of the sides.
     """
     if not 1 <= m < probes:
         raise ValueError(f"m must lie between 1 and {probes - 1}, not {m}; both parts need probes")
+    m = whole_number("m", m, least=1)
     c, x = np.arange(probes + 1)[:, np.newaxis], np.arange(m + 1)
     return _hypergeometric(probes, m, (c - x) / (probes - m))
 
 
 def expected_choice(curves: Curves, table: CountTable) -> ChosenPosition:
-    """Return expectations over the earliest maximiser of every trajectory, exactly."""
+    """Return expectations over the earliest maximiser of every trajectory, exactly.
+
+    Raises
+    ------
+    ValueError
+        If the table is one of another number of probes.
+    """
+    if table.mass.shape[0] != curves.probes + 1:
+        raise ValueError(
+            f"the table is for {table.mass.shape[0] - 1} probes at a position, and the curves have "
+            f"{curves.probes}"
+        )
     ratio, measure, keep = _integrate(
         curves.tokens,
         curves.correct,

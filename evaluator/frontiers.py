@@ -14,6 +14,7 @@ import pandas as pd
 from evaluator.nesting import AVERAGE, FloatArray, averages_of_cells
 from evaluator.watch import Progress
 from oracle.actions import STRATEGIES, Strategy
+from oracle.checks import whole_number
 from oracle.frontier import Frontier, exact_frontier, grid_budgets
 from stp.curves import Curves, IntArray
 
@@ -89,6 +90,11 @@ def rewards_on_grid(states: Frontier, points: int) -> IntArray:
     -------
     numpy.ndarray
         int64 ``(points + 1,)``, j = 0..points.
+
+    Raises
+    ------
+    ValueError
+        If ``points`` is no integer of 1 or more.
     """
     return states.reward_within(grid_budgets(states.full_cost, points))
 
@@ -115,7 +121,14 @@ class AverageFrontier:
 def average_frontiers(
     cells: Sequence[CellFrontiers], points: int = 1000
 ) -> tuple[AverageFrontier, ...]:
-    """Return the averaged frontier of every strategy on a grid of ``points + 1`` budgets."""
+    """Return the averaged frontier of every strategy on a grid of ``points + 1`` budgets.
+
+    Raises
+    ------
+    ValueError
+        If there is no cell, or ``points`` is no integer of 1 or more.
+    """
+    points = whole_number("points", points, least=1)
     grid = np.arange(points + 1) / points
     return tuple(
         AverageFrontier(
@@ -130,7 +143,13 @@ def average_frontiers(
 
 
 def average_endpoints(cells: Sequence[CellFrontiers]) -> tuple[float, float]:
-    """Return the averaged accuracies P(0) and P(n)."""
+    """Return the averaged accuracies P(0) and P(n).
+
+    Raises
+    ------
+    ValueError
+        If there is no cell.
+    """
     ends = [np.array([cell.zero_reward, cell.full_reward]) / cell.probes for cell in cells]
     zero, full = _average(cells, ends).tolist()
     return zero, full
@@ -182,6 +201,11 @@ def average_savings(cells: Sequence[CellFrontiers], points: int = 1000) -> pd.Da
         One row per strategy, columns as in :func:`savings` without the indices. The fractions are
         grid budgets, rounded up to a multiple of ``1 / points``; for a single cell use
         :func:`savings`, which is exact.
+
+    Raises
+    ------
+    ValueError
+        As :func:`average_frontiers`.
     """
     zero, full = average_endpoints(cells)
     rows = []

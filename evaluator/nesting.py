@@ -70,7 +70,17 @@ class Nesting:
         -------
         numpy.ndarray
             float64 ``(models, questions, v)``; NaN where nothing is known.
+
+        Raises
+        ------
+        ValueError
+            If there is not one row for every trajectory.
         """
+        if values.ndim != 2 or values.shape[0] != self.order.size:
+            raise ValueError(
+                f"values has shape {values.shape}; it needs a row for each of {self.order.size} "
+                "trajectories, and a column for each value"
+            )
         known = ~np.isnan(values)
         sums = self._pair_sums(np.where(known, values, 0.0))
         counts = self._pair_sums(known.astype(np.float64))
@@ -85,6 +95,11 @@ class Nesting:
         -------
         numpy.ndarray
             float64 ``(models, benchmarks, v)``; NaN where nothing is known.
+
+        Raises
+        ------
+        ValueError
+            As :meth:`question_means`.
         """
         by_question = self.question_means(values)
         means = np.full((self.models.size, self.benchmarks.size, values.shape[1]), np.nan)
@@ -122,12 +137,14 @@ def make_nesting(
     Raises
     ------
     ValueError
-        If the lengths differ, there is no trajectory, or a question is in two benchmarks.
+        If an index is no integer, the lengths differ, there is no trajectory, or a question is in
+        two benchmarks.
     """
     model_s, benchmark_s, question_s = (
-        np.asarray(array, dtype=np.int64) for array in (model, benchmark, question)
+        _indices(name, array)
+        for name, array in (("model", model), ("benchmark", benchmark), ("question", question))
     )
-    sample_s = np.zeros(model_s.size, np.int64) if sample is None else np.asarray(sample, np.int64)
+    sample_s = np.zeros(model_s.size, np.int64) if sample is None else _indices("sample", sample)
     if model_s.size == 0:
         raise ValueError("there is no trajectory to average")
     if not model_s.size == benchmark_s.size == question_s.size == sample_s.size:
@@ -154,8 +171,42 @@ def make_nesting(
     )
 
 
+def _indices(name: str, values: npt.ArrayLike) -> IntArray:
+    """Return one index per trajectory as int64; a fraction would fall into another's place."""
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must have one dimension, not {array.ndim}")
+    if array.size and not np.issubdtype(array.dtype, np.integer):
+        raise ValueError(f"{name} must hold integers, not {array.dtype}")
+    return array.astype(np.int64)
+
+
+def check_columns(frame: pd.DataFrame, names: Sequence[str]) -> None:
+    """Refuse names that are no columns of a frame.
+
+    Raises
+    ------
+    KeyError
+        Naming one, and the columns that there are.
+    """
+    for name in names:
+        if name not in frame.columns:
+            raise KeyError(
+                f"there is no column {name!r}; choose from {', '.join(map(str, frame.columns))}"
+            )
+
+
 def nesting_of(frame: pd.DataFrame) -> Nesting:
-    """Return the nesting of a frame with the columns model, benchmark, question and sample."""
+    """Return the nesting of a frame with the columns model, benchmark, question and sample.
+
+    Raises
+    ------
+    ValueError
+        As :func:`make_nesting`.
+    KeyError
+        If a column is missing; ``sample`` may be.
+    """
+    check_columns(frame, ("model", "benchmark", "question"))
     return make_nesting(
         model=frame["model"],
         benchmark=frame["benchmark"],
@@ -211,7 +262,18 @@ def averages_of_cells(
     -------
     dict
         By (model, benchmark), with :data:`AVERAGE` for averages; float64 ``(v,)`` each.
+
+    Raises
+    ------
+    ValueError
+        If there is no cell, a cell occurs twice, or the arrays are not one of one length per cell.
     """
+    if not keys:
+        raise ValueError("there is no cell to average")
+    if len(set(keys)) != len(keys):
+        raise ValueError("a cell is there twice; give each (model, benchmark) once")
+    if len(values) != len(keys) or len({np.shape(value) for value in values}) != 1:
+        raise ValueError(f"{len(keys)} cells need an array each, all of one length")
     models, benchmarks = (sorted(set(numbers)) for numbers in zip(*keys, strict=True))
     cells = np.full((len(models), len(benchmarks), len(values[0])), np.nan)
     present = np.zeros((len(models), len(benchmarks), 1), np.bool_)

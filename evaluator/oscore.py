@@ -171,16 +171,22 @@ def score_gradient(accuracy: float, efficiency: float) -> tuple[float, float]:
     Paper 000, Eq. 12 and 13: ``2 E² / (A + E)²`` and ``2 A² / (A + E)²``. Both are 0 at the
     origin, where the score has no derivative.
 
+    Raises
+    ------
+    data.errors.MisuseError
+        If a value is not between 0 and 1.
+
     Examples
     --------
     >>> score_gradient(0.5, 0.5)
     (0.5, 0.5)
     """
     right, concise = (float(value) for value in _fractions(accuracy, efficiency))
-    both = (right + concise) ** 2
+    both = right + concise
     if both == 0:
         return 0.0, 0.0
-    return 2 * concise**2 / both, 2 * right**2 / both
+    # Divided before squared: squares of numbers near 0 are 0.
+    return 2 * (concise / both) ** 2, 2 * (right / both) ** 2
 
 
 def score_hessian(accuracy: float, efficiency: float) -> FloatArray:
@@ -193,7 +199,8 @@ def score_hessian(accuracy: float, efficiency: float) -> FloatArray:
     Raises
     ------
     data.errors.MisuseError
-        If a value is not between 0 and 1, or both are 0.
+        If a value is not between 0 and 1, both are 0, or so near to it that float64 does not hold
+        the derivatives.
 
     Examples
     --------
@@ -201,10 +208,18 @@ def score_hessian(accuracy: float, efficiency: float) -> FloatArray:
     [[-1.0, 1.0], [1.0, -1.0]]
     """
     right, concise = (float(value) for value in _fractions(accuracy, efficiency))
-    if right + concise == 0:
+    both = right + concise
+    if both == 0:
         raise MisuseError("the O-Score has no second derivatives where both parts are 0")
+    if both < 4 / np.finfo(np.float64).max:
+        raise MisuseError(
+            f"accuracy {accuracy} and efficiency {efficiency}: so near to 0 the second derivatives "
+            "of the O-Score are larger than any float64"
+        )
+    # Divided before multiplied: cubes of numbers near 0 are 0.
+    right, concise = right / both, concise / both
     matrix = np.array([[-(concise**2), right * concise], [right * concise, -(right**2)]])
-    return np.asarray(4 * matrix / (right + concise) ** 3, dtype=np.float64)
+    return np.asarray(matrix * (4 / both), dtype=np.float64)
 
 
 def _fractions(accuracy: Numbers, efficiency: Numbers) -> tuple[FloatArray, FloatArray]:

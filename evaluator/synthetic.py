@@ -28,12 +28,14 @@ benchmark's difficulties one, ``default_rng([seed, 0, benchmark])``.
 """
 
 # mypy: disallow-untyped-decorators=False
+import math
 from dataclasses import dataclass, replace
 
 import numba as nb
 import numpy as np
 
 from evaluator.nesting import FloatArray, IntArray
+from oracle.checks import whole_number
 from stp.curves import Curves
 
 
@@ -73,6 +75,12 @@ class Population:
     width
         How long insight and decline take, as a fraction of L. Nearly 0, and ``wander`` 0, makes
         curves of up to three flat pieces.
+
+    Raises
+    ------
+    ValueError
+        If there is no model or benchmark, a number of the campaign is no integer of 1 or more, or
+        ``wander`` or ``width`` is out of its range.
     """
 
     models: tuple[SyntheticModel, ...]
@@ -83,6 +91,16 @@ class Population:
     thinking_limit: int = 32_768
     wander: float = 0.35
     width: float = 0.03
+
+    def __post_init__(self) -> None:
+        if not self.models or not self.benchmarks:
+            raise ValueError("a population needs at least one model and one benchmark")
+        for name in ("trajectories", "probes", "step_tokens", "thinking_limit"):
+            whole_number(name, getattr(self, name), least=1)
+        if not (math.isfinite(self.wander) and self.wander >= 0):
+            raise ValueError(f"wander must be a finite number of at least 0, not {self.wander}")
+        if not (math.isfinite(self.width) and self.width > 0):
+            raise ValueError(f"width must be a finite number above 0, not {self.width}")
 
     def sized(self, *, models: int | None = None, scale: float = 1.0) -> "Population":
         """Return the first models, with every benchmark's questions scaled (at least one)."""

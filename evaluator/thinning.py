@@ -17,9 +17,17 @@ import numpy.typing as npt
 import pandas as pd
 
 from evaluator.earliest_maximum import expected_choice, kept_share_table
-from evaluator.nesting import AVERAGE, FloatArray, IntArray, nesting_of, with_averages
+from evaluator.nesting import (
+    AVERAGE,
+    FloatArray,
+    IntArray,
+    check_columns,
+    nesting_of,
+    with_averages,
+)
 from evaluator.overthinking import per_trajectory
 from evaluator.watch import Progress
+from oracle.checks import LARGEST_SEED, whole_number
 from oracle.resampling import raw_numbers
 from stp.curves import Curves
 
@@ -93,7 +101,13 @@ def probe_sensitivity(curves: Curves, counts: Sequence[int] = (4, 8, 12, 16)) ->
         Indexed by (``probes``, ``model``, ``benchmark``), the columns :data:`THINNED`. The number
         -1 (:data:`evaluator.nesting.AVERAGE`) stands for the equal-weight average, so the row
         ``(m, -1, -1)`` is the paper's macro-average.
+
+    Raises
+    ------
+    ValueError
+        If no number is given, one is given twice or out of range, or there is no trajectory.
     """
+    _check_counts(counts)
     frames = {m: thin_probes(curves, m) for m in counts}
     nesting = nesting_of(next(iter(frames.values())))
     index = pd.MultiIndex.from_product(
@@ -141,7 +155,14 @@ class ThinnedDraws:
             Indexed by (``statistic``, ``model``, ``benchmark``), -1 for averages; ``mean``,
             ``low``, ``high``. The range is conditional on the trajectories at hand: it is no
             confidence interval.
+
+        Raises
+        ------
+        ValueError
+            If the level is not between 0 and 1.
         """
+        if not 0 <= level <= 1:
+            raise ValueError(f"level must lie between 0 and 1, not {level}")
         low, high = np.quantile(self.draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
         index = pd.MultiIndex.from_product(
             [self.models, self.benchmarks, self.statistics],
@@ -181,7 +202,10 @@ def thin_trajectories(
     Raises
     ------
     ValueError
-        If ``kept`` or ``draws`` is below 1, or a value is not known.
+        If ``kept`` or ``draws`` is no integer of 1 or more, ``seed`` not in 0..2^64 - 1, or a value
+        not known.
+    KeyError
+        If a statistic is no column.
 
     Notes
     -----
@@ -190,7 +214,11 @@ def thin_trajectories(
     """
     if kept < 1 or draws < 1:
         raise ValueError(f"kept and draws must be at least 1, not {kept} and {draws}")
+    kept = whole_number("kept", kept, least=1)
+    draws = whole_number("draws", draws, least=1)
+    seed = whole_number("seed", seed, least=0, most=LARGEST_SEED)
     frame = per_trajectory(trajectories) if isinstance(trajectories, Curves) else trajectories
+    check_columns(frame, statistics)
     nesting = nesting_of(frame)
     values = frame[list(statistics)].to_numpy(np.float64)[nesting.order]
     if np.isnan(values).any():
@@ -237,7 +265,13 @@ def trajectory_sensitivity(
     pandas.DataFrame
         Indexed by (``trajectories``, ``statistic``, ``model``, ``benchmark``), -1 for averages;
         ``mean``, ``low``, ``high`` of :meth:`ThinnedDraws.ranges`.
+
+    Raises
+    ------
+    ValueError
+        If no number is given, or one is given twice or below 1; as :func:`thin_trajectories`.
     """
+    _check_counts(counts)
     frame = per_trajectory(curves)
     ranges = {}
     for i, kept in enumerate(counts):
@@ -249,6 +283,12 @@ def trajectory_sensitivity(
         thinned = thin_trajectories(frame, kept, draws=draws, seed=seed, progress=tell)
         ranges[kept] = thinned.ranges()
     return pd.concat(ranges, names=["trajectories"])
+
+
+def _check_counts(counts: Sequence[int]) -> None:
+    """Refuse numbers to compare that are none, or not all different."""
+    if len(counts) == 0 or len(set(counts)) != len(counts):
+        raise ValueError(f"counts must hold different numbers, at least one, not {list(counts)}")
 
 
 @nb.njit(cache=True, nogil=True)

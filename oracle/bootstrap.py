@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from oracle import core, grid, resampling
 from oracle.actions import STRATEGIES, Strategy, strategy_actions
+from oracle.checks import LARGEST_SEED, whole_number
 from oracle.frontier import grid_budgets
 from oracle.resampling import CellTable
 from oracle.search import UNSETTLED
@@ -72,20 +73,26 @@ class FrontierReplicates:
         Raises
         ------
         ValueError
-            If there is no such cell.
+            If there is no such cell, or the strategy was not solved.
         """
+        place = self._place(strategy)
         cell = np.flatnonzero((self.model == model) & (self.benchmark == benchmark))
         if cell.size != 1:
             raise ValueError(f"there is no cell of model {model} and benchmark {benchmark}")
-        reward = self.reward[:, cell[0], self.strategies.index(strategy)]
+        reward = self.reward[:, cell[0], place]
         return np.asarray(reward / self.probes[:, cell[0], None], np.float64)
 
     def macro_accuracy(self, strategy: Strategy) -> FloatArray:
         """Return accuracies averaged in every replicate, float64 ``(replicates, steps + 1)``.
 
         Benchmarks count the same within a model, then models count the same.
+
+        Raises
+        ------
+        ValueError
+            If the strategy was not solved.
         """
-        place = self.strategies.index(strategy)
+        place = self._place(strategy)
         total = np.zeros((self.reward.shape[0], self.steps + 1))
         models = np.unique(self.model)
         for model in models.tolist():
@@ -95,11 +102,26 @@ class FrontierReplicates:
                 total += self.reward[:, cell, place] / share
         return total
 
+    def _place(self, strategy: Strategy) -> int:
+        if strategy not in self.strategies:
+            raise ValueError(
+                f"strategy {strategy!r} was not solved; there are {', '.join(self.strategies)}"
+            )
+        return self.strategies.index(strategy)
+
 
 def percentile_interval(
     values: FloatArray, percentiles: Sequence[float] = (2.5, 97.5)
 ) -> FloatArray:
-    """Return percentiles over the replicates, one row each; float64 ``(percentiles, ...)``."""
+    """Return percentiles over the replicates, one row each; float64 ``(percentiles, ...)``.
+
+    Raises
+    ------
+    ValueError
+        If there is no replicate, or a percentile is not in 0..100.
+    """
+    if np.shape(values)[:1] in ((), (0,)):
+        raise ValueError("there is no replicate, so there are no percentiles")
     return np.asarray(np.percentile(values, percentiles, axis=0), np.float64)
 
 
@@ -132,7 +154,8 @@ class FrontierBootstrap:
     Raises
     ------
     ValueError
-        If the models of a benchmark have different questions.
+        If the models of a benchmark have different questions, a strategy is unknown, or ``seed``
+        or ``steps`` is out of its range.
     """
 
     def __init__(
@@ -149,8 +172,8 @@ class FrontierBootstrap:
                 raise ValueError(
                     f"unknown strategy {strategy!r}; choose from {', '.join(STRATEGIES)}"
                 )
-        self.seed = seed
-        self.steps = steps
+        self.seed = whole_number("seed", seed, least=0, most=LARGEST_SEED)
+        self.steps = whole_number("steps", steps, least=1)
         self._cells: list[_Cell] = []
         self._questions: dict[int, IntArray] = {}
         for model, benchmark, cell in curves.cells():
@@ -169,7 +192,15 @@ class FrontierBootstrap:
         return [(cell.table.model, cell.table.group) for cell in self._cells]
 
     def block(self, first: int, count: int) -> FrontierReplicates:
-        """Return replicates ``first`` to ``first + count - 1``."""
+        """Return replicates ``first`` to ``first + count - 1``.
+
+        Raises
+        ------
+        ValueError
+            If ``first`` is negative, or ``count`` below 1.
+        """
+        first = whole_number("first", first, least=0)
+        count = whole_number("count", count, least=1)
         shape = (count, len(self._cells))
         out = FrontierReplicates(
             model=np.array([cell.table.model for cell in self._cells], np.int64),
@@ -245,7 +276,13 @@ def bootstrap_frontiers(
         :mod:`oracle.scale_out`.
     progress
         Called after each block with the replicates done and wanted.
+
+    Raises
+    ------
+    ValueError
+        As :class:`FrontierBootstrap`, and if ``replicates`` or ``workers`` is below 1.
     """
+    workers = whole_number("workers", workers, least=1)
     prepared = FrontierBootstrap(curves, strategies=strategies, seed=seed, steps=steps)
     blocks = replicate_blocks(replicates)
     with ThreadPoolExecutor(max_workers=workers) as pool:
@@ -266,8 +303,7 @@ def replicate_blocks(replicates: int, size: int = BLOCK) -> list[tuple[int, int]
     ValueError
         If there are none.
     """
-    if replicates < 1:
-        raise ValueError(f"replicates must be positive, not {replicates}")
+    replicates = whole_number("replicates", replicates, least=1)
     return [(first, min(size, replicates - first)) for first in range(0, replicates, size)]
 
 

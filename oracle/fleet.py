@@ -41,7 +41,17 @@ class FleetFrontier:
 
 
 def equal_weights(frontiers: Sequence[Frontier]) -> tuple[int, ...]:
-    """Return whole weights with which every cell's accuracy counts the same."""
+    """Return whole weights with which every cell's accuracy counts the same.
+
+    Raises
+    ------
+    ValueError
+        If there is no cell, or one has no probes.
+    """
+    if not frontiers:
+        raise ValueError("a fleet needs at least one cell")
+    if any(frontier.probes < 1 for frontier in frontiers):
+        raise ValueError("a cell without probes has no accuracy, and no weight; leave it out")
     common = lcm(*(frontier.probes for frontier in frontiers))
     return _lowest_terms([common // frontier.probes for frontier in frontiers])
 
@@ -62,7 +72,8 @@ def fleet_frontier(
     Raises
     ------
     ValueError
-        If a weight is not positive, or the total weighted reward is too large.
+        If there is no cell, a weight is no integer of 1 or more, or the total weighted reward is
+        too large.
     """
     actions, whole = _fleet_actions(frontiers, weights)
     if actions.top_reward - actions.base_reward > MOST_REWARD:
@@ -85,12 +96,13 @@ def _fleet_actions(
 ) -> tuple[Actions, tuple[int, ...]]:
     if not frontiers:
         raise ValueError("a fleet needs at least one cell")
-    given = [1] * len(frontiers) if weights is None else [int(w) for w in weights]
+    given: list[object] = [1] * len(frontiers) if weights is None else list(weights)
     if len(given) != len(frontiers):
         raise ValueError(f"{len(given)} weights for {len(frontiers)} cells")
-    if min(given) < 1:
-        raise ValueError("weights must be positive integers")
-    whole = _lowest_terms(given)
+    numbers = [int(weight) for weight in given if isinstance(weight, int | np.integer)]
+    if len(numbers) != len(given) or min(numbers) < 1:
+        raise ValueError(f"weights must be positive integers, not {given}")
+    whole = _lowest_terms(numbers)
     sizes = np.array([frontier.cost.size for frontier in frontiers], np.int64)
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     actions = make_actions(

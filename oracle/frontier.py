@@ -4,6 +4,7 @@ Integers throughout: costs are retained thinking tokens, rewards are right probe
 A fraction becomes an integer budget before anything is compared, and accuracy is made last.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -13,7 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from oracle import tree
-from oracle.actions import Actions, Strategy, full_cost, question_groups, strategy_actions
+from oracle.actions import (
+    STRATEGIES,
+    Actions,
+    Strategy,
+    full_cost,
+    question_groups,
+    strategy_actions,
+)
+from oracle.checks import LARGEST_INT64, whole_number
 from stp.curves import Curves, IntArray
 
 FloatArray = npt.NDArray[np.float64]
@@ -78,12 +87,21 @@ class Frontier:
         ----------
         budget_fractions
             Fractions of ``full_cost``, each at least 0: floats, or ``fractions.Fraction`` values.
+            Beyond the last state's cost, up to infinity, they buy the last state.
 
         Returns
         -------
         float64, shape of the fractions
             Best reward with cost at most floor(fraction x full_cost), over ``probes``.
+
+        Raises
+        ------
+        ValueError
+            If a fraction is negative or no number, lies below the least cost, or there are no
+            probes that an accuracy could be a fraction of.
         """
+        if self.probes < 1:
+            raise ValueError("there are no probes, so there is no accuracy; ask for rewards")
         budgets = budget_tokens(budget_fractions, self.full_cost)
         return np.asarray(self.reward_within(budgets) / self.probes, np.float64)
 
@@ -111,8 +129,15 @@ class Frontier:
         return rows
 
     def actions_within(self, budget: int) -> IntArray:
-        """Return :meth:`actions_at` for the best state with cost at most ``budget`` tokens."""
-        return self.actions_at(int(self.state_within(np.int64(budget))))
+        """Return :meth:`actions_at` for the best state with cost at most ``budget`` tokens.
+
+        Raises
+        ------
+        ValueError
+            If the budget is not an integer, or lies below the least cost.
+        """
+        tokens = min(whole_number("budget", budget, least=0), LARGEST_INT64)
+        return self.actions_at(int(self.state_within(np.int64(tokens))))
 
 
 def exact_frontier(curves: Curves, strategy: Strategy) -> Frontier:
@@ -153,14 +178,21 @@ def frontier_of_actions(
         What an accuracy is a fraction of; the greatest reward when left out.
     full_cost
         What a budget is a fraction of; the least cost of the greatest reward when left out.
+
+    Raises
+    ------
+    ValueError
+        If ``probes`` or ``full_cost`` is negative or not an integer.
     """
     cost, reward = tree.nondominated_states(actions.reward, actions.cost, actions.unit_offsets)
     # The last state is every unit's greatest reward, which one action of each unit has.
     return Frontier(
         cost=cost,
         reward=reward,
-        probes=int(reward[-1]) if probes is None else probes,
-        full_cost=int(cost[-1]) if full_cost is None else full_cost,
+        probes=int(reward[-1]) if probes is None else whole_number("probes", probes, least=0),
+        full_cost=(
+            int(cost[-1]) if full_cost is None else whole_number("full_cost", full_cost, least=0)
+        ),
         actions=actions,
     )
 
@@ -169,32 +201,57 @@ def budget_tokens(budget_fractions: npt.ArrayLike, full_cost: int) -> IntArray:
     """Return floor(fraction x full_cost) as int64, computed in integers.
 
     A float stands for the simplest rational near it (denominator at most a million), because
-    0.29 x 100 is 28.999... in floating point and would lose a token.
+    0.29 x 100 is 28.999... in floating point and would lose a token. A budget that int64 does not
+    hold, such as that of an infinite fraction, is the largest that it holds.
 
     Raises
     ------
     ValueError
-        If a fraction is negative.
+        If a fraction is negative or no number, or ``full_cost`` is negative or not an integer.
 
     Examples
     --------
     >>> budget_tokens([0.29, 1], 100).tolist()
     [29, 100]
     """
+    full_cost = whole_number("full_cost", full_cost, least=0)
     fractions = np.asarray(budget_fractions, dtype=object)
     budgets = np.empty(fractions.shape, np.int64)
     for index, value in np.ndenumerate(fractions):
-        fraction = value if isinstance(value, Fraction) else Fraction(float(value))
-        if not isinstance(value, Fraction):
-            fraction = fraction.limit_denominator(LARGEST_DENOMINATOR)
-        if fraction < 0:
-            raise ValueError(f"a budget fraction must not be negative, not {value}")
-        budgets[index] = fraction.numerator * full_cost // fraction.denominator
+        budgets[index] = _tokens(value, full_cost)
     return budgets
 
 
+def _tokens(value: object, full_cost: int) -> int:
+    if isinstance(value, Fraction):
+        fraction = value
+    else:
+        try:
+            number = float(value)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            number = math.nan
+        if math.isnan(number):
+            raise ValueError(f"a budget fraction must be a number of at least 0, not {value!r}")
+        if number == math.inf:
+            return LARGEST_INT64
+        if number == -math.inf:
+            raise ValueError(f"a budget fraction must not be negative, not {value}")
+        fraction = Fraction(number).limit_denominator(LARGEST_DENOMINATOR)
+    if fraction < 0:
+        raise ValueError(f"a budget fraction must not be negative, not {value}")
+    return min(fraction.numerator * full_cost // fraction.denominator, LARGEST_INT64)
+
+
 def grid_budgets(full_cost: int, steps: int = 100) -> IntArray:
-    """Return floor(j x full_cost / steps) for j = 0..steps; int64 ``(steps + 1,)``."""
+    """Return floor(j x full_cost / steps) for j = 0..steps; int64 ``(steps + 1,)``.
+
+    Raises
+    ------
+    ValueError
+        If ``full_cost`` is no integer in 0..2^63 - 1, or ``steps`` no integer of 1 or more.
+    """
+    full_cost = whole_number("full_cost", full_cost, least=0, most=LARGEST_INT64)
+    steps = whole_number("steps", steps, least=1)
     if full_cost * steps < 1 << 62:
         return np.arange(steps + 1, dtype=np.int64) * full_cost // steps
     # Python integers where j x full_cost may pass 2^63.
@@ -218,11 +275,24 @@ def stopping_positions(
     int64 ``(trajectories,)``
         With it a person can add up ``curves.tokens`` and ``curves.correct`` by hand; see
         :func:`measured_point`.
+
+    Raises
+    ------
+    ValueError
+        If the strategy is none of :data:`oracle.STRATEGIES`, or ``choice`` has not one entry per
+        unit that this strategy may choose.
     """
-    chosen = np.asarray(choice, np.int64)
+    if strategy not in STRATEGIES:
+        raise ValueError(f"unknown strategy {strategy!r}; choose from {', '.join(STRATEGIES)}")
     if strategy == "early_exit":
-        return chosen.copy()
-    per_trajectory = chosen[question_groups(curves).group]
+        return _positions("choice", choice, curves)
+    groups = question_groups(curves)
+    chosen = _whole_numbers("choice", choice, groups.count, "(model, question) pairs")
+    most = 1 if strategy == "routing" else LARGEST_INT64
+    if chosen.size and not 0 <= chosen.min() <= chosen.max() <= most:
+        allowed = "0 or 1 (thinks)" if strategy == "routing" else "caps in tokens, 0 or more"
+        raise ValueError(f"choice must hold {allowed} for {strategy}")
+    per_trajectory = chosen[groups.group]
     starts, ends = curves.trajectory_offsets[:-1], curves.trajectory_offsets[1:]
     if strategy == "routing":
         return np.where(per_trajectory == 1, ends - starts - 1, 0)
@@ -233,6 +303,33 @@ def stopping_positions(
 
 
 def measured_point(curves: Curves, stop_s: IntArray) -> tuple[int, int]:
-    """Return cost and reward of stopping trajectory s at position ``stop_s[s]``."""
-    rows = curves.trajectory_offsets[:-1] + stop_s
+    """Return cost and reward of stopping trajectory s at position ``stop_s[s]``.
+
+    Raises
+    ------
+    ValueError
+        If ``stop_s`` has not one of its own positions for every trajectory.
+    """
+    rows = curves.trajectory_offsets[:-1] + _positions("stop_s", stop_s, curves)
     return int(curves.tokens[rows].sum()), int(curves.correct[rows].sum())
+
+
+def _positions(name: str, values: npt.ArrayLike, curves: Curves) -> IntArray:
+    """Return a position of every trajectory, refusing what is none of its own."""
+    stops = _whole_numbers(name, values, curves.trajectories, "trajectories")
+    wrong = np.flatnonzero((stops < 0) | (stops >= np.diff(curves.trajectory_offsets)))
+    if wrong.size:
+        s = int(wrong[0])
+        last = int(np.diff(curves.trajectory_offsets)[s]) - 1
+        raise ValueError(f"{name}: trajectory {s} has positions 0..{last}, not {int(stops[s])}")
+    return stops
+
+
+def _whole_numbers(name: str, values: npt.ArrayLike, count: int, units: str) -> IntArray:
+    """Return a copy of one integer per unit as int64."""
+    array = np.asarray(values)
+    if array.shape != (count,):
+        raise ValueError(f"{name} has shape {array.shape}; it needs one entry for {count} {units}")
+    if array.size and not np.issubdtype(array.dtype, np.integer):
+        raise ValueError(f"{name} must hold integers, not {array.dtype}")
+    return array.astype(np.int64)

@@ -22,6 +22,7 @@ from oracle.bootstrap import (
     gather_blocks,
     replicate_blocks,
 )
+from oracle.checks import whole_number
 from stp.curves import Curves
 
 logger = logging.getLogger(__name__)
@@ -54,10 +55,11 @@ def bootstrap_frontiers_on_ray(
     ModuleNotFoundError
         If Ray is not installed.
     ValueError
-        If there are no workers.
+        If ``workers``, ``replicates`` or ``steps`` is below 1.
     """
-    if workers < 1:
-        raise ValueError(f"workers must be positive, not {workers}")
+    workers = whole_number("workers", workers, least=1)
+    steps = whole_number("steps", steps, least=1)
+    blocks = replicate_blocks(replicates)
     try:
         # By name: Ray is optional, and type checkers need not find it.
         ray = import_module("ray")
@@ -79,7 +81,7 @@ def bootstrap_frontiers_on_ray(
         shared = ray.put((curves, tuple(strategies), seed, steps))
         actor = ray.remote(num_cpus=1, max_restarts=RESTARTS, max_task_retries=RESTARTS)(_Worker)
         pool = [actor.remote(shared) for _ in range(workers)]
-        parts = _in_order(ray, pool, replicate_blocks(replicates))
+        parts = _in_order(ray, pool, blocks)
         return gather_blocks(parts, replicates, progress)
     finally:
         if started:

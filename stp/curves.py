@@ -144,7 +144,8 @@ class Curves:
             raise ValueError(
                 f"tokens has {self.tokens.size} positions and correct has {self.correct.size}"
             )
-        if self.probes != int(self.probes) or self.probes < 1:
+        probes: object = self.probes
+        if not isinstance(probes, int | np.integer) or probes < 1:
             raise ValueError(f"probes must be a positive integer, not {self.probes!r}")
         offsets = self.trajectory_offsets
         if offsets[0] != 0 or offsets[-1] != self.tokens.size:
@@ -193,11 +194,33 @@ class Curves:
         """Return the trajectories at the given indices (or where a mask holds), in that order.
 
         Indices may repeat; a repeated trajectory stays in its question.
+
+        Parameters
+        ----------
+        trajectory_s
+            Integers in ``0..trajectories - 1``, or a mask ``(trajectories,)``.
+
+        Raises
+        ------
+        ValueError
+            If an index is not an integer or not one of a trajectory, or the mask has another
+            length.
         """
         rows = np.asarray(trajectory_s)
         if rows.dtype == np.bool_:
+            if rows.shape != (self.trajectories,):
+                raise ValueError(
+                    f"the mask has shape {rows.shape}; it needs one entry for each of "
+                    f"{self.trajectories} trajectories"
+                )
             rows = np.flatnonzero(rows)
-        rows = rows.astype(np.int64)
+        rows = _integers("trajectory_s", rows, np.int64)
+        if rows.size and not 0 <= rows.min() <= rows.max() < self.trajectories:
+            wrong = rows[(rows < 0) | (rows >= self.trajectories)][0]
+            raise ValueError(
+                f"there is no trajectory {wrong}; the curves have {self.trajectories}, counted "
+                "from 0"
+            )
         starts = self.trajectory_offsets[rows]
         lengths = self.trajectory_offsets[rows + 1] - starts
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])

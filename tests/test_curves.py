@@ -131,3 +131,41 @@ def test_names_cover_the_indices_and_a_question_has_one_benchmark():
         Curves(**arrays, question=[0, 1], question_names=("a",))
     with pytest.raises(ValueError, match="question 3 belongs to two benchmarks"):
         Curves(**arrays, question=[3, 3], benchmark=[0, 1])
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([-1], "no trajectory -1; the curves have 2"),
+        ([0, -2], "no trajectory -2"),
+        ([2], "no trajectory 2"),
+        ([0.7], "integers, not float64"),
+        ([float("nan")], "integers, not float64"),
+        (["a"], "must hold integers"),
+        (0, "one dimension"),
+        ([[0, 1]], "one dimension"),
+        ([True], "the mask has shape"),
+        ([True, False, True], "the mask has shape"),
+    ],
+)
+def test_what_selects_no_trajectory_is_refused(rows: object, message: str) -> None:
+    curves = build([(0, [0, 9, 20], [0, 2, 1]), (1, [0, 7], [0, 2])])
+    with pytest.raises(ValueError, match=message):
+        curves.select(rows)  # type: ignore[arg-type]
+
+
+def test_nothing_may_be_selected() -> None:
+    curves = build([(0, [0, 9, 20], [0, 2, 1])])
+    assert curves.select([]).trajectories == curves.select([False]).trajectories == 0
+
+
+@pytest.mark.parametrize("probes", [float("nan"), float("inf"), 2.5, "four", None, -1])
+def test_probes_are_a_positive_integer(probes: object) -> None:
+    with pytest.raises(ValueError, match="probes must be a positive integer"):
+        Curves(
+            tokens=[0],
+            correct=[0],
+            trajectory_offsets=[0, 1],
+            question=[0],
+            probes=probes,  # type: ignore[arg-type]
+        )

@@ -1,0 +1,33 @@
+"""Single numbers at the edges of public functions: whole, and in their range."""
+
+from operator import index
+
+LARGEST_INT64 = 2**63 - 1
+"""Tokens are int64: a budget beyond it buys what it buys."""
+
+LARGEST_SEED = 2**64 - 1
+
+
+def whole_number(name: str, value: object, *, least: int, most: int | None = None) -> int:
+    """Return a value as a Python integer.
+
+    Raises
+    ------
+    ValueError
+        If it is no integer, or outside of ``least..most``.
+
+    Examples
+    --------
+    >>> whole_number("steps", 100, least=1)
+    100
+    """
+    try:
+        number = index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = None
+    if number is None or number < least or (most is not None and number > most):
+        wanted = f"in {least}..{most}"
+        if most is None:
+            wanted = "positive" if least == 1 else f"{least} or more"
+        raise ValueError(f"{name} must be {wanted}, and an integer, not {value!r}")
+    return number

@@ -1,0 +1,168 @@
+"""What public functions of the oracle refuse, and that nothing overflows at their edges."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import oracle
+from oracle.checks import LARGEST_INT64
+from oracle.scale_out import bootstrap_frontiers_on_ray
+from stp.curves import Curves
+
+CURVES = Curves(
+    tokens=[0, 9, 20, 0, 7],
+    correct=[1, 4, 3, 0, 2],
+    trajectory_offsets=[0, 3, 5],
+    question=[0, 1],
+    probes=4,
+)
+EMPTY = Curves(tokens=[], correct=[], trajectory_offsets=[0], question=[], probes=4)
+FRONTIER = oracle.exact_frontier(CURVES, "early_exit")
+ACTIONS = oracle.make_actions(reward=[0, 3, 0, 2], cost=[0, 5, 0, 4], unit_offsets=[0, 2, 4])
+
+
+@pytest.mark.parametrize("steps", [0, -1, 2.5, float("nan"), None])
+def test_a_grid_has_one_step_or_more(steps):
+    with pytest.raises(ValueError, match="steps must be positive"):
+        oracle.grid_budgets(100, steps)
+    with pytest.raises(ValueError, match="steps must be positive"):
+        oracle.bootstrap_frontiers(CURVES, replicates=2, steps=steps)
+    with pytest.raises(ValueError, match="steps must be positive"):
+        bootstrap_frontiers_on_ray(CURVES, replicates=2, steps=steps)
+
+
+@pytest.mark.parametrize("cost", [-5, 10.5, 2**63])
+def test_a_grid_is_of_whole_tokens(cost):
+    with pytest.raises(ValueError, match="full_cost must be"):
+        oracle.grid_budgets(cost, 4)
+
+
+def test_a_grid_near_the_largest_cost_is_exact():
+    largest = LARGEST_INT64
+    assert oracle.grid_budgets(largest, 2).tolist() == [0, largest // 2, largest]
+
+
+@pytest.mark.parametrize("fraction", [1.0, 1e6, 1e18, 1e300, float("inf"), Fraction(10**40)])
+@pytest.mark.parametrize("strategy", oracle.STRATEGIES)
+def test_more_than_everything_buys_the_last_state(fraction, strategy):
+    frontier = oracle.exact_frontier(CURVES, strategy)
+    assert frontier.accuracy_at([fraction]).tolist() == [frontier.reward[-1] / frontier.probes]
+
+
+@given(st.floats(min_value=0, allow_nan=False), st.integers(0, 2**62))
+def test_a_budget_is_what_integers_say_wherever_it_fits(fraction, cost):
+    (budget,) = oracle.budget_tokens([fraction], cost).tolist()
+    if fraction == float("inf"):
+        assert budget == LARGEST_INT64
+        return
+    exact = Fraction(fraction).limit_denominator(10**6) * cost
+    assert budget == min(exact.numerator // exact.denominator, LARGEST_INT64)
+
+
+@pytest.mark.parametrize("fraction", [float("nan"), None, "half", -0.1, float("-inf")])
+def test_a_fraction_is_a_number_of_zero_or_more(fraction):
+    with pytest.raises(ValueError, match="a budget fraction must"):
+        FRONTIER.accuracy_at([0.5, fraction])
+
+
+def test_a_budget_in_tokens_is_whole():
+    with pytest.raises(ValueError, match="budget must be"):
+        FRONTIER.actions_within(10.7)
+    beyond = FRONTIER.actions_within(10**30)
+    assert beyond.tolist() == FRONTIER.actions_at(FRONTIER.cost.size - 1).tolist()
+    with pytest.raises(ValueError, match="full_cost must be"):
+        oracle.budget_tokens([0.5], -3)
+
+
+@pytest.mark.parametrize(
+    "frontier",
+    [
+        oracle.exact_frontier(EMPTY, "routing"),
+        oracle.frontier_of_actions(ACTIONS, probes=0),
+        oracle.frontier_of_actions(oracle.make_actions(reward=[0], cost=[0], unit_offsets=[0, 1])),
+    ],
+)
+def test_without_probes_there_is_no_accuracy(frontier):
+    with pytest.raises(ValueError, match="no probes"):
+        frontier.accuracy_at([1.0])
+    assert frontier.reward_within([frontier.cost[-1]]).tolist() == [frontier.reward[-1]]
+
+
+@pytest.mark.parametrize("changed", [{"probes": -1}, {"full_cost": -10}, {"full_cost": 1.5}])
+def test_a_frontier_of_actions_is_a_part_of_something(changed):
+    with pytest.raises(ValueError, match=f"{next(iter(changed))} must be 0 or more"):
+        oracle.frontier_of_actions(ACTIONS, **changed)
+
+
+@pytest.mark.parametrize(
+    ("stops", "message"),
+    [
+        ([-1, 0], "trajectory 0 has positions 0..2, not -1"),
+        ([0, 2], "trajectory 1 has positions 0..1, not 2"),
+        ([0.5, 0], "must hold integers"),
+        ([0], "one entry for 2 trajectories"),
+    ],
+)
+def test_a_stop_is_a_position_of_its_trajectory(stops, message):
+    with pytest.raises(ValueError, match=message):
+        oracle.measured_point(CURVES, stops)
+    with pytest.raises(ValueError, match=message):
+        oracle.stopping_positions(CURVES, "early_exit", stops)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "choice", "message"),
+    [
+        ("routing", [7, 0], "0 or 1"),
+        ("routing", [0], "one entry for 2"),
+        ("fixed_budget", [-7, 0], "caps in tokens"),
+        ("fixed_budget", [0.5, 0], "must hold integers"),
+        ("greedy", [0, 0], "unknown strategy 'greedy'"),
+    ],
+)
+def test_a_choice_is_one_of_its_strategy(strategy, choice, message):
+    with pytest.raises(ValueError, match=message):
+        oracle.stopping_positions(CURVES, strategy, choice)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"replicates": -1}, "replicates must be positive"),
+        ({"replicates": 1.5}, "replicates must be positive"),
+        ({"workers": 0}, "workers must be positive"),
+        ({"seed": -1}, "seed must be in 0"),
+        ({"seed": 2**64}, "seed must be in 0"),
+        ({"seed": 1.5}, "seed must be in 0"),
+    ],
+)
+def test_a_bootstrap_says_which_number_is_wrong(changed, message):
+    with pytest.raises(ValueError, match=message):
+        oracle.bootstrap_frontiers(CURVES, **{"replicates": 2, **changed})
+
+
+def test_replicates_are_asked_for_as_they_are_there():
+    prepared = oracle.FrontierBootstrap(CURVES, strategies=["routing"])
+    with pytest.raises(ValueError, match="first must be"):
+        prepared.block(-1, 2)
+    with pytest.raises(ValueError, match="count must be positive"):
+        prepared.block(0, 0)
+    found = prepared.block(0, 2)
+    with pytest.raises(ValueError, match="'early_exit' was not solved; there are routing"):
+        found.accuracy(model=0, benchmark=0, strategy="early_exit")
+    with pytest.raises(ValueError, match="'early_exit' was not solved"):
+        found.macro_accuracy("early_exit")
+    with pytest.raises(ValueError, match="no replicate"):
+        oracle.percentile_interval(np.empty((0, 3)))
+
+
+def test_a_fleet_is_of_cells_with_probes_and_whole_weights():
+    with pytest.raises(ValueError, match="positive integers"):
+        oracle.fleet_frontier([FRONTIER], [1.5])
+    with pytest.raises(ValueError, match="without probes"):
+        oracle.equal_weights([FRONTIER, oracle.exact_frontier(EMPTY, "routing")])
+    with pytest.raises(ValueError, match="at least one cell"):
+        oracle.equal_weights([])
