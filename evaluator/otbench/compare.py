@@ -1,5 +1,6 @@
 """Rows side by side, with paired differences where they can be had."""
 
+import difflib
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -94,10 +95,10 @@ def differences_table(rows: Sequence[Row], against: str) -> Table:
     data.errors.MisuseError
         If there is no such row, or rows cannot be paired.
     """
-    labels = [row["label"] for row in rows]
-    if against not in labels:
-        raise MisuseError(f"no row is called {against!r}; there are {', '.join(labels)}")
-    base = rows[labels.index(against)]
+    check_labels(rows, [against])
+    base = next(row for row in rows if row["label"] == against)
+    if len(rows) == 1:
+        raise MisuseError(f"{visible(against, 60)} is the only row; there is none to compare it to")
     check_pairable(rows)
     base_values = _replicates(base)
     index, lines = [], []
@@ -119,6 +120,28 @@ def differences_table(rows: Sequence[Row], against: str) -> Table:
         frame=pd.DataFrame(lines, pd.MultiIndex.from_tuples(index, names=["strategy", "method"])),
         note=f"{base['resampling']['replicates']:,} replicates of test questions and trajectories.",
     )
+
+
+def check_labels(rows: Sequence[Row], labels: Sequence[str]) -> None:
+    """Refuse labels that no row has.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        Names the first of them, the labels that there are, and those that are much like it.
+    """
+    there = list(dict.fromkeys(row["label"] for row in rows))
+    for label in labels:
+        if label in there:
+            continue
+        near = difflib.get_close_matches(label, there)
+        # A name without its hyperparameters is not near their full length.
+        near += [known for known in there if known not in near and known.startswith(f"{label}(")]
+        raise MisuseError(
+            f"no row is called {visible(label, 60)!r}; "
+            f"there are {visible(', '.join(there))}"
+            + (f"; did you mean {visible(' or '.join(near))}?" if near else "")
+        )
 
 
 def best_trivial(rows: Sequence[Row]) -> str:

@@ -81,7 +81,7 @@ def run_methods(
     data.errors.StpError
         If the release is damaged or leaks, or a method cannot be run.
     """
-    release = _load(folder, progress)
+    release = open_release(folder, progress=progress)
     resampling = Resampling(replicates=replicates, seed=seed)
     asked, notes = methods_for(release, methods)
     known = _known(out, release, resampling)
@@ -89,6 +89,8 @@ def run_methods(
     asked, without = _possible(asked, named=bool(methods))
     notes += without
     rows, found = _evaluate(release, asked, resampling, workers, progress)
+    if progress is not None:
+        progress("writing rows and report", 0, 0)
     path = write_rows(out, rows, found)
     every = read_rows([path])
     notes = [*release.manifest["notes"], *notes]
@@ -96,15 +98,45 @@ def run_methods(
     return Session(rows=tuple(every), leaderboard=path, page=pages.page, notes=tuple(notes))
 
 
-def regenerate(row: Row, folder: str | Path, *, progress: Progress | None = None) -> Row:
+def open_release(folder: str | Path, *, progress: Progress | None = None) -> Release:
+    """Load a release, verified, its splits apart.
+
+    Parameters
+    ----------
+    folder
+        The release.
+    progress
+        Called with what is done, how much of it, and of how much.
+
+    Raises
+    ------
+    data.errors.StpError
+        If the release is damaged or leaks.
+    """
+
+    def checking(done: int, total: int) -> None:
+        if progress is not None:
+            progress("checking the release", done, total)
+            if done >= total:
+                progress("reading the release", 0, 0)
+
+    release = load_release(folder, progress=checking)
+    check_apart(release)
+    return release
+
+
+def regenerate(row: Row, release: Release | str | Path, *, progress: Progress | None = None) -> Row:
     """Make a row again from its own settings.
 
     Parameters
     ----------
     row
         From a leaderboard file.
-    folder
-        The release that it was measured on.
+    release
+        The release that it was measured on, or its folder; for several rows it is opened once, by
+        :func:`open_release`.
+    progress
+        Called with what is done, how much of it, and of how much.
 
     Returns
     -------
@@ -116,11 +148,12 @@ def regenerate(row: Row, folder: str | Path, *, progress: Progress | None = None
     data.errors.MisuseError
         If the release is another one, or the method is not here or has changed.
     """
-    release = _load(folder, progress)
+    if not isinstance(release, Release):
+        release = open_release(release, progress=progress)
     if release.checksum != row["release"]["checksum"]:
         raise MisuseError(
-            f"{folder}: its checksum begins {release.checksum[:12]}, and the row was measured on a "
-            f"release whose begins {row['release']['checksum'][:12]}"
+            f"{release.folder}: its checksum begins {release.checksum[:12]}, and the row was "
+            f"measured on a release whose begins {row['release']['checksum'][:12]}"
         )
     rows, _ = _evaluate(release, [asked_in(row)], Resampling(**row["resampling"]), None, progress)
     return rows[0]
@@ -152,13 +185,6 @@ def _known(out: Path, release: Release, resampling: Resampling) -> set[str]:
     }
 
 
-def _load(folder: str | Path, progress: Progress | None) -> Release:
-    checking = None if progress is None else _named(progress, "checking the release")
-    release = load_release(folder, progress=checking)
-    check_apart(release)
-    return release
-
-
 def _evaluate(
     release: Release,
     asked: Sequence[Asked],
@@ -166,7 +192,13 @@ def _evaluate(
     workers: int | None,
     progress: Progress | None,
 ) -> tuple[list[Row], dict[str, Replicates]]:
-    results = [evaluate(release, method, progress=progress) for method in asked]
+    results = []
+    for place, method in enumerate(asked, start=1):
+        told = None
+        if progress is not None:
+            name = method.label if len(asked) == 1 else f"{method.label} ({place} of {len(asked)})"
+            told = _of_method(progress, method.label, name)
+        results.append(evaluate(release, method, progress=told))
     found: dict[str, Replicates] = {}
     if resampling.replicates:
         found = bootstrap_methods(
@@ -175,11 +207,29 @@ def _evaluate(
             replicates=resampling.replicates,
             seed=resampling.seed,
             workers=workers,
-            progress=None if progress is None else _named(progress, "bootstrap"),
+            progress=None if progress is None else _named(progress, _bootstrap_of(asked)),
         )
     rows = [make_row(release, r, resampling, found.get(r.label)) for r in results]
     return rows, found
 
 
+def _of_method(progress: Progress, label: str, name: str) -> Progress:
+    """Return who is told of a method's stages: which method of how many, and what it does."""
+
+    def told(stage: str, done: int, total: int) -> None:
+        step = stage.removeprefix(f"{label}, ")
+        progress(f"{name}: {f'deciding, {step}' if total else step}", done, total)
+        if total and done >= total:
+            # All is decided; the frontier of its strategy is solved where it is not yet.
+            progress(f"{name}: beside the frontier", 0, 0)
+
+    return told
+
+
+def _bootstrap_of(asked: Sequence[Asked]) -> str:
+    return f"{asked[0].label}: bootstrap" if len(asked) == 1 else "bootstrap"
+
+
 def _named(progress: Progress, what: str) -> Callable[[int, int], None]:
+    progress(what, 0, 0)
     return lambda done, total: progress(what, done, total)

@@ -43,16 +43,21 @@ def run(
     ] = None,
 ) -> None:
     """Train methods on train, select on validation, measure on test; write rows and a report."""
-    from evaluator.otbench.compare import order_rows
-    from evaluator.otbench.page import lead
-    from evaluator.otbench.session import run_methods
-    from evaluator.otbench.terminal import terminal_rows
-    from stp.cli.seen import seen
-    from stp.cli.watching import shown_stages
+    from evaluator.otbench.integrity import read_manifest
+    from stp.cli.watching_one import shown_one
 
     release = release.expanduser()
     folder = (out or release.with_name(release.name + "-otbench")).expanduser()
-    with shown_stages(_console(stderr=True)) as progress:
+    # A wrong folder is said before anything else is imported.
+    read_manifest(release)
+    with shown_one(_console(stderr=True)) as progress:
+        progress("starting", 0, 0)
+        from evaluator.otbench.compare import order_rows
+        from evaluator.otbench.page import lead
+        from evaluator.otbench.session import run_methods
+        from evaluator.otbench.terminal import terminal_rows
+        from stp.cli.seen import seen
+
         session = run_methods(
             release, method or [], folder, replicates=replicates, workers=workers, progress=progress
         )
@@ -82,25 +87,22 @@ def compare(
 ) -> None:
     """Show rows of several runs side by side, with intervals and paired differences."""
     from data.errors import MisuseError
-    from evaluator.otbench.compare import differences_table, order_rows
+    from evaluator.otbench.compare import check_labels, differences_table, order_rows
     from evaluator.otbench.leaderboard import read_rows
     from evaluator.otbench.terminal import terminal_differences, terminal_rows
-    from stp.cli.seen import seen
 
     found = order_rows(read_rows(path.expanduser() for path in rows))
-    labels = [row["label"] for row in found]
-    for label in method or []:
-        if label not in labels:
-            raise MisuseError(f"no row is called {seen(label)!r}; there are {', '.join(labels)}")
-    if method:
-        found = [row for row in found if row["label"] in (*method, against)]
     if not found:
         raise MisuseError("the files hold no row")
+    check_labels(found, [*(method or []), *([] if against is None else [against])])
+    if method:
+        found = [row for row in found if row["label"] in (*method, against)]
+    # Made before anything is printed: rows that cannot be paired are refused.
+    differences = None if against is None else differences_table(found, against)
     console = _console()
     console.print(terminal_rows(found, intervals=True))
-    if against is not None:
-        table = differences_table(found, against)
-        console.print(terminal_differences(table.frame, table.title, table.note))
+    if differences is not None:
+        console.print(terminal_differences(differences.frame, differences.title, differences.note))
 
 
 @otbench.command()
@@ -114,22 +116,36 @@ def regenerate(
 ) -> None:
     """Make rows again from their own settings, and say whether they come out the same."""
     from data.errors import MisuseError
-    from evaluator.otbench.leaderboard import read_rows
-    from evaluator.otbench.session import regenerate as make_again
-    from stp.cli.seen import seen
-    from stp.cli.watching import shown_stages
+    from evaluator.otbench.integrity import read_manifest
+    from stp.cli.watching_one import shown_one
 
-    found = [row for row in read_rows([rows]) if not method or row["label"] in method]
-    if not found:
-        raise MisuseError(f"{rows}: holds no such row")
-    different = []
-    for row in found:
-        with shown_stages(_console(stderr=True)) as progress:
-            again = make_again(row, release.expanduser(), progress=progress)
-        same = again["digest"] == row["digest"]
-        if not same:
-            different.append(row["label"])
-        typer.echo(f"{seen(row['label'])}: {'the same' if same else 'differs'}")
+    read_manifest(release.expanduser())
+    different = False
+    with shown_one(_console(stderr=True)) as progress:
+        progress("starting", 0, 0)
+        from evaluator.otbench.compare import check_labels
+        from evaluator.otbench.leaderboard import read_rows
+        from evaluator.otbench.session import open_release
+        from evaluator.otbench.session import regenerate as make_again
+        from stp.cli.seen import seen
+
+        found = read_rows([rows.expanduser()])
+        if not found:
+            raise MisuseError(f"{rows}: holds no row")
+        check_labels(found, method or [])
+        found = [row for row in found if not method or row["label"] in method]
+        loaded = open_release(release.expanduser(), progress=progress)
+        for place, row in enumerate(found, start=1):
+            which = "" if len(found) == 1 else f"row {place} of {len(found)}, "
+            again = make_again(
+                row,
+                loaded,
+                progress=lambda stage, *far, which=which: progress(f"{which}{stage}", *far),
+            )
+            same = again["digest"] == row["digest"]
+            different = different or not same
+            with progress.aside():
+                typer.echo(f"{seen(row['label'])}: {'the same' if same else 'differs'}")
     if different:
         raise typer.Exit(1)
 

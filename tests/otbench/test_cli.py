@@ -5,7 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from evaluator.otbench import session
 from evaluator.otbench.load import load_release
+from evaluator.otbench.release import write_release
+from stp.cli import watching_one
 from stp.cli.main import main
 from tests.otbench.campaigns import campaign, with_signals
 from tests.otbench.hub_server import Hub
@@ -64,6 +67,108 @@ def test_from_campaign_to_comparison(stp, url, tmp_path, monkeypatch):
     assert max(map(len, compared.out.splitlines())) <= 80
     again = stp("otbench", "regenerate", tmp_path / "o", tmp_path / "r", "-m", "think_brake")
     assert (again.code, again.out) == (0, "think_brake: the same\n")
+
+
+@pytest.fixture(scope="module")
+def ran(url, tmp_path_factory):
+    """Return (release, folder of a run)."""
+    root = tmp_path_factory.mktemp("ran")
+    with pytest.MonkeyPatch.context() as patch:
+        with_signals(patch)
+        write_release([url], root / "r")
+    methods = ["think_brake", "deer(mean='arithmetic')", "predictive_scheduling(epochs=5)"]
+    session.run_methods(root / "r", methods, root / "o", replicates=30)
+    return root / "r", root / "o"
+
+
+def test_results_go_to_one_stream_and_progress_to_the_other(stp, ran, tmp_path):
+    run = stp("otbench", "run", ran[0], "-m", "deer", "--replicates", 0, "--out", tmp_path / "o")
+    assert run.code == 0
+    assert run.out.startswith("synthetic, test questions: P(0)")
+    assert run.err.splitlines()[0] == "starting"
+    again = stp("otbench", "regenerate", tmp_path / "o", ran[0], "-m", "deer")
+    assert again.out == "deer: the same\n"
+    assert again.err.splitlines()[0] == "starting"
+
+
+def test_several_rows_are_made_again_from_one_reading(stp, ran, monkeypatch):
+    loaded, told = [], []
+    load, evaluate = session.load_release, session.evaluate
+
+    def counted(folder, **options):
+        loaded.append(folder)
+        return load(folder, **options)
+
+    def watched(release, asked, *, progress):
+        progress(f"{asked.label}, training", 0, 0)
+        return evaluate(release, asked, progress=progress)
+
+    monkeypatch.setattr(session, "load_release", counted)
+    monkeypatch.setattr(session, "evaluate", watched)
+    monkeypatch.setattr(
+        watching_one._Lines, "__call__", lambda self, stage, done, total: told.append(stage)
+    )
+    chosen = ("think_brake", "constant_cap", "never_think")
+    again = stp("otbench", "regenerate", ran[1], ran[0], *(a for c in chosen for a in ("-m", c)))
+    assert again.code == 0, again.err
+    assert sorted(again.out.splitlines()) == sorted(f"{label}: the same" for label in chosen)
+    assert len(loaded) == 1
+    stages = list(dict.fromkeys(told))
+    assert stages[:3] == ["starting", "checking the release", "reading the release"]
+    for place, line in enumerate(again.out.splitlines(), start=1):
+        which = f"row {place} of 3, {line.partition(':')[0]}: "
+        mine = [stage.removeprefix(which) for stage in stages if stage.startswith(which)]
+        assert mine == ["training", "deciding, model-0", "beside the frontier", "bootstrap"]
+
+
+NEAR_DEER = r"no row is called 'deer'; there are .*; did you mean deer\(mean='arithmetic'\)\?$"
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "message"),
+    [
+        ("compare", ("--against", "constantcap"), "'constantcap'; .*; did you mean constant_cap"),
+        ("compare", ("-m", "deer"), NEAR_DEER),
+        ("compare", ("-m", "think_brake", "--against", "zzz"), "'zzz'; .*, think_brake[^;]*$"),
+        ("compare", ("-m", "deer", "--against", "deer"), NEAR_DEER),
+        ("compare", ("-m", "think_brake", "--against", "think_brake"), "think_brake is the only"),
+        ("regenerate", ("-m", "think_brake", "-m", "deer"), NEAR_DEER),
+    ],
+)
+def test_wrong_names_are_said_before_anything_is_printed(stp, ran, command, arguments, message):
+    release = [ran[0]] if command == "regenerate" else []
+    found = stp("otbench", command, ran[1], *release, *arguments)
+    assert (found.code, found.out) == (2, "")
+    error = found.err.splitlines()[-1]
+    assert error.startswith("stp: error: ")
+    assert re.search(message, error)
+
+
+def test_rows_that_cannot_be_paired_are_said_before_anything_is_printed(stp, ran, tmp_path):
+    stp("otbench", "run", ran[0], "-m", "dynasor", "--replicates", 10, "--out", tmp_path / "o")
+    found = stp("otbench", "compare", ran[1], tmp_path / "o", "--against", "dynasor")
+    assert (found.code, found.out) == (2, "")
+    assert "have other replicates or another seed" in found.err
+
+
+@pytest.mark.parametrize("command", ["release", "run", "compare"])
+def test_no_word_is_cut_in_80_columns(stp, ran, url, tmp_path, monkeypatch, command):
+    with_signals(monkeypatch)
+    texts = []
+    for columns in ("80", "400"):
+        monkeypatch.setenv("COLUMNS", columns)
+        place = tmp_path / columns / ("x" * 90)
+        run = ("otbench", "run", ran[0], "-m", "think_brake", "-m", "deer(mean='arithmetic')")
+        given = {
+            "release": ("release", url, "--out", place),
+            "run": (*run, "--replicates", 0, "--out", place),
+            "compare": ("otbench", "compare", ran[1], "--against", "constant_cap"),
+        }
+        found = stp(*given[command])
+        assert found.code == 0, found.err
+        texts.append(found.out.replace(str(tmp_path / columns), "").replace("x" * 90, "x"))
+    assert max(map(len, texts[0].splitlines())) <= 80
+    assert texts[0].split() == texts[1].split()
 
 
 def test_list_names_every_method(stp):
