@@ -32,8 +32,8 @@ class Shown(Protocol):
 def shown_one(console: Console) -> Iterator[Shown]:
     """Yield who shows the stage at work: a bar on a terminal, now and then a line elsewhere.
 
-    The bar goes when the work is done. Elsewhere, and on a terminal that cannot move its cursor, the
-    first stage is a line at once.
+    The bar goes when the work is done. Elsewhere, and on a terminal that cannot move its cursor,
+    the first stage is a line at once.
     """
     if not console.is_terminal or console.is_dumb_terminal:
         yield _Lines(console)
