@@ -21,6 +21,7 @@ from evaluator.names import benchmark_name, model_name
 from evaluator.optimal.metrics import T_MAX
 from evaluator.optimal.subsets import BENCHMARKS, GENERAL, Side
 from oracle import exact_frontier
+from stp.asking.hints import did_you_mean
 from stp.curves import Curves, IntArray
 
 if TYPE_CHECKING:
@@ -282,7 +283,8 @@ def sides_of(
         for name in named:
             if name not in benchmarks:
                 raise MisuseError(
-                    f"--{side} {shlex.quote(name)}: no such benchmark; there are "
+                    f"--{side} {shlex.quote(name)}: no such benchmark"
+                    f"{did_you_mean(name, benchmarks)}; there are "
                     f"{', '.join(map(shlex.quote, benchmarks))}"
                 )
             if given.setdefault(name, side) != side:

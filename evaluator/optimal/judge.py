@@ -182,9 +182,10 @@ class ModelJudge:
         self._prompt = Template(prompt_text("judge") if prompt is None else prompt)
         described = responder.describe()
         # Where a model is served from says nothing of what it says.
-        self._identity = repr(
-            [(key, described.get(key)) for key in ("model", "revision", "weights_hash")]
-        )
+        known = [(key, described.get(key)) for key in ("model", "revision", "weights_hash")]
+        # Only functions have one: replies of all other judges keep their names.
+        known += [(key, described[key]) for key in ("source_hash",) if key in described]
+        self._identity = repr(known)
 
     def key(self, case: Case) -> str:
         """Return the hash under which a case's replies are stored."""

@@ -12,6 +12,7 @@ from typing import Literal
 from data.errors import MisuseError
 from data.optimal import prompt_text
 from stp.asking import Settings
+from stp.asking.hints import did_you_mean
 
 THINKING, NO_THINKING = "thinking", "no-thinking"
 ROUTER, ORACLE_ROUTER = "router", "oracle-router"
@@ -72,7 +73,9 @@ def check_methods(names: tuple[str, ...]) -> None:
         raise MisuseError(f"no method; choose from {', '.join(METHODS)}")
     for name in names:
         if name not in METHODS:
-            raise MisuseError(f"no method {name!r}; there are {', '.join(METHODS)}")
+            raise MisuseError(
+                f"no method {name!r}{did_you_mean(name, METHODS)} (there are {', '.join(METHODS)})"
+            )
         if names.count(name) > 1:
             raise MisuseError(f"the method {name} is named twice")
         if name in ROUTERS and not {THINKING, NO_THINKING} <= set(names):

@@ -13,6 +13,7 @@ from evaluator.files import write_atomically
 from evaluator.optimal.formats import LEAST_OPTIONS, MOST_OPTIONS, Dropped
 from evaluator.optimal.judge import Agreement
 from stp.asking import Settings, json_bytes
+from stp.asking.hints import did_you_mean
 from stp.asking.opening import ModelSpec
 
 PER_PAIR = 5
@@ -73,7 +74,10 @@ class Recipe:
             raise MisuseError("domains must be named, each once")
         for kind in self.answer_types:
             if kind not in ANSWER_TYPES:
-                raise MisuseError(f"no answer type {kind!r}; there are {', '.join(ANSWER_TYPES)}")
+                raise MisuseError(
+                    f"no answer type {kind!r}{did_you_mean(kind, ANSWER_TYPES)} (there are "
+                    f"{', '.join(ANSWER_TYPES)})"
+                )
         for count in self.options:
             if not LEAST_OPTIONS <= count <= MOST_OPTIONS:
                 raise MisuseError(

@@ -19,6 +19,7 @@ from data.errors import MisuseError, StoreError
 from data.optimal import prompt_text
 from data.optimal.general import JUDGED, load_general
 from evaluator.files import write_atomically
+from stp.asking.hints import did_you_mean
 
 Side = Literal["ovt", "ut", "none"]
 
@@ -156,8 +157,8 @@ def _parts(name: str) -> tuple[Side, tuple[str, ...]]:
     if colon and side == "ut":
         return "ut", (benchmark,)
     raise MisuseError(
-        f"no subset {name!r}; there are {', '.join(SUBSETS)}, and ovt:BENCHMARK and ut:BENCHMARK "
-        "for any other"
+        f"no subset {name!r}{did_you_mean(name, SUBSETS)} (there are {', '.join(SUBSETS)}, and "
+        "ovt:BENCHMARK and ut:BENCHMARK for any other)"
     )
 
 

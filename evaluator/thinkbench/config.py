@@ -9,9 +9,10 @@ from typing import Any, Final, Literal, get_args
 
 from data.errors import ConfigError, MisuseError
 from data.puzzles import puzzle_names
-from data.tasks import TaskParameters, get_task, task_names
+from data.tasks import TaskParameters, task_names
 from data.tasks.base import DEFAULT_HIGH, DEFAULT_LOW, DEFAULT_SAMPLES, DEFAULT_SEED
 from stp.asking import Settings
+from stp.asking.hints import did_you_mean
 
 Style = Literal["standard", "concise", "ultra-concise"]
 
@@ -67,9 +68,12 @@ class ThinkConfig:
     def __post_init__(self) -> None:
         if not self.tasks:
             raise ConfigError("tasks is empty; name at least one, or leave it out for all")
+        known = (*task_names(), *puzzle_names())
         for name in (*self.tasks, *self.task_sizes):
-            if name not in puzzle_names():
-                get_task(name)
+            if name not in known:
+                raise MisuseError(
+                    f"no task {name!r}{did_you_mean(name, known)} (there are {', '.join(known)})"
+                )
         object.__setattr__(self, "tasks", tuple(sorted(set(self.tasks))))
         unused = sorted(set(self.task_sizes) - set(self.tasks))
         if unused:
@@ -77,7 +81,10 @@ class ThinkConfig:
         if self.folds < 1:
             raise MisuseError(f"folds must be at least 1, not {self.folds}")
         if self.style not in get_args(Style):
-            raise ConfigError(f"no prompt style {self.style!r}; there are {', '.join(STYLES)}")
+            raise ConfigError(
+                f"no prompt style {self.style!r}{did_you_mean(self.style, STYLES)} (there are "
+                f"{', '.join(STYLES)})"
+            )
         for name in self.tasks:
             self.parameters(name, 0)
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from data.errors import ConfigError, EngineError, MissingDependencyError, MisuseError
 from stp.asking.base import Finish, OnResponse, Request, Responder, Response, Settings, failed
+from stp.asking.reach import check_reachable, split_address
 from stp.asking.tools import Tool, get_tools, use
 
 _LOG = logging.getLogger(__name__)
@@ -76,8 +77,11 @@ class ApiResponder(Responder):
                     "openai/gpt-4.1-mini, or give the base URL of its server"
                 )
             model = OWN_SERVER + model
+        if base_url:
+            split_address(base_url)
         self._model = model
         self._base_url = base_url
+        self._reached = False
         self._connections = connections
         self._options = options or {}
         self._open()  # A missing package or key is said before anything is asked.
@@ -85,7 +89,13 @@ class ApiResponder(Responder):
     def respond(
         self, requests: Sequence[Request], settings: Settings, on_response: OnResponse
     ) -> None:
-        """Answer requests, several at a time; see :meth:`Responder.respond`."""
+        """Answer requests, several at a time; see :meth:`Responder.respond`.
+
+        A server that is not there is an error at once, not after the retries of every request.
+        """
+        if self._base_url and not self._reached:
+            check_reachable(self._base_url)
+            self._reached = True
         _run(self._respond(requests, settings, on_response))
 
     def describe(self) -> dict[str, str | int | float | None]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from data.errors import ConfigError
+from stp.asking.hints import did_you_mean
 
 Finish = Literal["stop", "length", "filtered", "error"]
 """``"stop"``: the model ended its turn; ``"length"``: a token limit did; ``"filtered"``: a provider
@@ -108,7 +109,10 @@ class Settings:
             raise ConfigError(f"reasoning_effort is {self.reasoning_effort!r}; choose from {known}")
         for tool in self.tools:
             if tool not in TOOL_NAMES:
-                raise ConfigError(f"no tool {tool!r}; there are {', '.join(TOOL_NAMES)}")
+                raise ConfigError(
+                    f"no tool {tool!r}{did_you_mean(tool, TOOL_NAMES)}; there are "
+                    f"{', '.join(TOOL_NAMES)}"
+                )
 
     def dress(self, prompt: str) -> str:
         """Return a prompt between prefix and suffix."""
@@ -167,7 +171,8 @@ class Response:
     TypeError
         If a text is none, or a count is no whole number.
     ValueError
-        If a count or the seconds are negative, or larger than a model could write.
+        If a count or the seconds are negative, or larger than a model could write, or the end is
+        none that there is.
     """
 
     id: str
@@ -197,6 +202,9 @@ class Response:
                 raise TypeError(f"{name} is {count!r:.60}; a whole number is needed")
             if not 0 <= count < MOST_TOKENS:
                 raise ValueError(f"{name} is {count}; it lies between 0 and 2^40")
+        if self.finish not in get_args(Finish):
+            known = ", ".join(get_args(Finish))
+            raise ValueError(f"finish is {self.finish!r:.60}; it must be one of {known}")
         if not 0 <= self.seconds < math.inf:
             raise ValueError(f"seconds is {self.seconds}; it must be a number of at least 0")
 

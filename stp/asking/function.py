@@ -27,6 +27,8 @@ class CallableResponder(Responder):
         What the model is called in records; by default the function's name.
     workers
         Calls at a time. More than one needs a function that may be called from several threads.
+    source_hash
+        Digest of the file that the function is from: another one is another model.
 
     Examples
     --------
@@ -38,7 +40,12 @@ class CallableResponder(Responder):
     """
 
     def __init__(
-        self, function: Callable[..., Any], *, name: str | None = None, workers: int = 1
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str | None = None,
+        workers: int = 1,
+        source_hash: str | None = None,
     ) -> None:
         if not callable(function):
             raise MisuseError(f"{function!r} cannot be called; give a function of a prompt")
@@ -47,6 +54,7 @@ class CallableResponder(Responder):
         self._function = function
         self._name = name or getattr(function, "__name__", type(function).__name__)
         self._workers = workers
+        self._source_hash = source_hash
         self._takes_settings = _positional(function) >= 2
 
     def respond(
@@ -72,12 +80,13 @@ class CallableResponder(Responder):
                 threads.shutdown(wait=False, cancel_futures=True)
 
     def describe(self) -> dict[str, str | int | float | None]:
-        """Return the function's name and where it is from."""
-        return {
+        """Return the function's name, where it is from, and the digest of its file."""
+        described: dict[str, str | int | float | None] = {
             "engine": "function",
             "model": self._name,
             "function": f"{getattr(self._function, '__module__', '?')}:{self._name}",
         }
+        return described | ({"source_hash": self._source_hash} if self._source_hash else {})
 
     def _answer(self, request: Request, settings: Settings) -> Response:
         prompt = settings.dress(request.prompt)
@@ -89,8 +98,11 @@ class CallableResponder(Responder):
                 self._function(prompt, settings) if self._takes_settings else self._function(prompt)
             )
             return _response(request, given, time.monotonic() - started)
-        # Whatever a stranger's function raises costs this one request its response.
-        except Exception as error:  # noqa: BLE001 (it is kept in the response)
+        except KeyboardInterrupt:
+            raise
+        # Whatever a stranger's function raises costs this one request its response, and an exit
+        # is none of ours: nothing is finished by it.
+        except BaseException as error:  # noqa: BLE001 (it is kept in the response)
             reason = f"{type(error).__name__}: {error}"
             return failed(request, reason, time.monotonic() - started)
 

@@ -1,15 +1,18 @@
 """From how a model is named to who answers for it."""
 
+import hashlib
 import importlib
 import importlib.util
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 from data.errors import ConfigError, MisuseError
 from stp.asking.base import Responder, Settings
+from stp.asking.hints import did_you_mean
 
 PROVIDERS: Final = frozenset(
     {
@@ -126,6 +129,13 @@ def open_responder(spec: str | ModelSpec) -> Responder:
         return _open_api(spec)
     if kind == "function":
         return _open_function(spec)
+    from stp.engines.names import engine_names
+
+    known = (*engine_names(), "api", "function")
+    if kind not in known:
+        raise ConfigError(
+            f"no engine {kind!r}{did_you_mean(kind, known)} (there are {', '.join(known)})"
+        )
     return _open_local(spec, kind)
 
 
@@ -148,6 +158,8 @@ def _open_function(spec: ModelSpec) -> Responder:
     found = _FUNCTION.fullmatch(spec.model)
     if found is None:
         raise MisuseError(f"model {spec.model!r}: write module:function or file.py:function")
+    if spec.family is not None:
+        raise ConfigError("family is for local models; a function returns its thinking apart")
     where, name = found["where"], found["name"]
     try:
         if where.endswith(".py"):
@@ -160,9 +172,29 @@ def _open_function(spec: ModelSpec) -> Responder:
         else:
             module = importlib.import_module(where)
         function = getattr(module, name)
-    except (ImportError, OSError, AttributeError, SyntaxError) as error:
-        raise MisuseError(f"model {spec.model!r} cannot be loaded: {error}") from error
-    return CallableResponder(function, name=name, workers=spec.batch or 1, **spec.options)
+    except KeyboardInterrupt:
+        raise
+    # Loading runs a stranger's code, which may also end the process.
+    except BaseException as error:
+        kind = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
+        raise MisuseError(f"model {spec.model!r} cannot be loaded: {kind}{error}") from error
+    unknown = sorted(set(spec.options) - {"workers"})
+    if unknown:
+        raise ConfigError(f"a function has no option {unknown[0]!r}; there is workers")
+    return CallableResponder(
+        function,
+        name=name,
+        **{"workers": spec.batch or 1, **spec.options},
+        source_hash=_source_hash(module),
+    )
+
+
+def _source_hash(module: ModuleType) -> str | None:
+    """Return the digest of a module's file: a function of another one is another model."""
+    try:
+        return hashlib.sha256(Path(module.__file__ or "").read_bytes()).hexdigest()
+    except OSError:  # It is no file: built in, or in an archive.
+        return None
 
 
 def _open_local(spec: ModelSpec, kind: str) -> Responder:

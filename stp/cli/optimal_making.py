@@ -147,12 +147,18 @@ def select(
 
 def _domains(text: str) -> tuple[str, ...]:
     from data.optimal.domains import domain_names
+    from stp.asking.hints import did_you_mean
 
     if text == "all":
         return domain_names()
     if text.isdecimal():
         return domain_names()[: int(text)]
-    return tuple(name.strip() for name in text.split(";") if name.strip())
+    names = tuple(name.strip() for name in text.split(";") if name.strip())
+    for name in names:
+        hint = "" if name in domain_names() else did_you_mean(name, domain_names())
+        if hint:
+            typer.echo(f"{name!r} is taken as a domain of your own{hint}", err=True)
+    return names
 
 
 def _kinds(text: str) -> tuple[Any, ...]:

@@ -5,7 +5,7 @@ import itertools
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, get_args
 
 from data.errors import ConfigError
@@ -13,6 +13,7 @@ from data.puzzles import puzzle_names
 from data.tasks import task_names
 from evaluator.thinkbench.config import STYLES, Style, ThinkConfig
 from stp.asking import ReasoningEffort, Settings, Thinking
+from stp.asking.hints import did_you_mean
 
 _SECONDS_BETWEEN_LINES = 10.0
 
@@ -174,11 +175,15 @@ def _split(text: str) -> list[str]:
     return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
 
-def _words(option: str, text: str, known: Any) -> list[str]:
+def _words(option: str, text: str, known: Iterable[str]) -> list[str]:
+    known = list(known)
     values = _split(text)
     for value in values:
         if value not in known:
-            raise ConfigError(f"{option} {value!r}: there are {', '.join(known)}")
+            raise ConfigError(
+                f"{option} {value!r}: there is none{did_you_mean(value, known)} (there are "
+                f"{', '.join(known)})"
+            )
     if not values:
         raise ConfigError(f"{option} is empty; there are {', '.join(known)}")
     return values

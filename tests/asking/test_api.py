@@ -1,5 +1,8 @@
 import asyncio
+import contextlib
 import dataclasses
+import socket
+import time
 
 import pytest
 
@@ -7,6 +10,7 @@ from data import get_benchmark
 from data.errors import ConfigError, EngineError, MisuseError
 from stp.asking import ModelSpec, Request, Response, Settings, open_responder
 from stp.asking.api import ApiResponder
+from stp.asking.reach import check_reachable
 from tests.asking.server import chat_completion, serving
 
 QUESTIONS = get_benchmark("demo").load(limit=4)
@@ -108,14 +112,64 @@ def test_one_bad_request_costs_only_itself(local):
     assert through[bad.id].finish == "error"
 
 
-def test_a_server_that_is_gone_stops_the_run():
-    responder = ApiResponder("demo", base_url="http://127.0.0.1:9/v1", connections=2)
+def test_a_server_that_always_fails_stops_the_run(local):
     many = [Request(id=str(number), prompt="hello", seed=0) for number in range(40)]
     answers: list[Response] = []
-    with pytest.raises(EngineError, match="10 requests in a row"):
-        responder.respond(many, Settings(retries=0), answers.append)
+    with serving(local, bad_prompt="hello") as server:
+        responder = ApiResponder("demo", base_url=server.url, connections=2)
+        with pytest.raises(EngineError, match="10 requests in a row"):
+            responder.respond(many, Settings(retries=0), answers.append)
     assert len(answers) == 10
     assert all(answer.error for answer in answers)
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("http://127.0.0.1:9/v1", "no server at http://127.0.0.1:9/v1: connection refused"),
+        ("http://localhost:9/v1", "connection refused"),
+        ("http://nobody.invalid/v1", r"no server at http://nobody.invalid/v1: .*nobody.invalid"),
+    ],
+)
+def test_a_server_that_is_not_there_is_said_at_once(url, message):
+    responder = ApiResponder("demo", base_url=url, connections=2)
+    answers: list[Response] = []
+    begin = time.monotonic()
+    with pytest.raises(EngineError, match=message):
+        responder.respond(REQUESTS, Settings(), answers.append)
+    assert not answers
+    # A single retry waits for seconds.
+    assert time.monotonic() - begin < 3
+
+
+def test_a_server_that_does_not_take_connections_yet_is_not_refused(monkeypatch):
+    with socket.socket() as busy:
+        busy.bind(("127.0.0.1", 0))
+        busy.listen(0)
+        with contextlib.ExitStack() as stack:
+            # The queue of the socket is full: a further connection waits.
+            for _ in range(3):
+                waiting = stack.enter_context(socket.socket())
+                waiting.setblocking(False)
+                waiting.connect_ex(busy.getsockname())
+            monkeypatch.setattr("stp.asking.reach.CONNECT_SECONDS", 0.3)
+            check_reachable(f"http://127.0.0.1:{busy.getsockname()[1]}/v1")
+
+
+def test_a_server_behind_a_proxy_is_not_looked_for(monkeypatch):
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    check_reachable("http://nobody.invalid/v1")
+    monkeypatch.setenv("no_proxy", "nobody.invalid")
+    with pytest.raises(EngineError, match="no server"):
+        check_reachable("http://nobody.invalid/v1")
+
+
+@pytest.mark.parametrize(
+    "url", ["localhost:8000/v1", "http://127.0.0.1:99999/v1", "http:///v1", "x", "http://[::1/v1"]
+)
+def test_an_address_that_is_none_is_refused(url):
+    with pytest.raises(ConfigError, match="is no address of a server"):
+        ApiResponder("demo", base_url=url)
 
 
 def test_settings_become_parameters_of_the_request(local):

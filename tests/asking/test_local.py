@@ -319,6 +319,53 @@ class TestFunctions:
         with pytest.raises(EngineError, match="10 requests in a row"):
             CallableResponder(lambda prompt: 1 / 0).respond(requests, Settings(), print)
 
+    @pytest.mark.parametrize("leaving", ["SystemExit(0)", "asyncio.CancelledError()"])
+    def test_a_function_that_leaves_has_failed(self, leaving, tmp_path):
+        (tmp_path / "own.py").write_text(
+            "import asyncio\n"
+            f"def ask(prompt):\n    if prompt == 'bad':\n        raise {leaving}\n    return 'x'\n"
+        )
+        requests = [Request(id=text, prompt=text, seed=0) for text in ("a", "bad", "c")]
+        answers = ask(open_responder(f"{tmp_path}/own.py:ask"), requests)
+        assert [bool(a.error) for a in answers.values()] == [False, True, False]
+        assert leaving.partition("(")[0].removeprefix("asyncio.") in answers["bad"].error
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("raise SystemExit(0)", "cannot be loaded: SystemExit: 0"),
+            ("1 / 0", "cannot be loaded: ZeroDivisionError"),
+            ("import no_such_module_at_all", "cannot be loaded: No module named"),
+        ],
+    )
+    def test_a_file_that_cannot_be_loaded_is_said(self, text, message, tmp_path):
+        (tmp_path / "own.py").write_text(text)
+        with pytest.raises(MisuseError, match=message):
+            open_responder(f"{tmp_path}/own.py:ask")
+
+    def test_a_function_of_another_file_is_another_model(self, tmp_path):
+        described = []
+        for folder, text in (("a", "x"), ("b", "y"), ("c", "x")):
+            (tmp_path / folder).mkdir()
+            path = tmp_path / folder / "own.py"
+            path.write_text(f"def ask(prompt):\n    return {text!r}\n")
+            described.append(open_responder(f"{path}:ask").describe())
+        assert described[0] == described[2]
+        assert described[0]["source_hash"] != described[1]["source_hash"]
+        assert described[0]["function"] == "own:ask"
+        assert open_responder("stp.asking.base:failed").describe()["source_hash"]
+        assert "source_hash" not in CallableResponder(len).describe()
+
+    def test_what_a_function_has_not_is_refused(self, tmp_path):
+        (tmp_path / "own.py").write_text("def ask(prompt):\n    return 'x'\n")
+        name = f"{tmp_path}/own.py:ask"
+        with pytest.raises(ConfigError, match="no option 'thraeds'"):
+            open_responder(ModelSpec(model=name, options={"thraeds": 2}))
+        with pytest.raises(ConfigError, match="family is for local models"):
+            open_responder(ModelSpec(model=name, family="qwen3"))
+        with pytest.raises(ConfigError, match="no engine 'transfomers'; did you mean 'transfor"):
+            open_responder(ModelSpec(model=name, engine="transfomers"))
+
     def test_tools_and_nonsense_are_refused(self):
         with pytest.raises(ConfigError, match="its own tools"):
             ask(CallableResponder(str), REQUESTS[:1], tools=("calculator",))

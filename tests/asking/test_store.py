@@ -113,6 +113,8 @@ def test_a_prompt_is_dressed_once_on_each_side():
         {"id": ["a"]},
         {"thinking": 3},
         {"seconds": -1.0},
+        {"finish": "banana"},
+        {"finish": None},
     ],
 )
 def test_a_line_whose_values_cannot_be_is_no_response(tmp_path, values):
