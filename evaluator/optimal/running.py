@@ -27,7 +27,7 @@ Progress = Callable[[str, int, int], None]
 ROUTER_SETTINGS = Settings(max_tokens=256, temperature=0.0, thinking="default")
 ROUTER_ATTEMPTS = 3
 MODEL_FILE = "model.json"
-_IDENTITY = ("engine", "model", "revision", "weights_hash", "family", "dtype")
+_IDENTITY = ("engine", "model", "revision", "weights_hash", "source_hash", "family", "dtype")
 """What makes a model the same one, wherever it lies or is served."""
 _TOO_LONG = re.compile(r"\bcontext\b|\btoo long\b", re.IGNORECASE)
 """In what engines and providers say of a prompt that is too long; that stays so."""

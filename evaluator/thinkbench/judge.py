@@ -15,6 +15,7 @@ from typing import Final
 
 from data.draws import StableDraws
 from data.errors import EngineError
+from evaluator.files import locked_folder
 from evaluator.thinkbench.agreement import LabelAgreement, cohens_kappa
 from evaluator.thinkbench.error_kinds import ERROR_KINDS
 from evaluator.thinkbench.grade import Graded, written_text
@@ -88,7 +89,7 @@ def judge_runs(
     data.errors.EngineError
         If the judge failed on a request: trouble of ours, never a reply. What it said is kept.
     data.errors.StoreError
-        If a run's folder cannot be read or written.
+        If a run's folder cannot be read or written, or another process works in it.
     """
     identity = _identity(judge)
     requests: dict[str, Request] = {}
@@ -132,15 +133,11 @@ def _ask(
     on_progress: Callable[[int, int], None] | None,
 ) -> Mapping[str, Response]:
     """Return a reply to every request: a stored one, or a new one that is stored."""
-    replies = {
-        name: reply
-        for store in stores
-        for name, reply in store.read().items()
-        if reply.error is None
-    }
+    replies = _stored(stores)
     missing = [request for request in requests if request.id not in replies]
+    if not missing:
+        return replies
     errors: list[str] = []
-    done = len(requests) - len(missing)
 
     def take(reply: Response) -> None:
         nonlocal done
@@ -153,17 +150,33 @@ def _ask(
         if on_progress is not None:
             on_progress(done, len(requests))
 
-    if missing:
-        with contextlib.ExitStack() as stack:
-            for at in sorted({asked_in[request.id] for request in missing}):
-                stack.enter_context(stores[at])
-            judge.respond(missing, _SETTINGS, take)
+    with contextlib.ExitStack() as stack:
+        # Folders are only written to, and held, where something is asked.
+        asked = [stores[at] for at in sorted({asked_in[request.id] for request in missing})]
+        for folder in {store.path.parent.resolve() for store in asked}:
+            stack.enter_context(locked_folder(folder))
+        # Somebody may have judged until the folders were free.
+        replies = _stored(stores)
+        missing = [request for request in missing if request.id not in replies]
+        done = len(requests) - len(missing)
+        for store in asked:
+            stack.enter_context(store)
+        judge.respond(missing, _SETTINGS, take)
     if errors:
         raise EngineError(
             f"the judge failed on {len(errors):,} of {len(missing):,} requests: {errors[0]}; "
             "run again, what was judged is kept"
         )
     return replies
+
+
+def _stored(stores: Sequence[ResponseStore]) -> dict[str, Response]:
+    return {
+        name: reply
+        for store in stores
+        for name, reply in store.read().items()
+        if reply.error is None
+    }
 
 
 def read_label(text: str, labels: Sequence[str]) -> str | None:
@@ -192,7 +205,9 @@ def _rule(kind: str, row: Graded) -> str:
 def _identity(judge: Responder) -> str:
     """Return what makes a judge the same one: where it is served from says nothing of that."""
     described = judge.describe()
-    return repr([described.get(key) for key in ("model", "revision", "weights_hash")])
+    known = [described.get(key) for key in ("model", "revision", "weights_hash")]
+    # Only functions have one: replies of all other judges keep their names.
+    return repr(known + [described[key] for key in ("source_hash",) if key in described])
 
 
 def _request(

@@ -313,7 +313,8 @@ def _record(
         "started": _now(),
         "finished": None,
     }
-    if not (folder / RUN).exists():
+    # Nothing answered is nothing to mix up: an address or a name is corrected in its folder.
+    if not (folder / RUN).exists() or not _answered(folder):
         write_atomically(folder / RUN, json_bytes(values, indent=2))
         return values
     old = _read_record(folder)
@@ -327,9 +328,16 @@ def _record(
     return {**old, "name": name, "attributes": {**old["attributes"], **values["attributes"]}}
 
 
+def _answered(folder: Path) -> bool:
+    return any(each.error is None for each in ResponseStore(folder / RESPONSES).read().values())
+
+
 def _identity(description: Mapping[str, Any]) -> dict[str, Any]:
     """Return what makes a model the same one, wherever it lies and whatever runs it on."""
-    known = ("engine", "model", "revision", "weights_hash", "family", "base_url", "dtype")
+    known = (
+        *("engine", "model", "revision", "weights_hash", "source_hash"),
+        *("family", "base_url", "dtype"),
+    )
     return {key: description[key] for key in known if description.get(key) is not None}
 
 

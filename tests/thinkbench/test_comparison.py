@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from data.errors import EngineError, MisuseError, StoreError
+from evaluator.files import locked_folder
 from evaluator.thinkbench import (
     ThinkConfig,
     aggregate_runs,
@@ -270,6 +271,24 @@ def test_a_failure_of_the_judge_is_no_reply_and_only_it_is_asked_again(runs):
     assert len(asked) == 12
     judge_runs(made, CallableResponder(judge, name="another"), samples=10)
     assert len(asked) == 23
+
+
+def test_a_run_that_is_judged_is_not_judged_by_another(runs):
+    _, made = runs
+    inner = []
+
+    def judge(prompt):
+        with pytest.raises(StoreError, match="works on this"):
+            judge_runs(made, CallableResponder(str, name="locked"), samples=10)
+        inner.append(prompt)
+        return "Label: unrelated"
+
+    responder = CallableResponder(judge, name="locked")
+    found = judge_runs(made, responder, samples=10)
+    assert inner
+    # What is stored needs no folder for itself.
+    with locked_folder(made[0].folder):
+        assert judge_runs(made, responder, samples=10) == found
 
 
 def test_every_combination_of_a_study_has_its_label():

@@ -250,7 +250,9 @@ def test_configurations_go_to_json_and_back():
     ("values", "message"),
     [
         ({"tasks": ()}, "tasks is empty"),
-        ({"tasks": ("summ",)}, "no task 'summ'"),
+        ({"tasks": ("summ",)}, "no task 'summ'; did you mean 'sum'"),
+        ({"tasks": ("n_quens",)}, "no task 'n_quens'; did you mean 'n_queens'"),
+        ({"style": "standart"}, "no prompt style 'standart'; did you mean 'standard'"),
         ({"folds": 0}, "folds"),
         ({"style": "rude"}, "no prompt style"),
         ({"low": 5, "high": 5}, "range"),
@@ -426,3 +428,28 @@ def test_a_run_without_its_responses_is_refused_and_keeps_its_grades(tmp_path):
         with pytest.raises(StoreError, match=r"responses\.jsonl: is not there"):
             read(tmp_path)
     assert (tmp_path / "graded.jsonl").read_bytes() == before
+
+
+def test_a_function_of_another_file_does_not_go_on_with_a_run(tmp_path):
+    config = ThinkConfig(tasks=("sum",), samples=1, folds=1, sizes=(8,))
+    for folder, answer in (("a", 1), ("b", 2)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "own.py").write_text(
+            f"def ask(prompt):\n    return '\\\\boxed{{{answer}}}'\n"
+        )
+    evaluate(f"{tmp_path}/a/own.py:ask", tmp_path / "run", config)
+    with pytest.raises(StoreMismatchError, match=r"model\.source_hash was '"):
+        evaluate(f"{tmp_path}/b/own.py:ask", tmp_path / "run", config)
+    assert evaluate(f"{tmp_path}/a/own.py:ask", tmp_path / "run", config).complete
+
+
+def test_a_folder_without_an_answer_takes_another_configuration(tmp_path):
+    solver = Solver(broken=[item.id for item in plan_questions(SMALL)])
+    with pytest.raises(EngineError):
+        evaluate(CallableResponder(solver, name="slover"), tmp_path, SMALL)
+    config = ThinkConfig(tasks=("sum",), samples=4, folds=2, sizes=(8,))
+    run = evaluate(CallableResponder(Solver(), name="solver"), tmp_path, config)
+    assert run.complete
+    assert load_run(tmp_path).config == config
+    with pytest.raises(StoreMismatchError):
+        evaluate(CallableResponder(Solver(), name="slover"), tmp_path, SMALL)
