@@ -15,7 +15,7 @@ from data.errors import MisuseError
 
 SPLITS = ("train", "validation", "test")
 SEED = 20260721
-_USUAL = {"train": "1/2", "validation": "1/5"}
+_USUAL = "--train 1/2 --validation 1/5"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,7 @@ def check_fractions(rule: SplitRule) -> None:
         if not fraction:
             raise MisuseError(
                 f"splits: --{split} 0 leaves no {split} questions, and methods need some in every "
-                f"split; give a fraction above 0, as --{split} {_USUAL[split]}"
+                f"split; give fractions above 0, as {_USUAL}"
             )
 
 
@@ -131,13 +131,10 @@ def _no_questions(
     model: str, benchmarks: Mapping[str, Sequence[str]], split: str, every: Sequence[str]
 ) -> str:
     others = " and ".join(f"{every.count(name):,} {name}" for name in SPLITS if name != split)
-    if split == "test":
-        fix = "give smaller fractions for --train and --validation"
-    else:
-        fix = f"give a larger fraction for --{split}, as --{split} {_USUAL[split]}"
     return (
         f"splits: no {split} questions of {model}: its {len(every):,} questions of "
-        f"{', '.join(benchmarks)} are {others}; {fix}, or measure more questions"
+        f"{', '.join(benchmarks)} are {others}; give other fractions, as {_USUAL}, or measure "
+        "more questions"
     )
 
 
