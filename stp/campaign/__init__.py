@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from stp.campaign.reader import CampaignReader
     from stp.campaign.run import grade_campaign, run_campaign
     from stp.campaign.signal_reader import load_signals
-    from stp.campaign.signal_rows import SignalSettings
+    from stp.campaign.signal_record import SignalSettings
     from stp.campaign.signals import signals_campaign
     from stp.campaign.status import campaign_status
 
@@ -38,7 +38,7 @@ __all__ = [
 _HOMES = {
     "CampaignConfig": "config",
     "CampaignReader": "reader",
-    "SignalSettings": "signal_rows",
+    "SignalSettings": "signal_record",
     "campaign_status": "status",
     "grade_campaign": "run",
     "load_config": "config",

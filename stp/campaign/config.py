@@ -428,17 +428,21 @@ def parse_config(
 
 
 def differences(
-    stored: Mapping[str, Any], asked: Mapping[str, Any], *, now: str = "now"
+    stored: Mapping[str, Any],
+    asked: Mapping[str, Any],
+    *,
+    before: str = "in the folder",
+    now: str = "now",
 ) -> list[str]:
     """Return one phrase for every dotted key whose value differs, in order of the keys.
 
-    ``now`` says where the second value stands.
+    ``before`` and ``now`` say where the two values stand.
     """
     found = []
     for key in sorted(stored.keys() | asked.keys()):
         was, is_now = stored.get(key), asked.get(key)
         if was != is_now:
-            found.append(f"{key} is {json.dumps(was)} in the folder and {json.dumps(is_now)} {now}")
+            found.append(f"{key} is {json.dumps(was)} {before} and {json.dumps(is_now)} {now}")
     return found
 
 

@@ -53,7 +53,10 @@ class Part:
 
     def __post_init__(self) -> None:
         if not 1 <= self.number <= self.count:
-            raise MisuseError(f"there is no part {self.number} of {self.count}")
+            raise MisuseError(
+                f"there is no part {self.number} of {self.count}; parts are counted from 1, as in "
+                "--shard 1/2 and --shard 2/2"
+            )
 
     @classmethod
     def parse(cls, text: str) -> "Part":

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from data.errors import MisuseError, StoreError, StoreMismatchError
-from stp.campaign.config import CampaignConfig
+from stp.campaign.config import CampaignConfig, differences
 from stp.campaign.manifest import Manifest
-from stp.campaign.signals import SIGNALS_FILE, read_signals_record
+from stp.campaign.signal_record import SIGNALS_FILE, read_signals_record
 from stp.campaign.status import campaign_status
 from stp.campaign.store import Store
 from stp.campaign.units import STAGE_TABLES, STAGES, Stage, Table, Unit, questions_shard
@@ -76,8 +76,8 @@ def merge_campaigns(
     sources = [Store(url) for url in urls]
     campaigns = [(store, *store.read_campaign()) for store in sources]
     first, config, manifest = campaigns[0]
-    for store, other_config, other in campaigns[1:]:
-        _check_same(first, config, manifest, store, other_config, other)
+    for store, _, other in campaigns[1:]:
+        _check_same(first, manifest, store, other, advice=_PARTS)
     _check_signals(sources)
     target = Store(out)
     if target.url in {store.url for store in sources}:
@@ -85,33 +85,37 @@ def merge_campaigns(
     with target.lock():
         target.check_free()
         if target.is_campaign():
-            stored_config, stored = target.read_campaign()
-            _check_same(first, config, manifest, target, stored_config, stored)
+            _, stored = target.read_campaign()
+            _check_same(first, manifest, target, stored, advice=_TARGET)
         else:
             _begin(target, first, config, manifest)
         written = _copy_shards(target, campaigns, progress)
         return _finish(target, manifest, [other for _, _, other in campaigns], written)
 
 
+_PARTS = "merge folders into which one campaign was run, in parts (`stp run ... --shard I/N`)"
+_TARGET = "merge into a new folder"
+
+
 def _check_same(
-    first: Store,
-    config: CampaignConfig,
-    manifest: Manifest,
-    store: Store,
-    other_config: CampaignConfig,
-    other: Manifest,
+    first: Store, manifest: Manifest, store: Store, other: Manifest, *, advice: str
 ) -> None:
-    """Refuse folders that are not parts of one campaign."""
-    store.check_settings(config, other)
-    if config.content_hash() != other_config.content_hash():
-        raise StoreMismatchError(f"{store.url} and {first.url} are of different campaigns")
+    """Refuse folders that are not parts of one campaign; ``advice`` says what to do instead."""
+    if manifest.config_hash != other.config_hash:
+        phrases = differences(
+            other.settings, manifest.settings, before="in the one", now="in the other"
+        )
+        raise StoreMismatchError(
+            f"{store.url} and {first.url} are of different campaigns: {'; '.join(phrases)}; "
+            f"{advice}"
+        )
     for record in manifest.models:
         found = other.model_record(record.name)
         for what in ("weights_hash", "tokenizer_hash", "context_limit", "family"):
             if getattr(record, what) != getattr(found, what):
                 raise StoreMismatchError(
                     f"{store.url} was made with another {record.name!r} than {first.url}: its "
-                    f"{what} differs"
+                    f"{what} differs; {advice}"
                 )
         if record.engine and found.engine and record.engine != found.engine:
             _LOG.warning(
@@ -125,7 +129,7 @@ def _check_same(
     if [cell.model_dump() for cell in manifest.cells] != [
         cell.model_dump() for cell in other.cells
     ]:
-        raise StoreMismatchError(f"{store.url} asks other questions than {first.url}")
+        raise StoreMismatchError(f"{store.url} asks other questions than {first.url}; {advice}")
 
 
 def _check_signals(sources: Sequence[Store]) -> None:
@@ -139,7 +143,8 @@ def _check_signals(sources: Sequence[Store]) -> None:
         first, wanted = next(iter(found.items()))
         if settings != wanted:
             raise StoreMismatchError(
-                f"{first} and {url} hold signals with different settings: {wanted} and {settings}"
+                f"{first} and {url} hold signals with different settings: {wanted} and {settings}; "
+                f"`stp signals {url} --again`, with the options of the first, reads them anew"
             )
 
 

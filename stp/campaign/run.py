@@ -5,10 +5,9 @@ torn or out of date; what is done with a unit is a worker's business (:mod:`stp.
 """
 
 import contextlib
-import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -17,6 +16,7 @@ import pyarrow as pa
 
 from evaluator.answers import ModelVerdict
 from stp.campaign.config import CampaignConfig
+from stp.campaign.early import check_engine, engine_is_needed, planned_units
 from stp.campaign.jobs import Pool, Task
 from stp.campaign.lock import Part
 from stp.campaign.manifest import StageRecord
@@ -147,6 +147,10 @@ def run_campaign(
         One line that says what went wrong. What was written is kept.
     """
     store = Store(url)
+    # Other machines may have what this one has not.
+    here = open_model is None and open_pool is None
+    if here and engine_is_needed(store, config, stages, part):
+        check_engine(config.engine.name, config.engine.options)
     with store.lock(part), contextlib.ExitStack() as held:
         with store.preparing(part):
             prepared = prepare_campaign(store, config)
@@ -278,7 +282,8 @@ def _note_work(run: StagedRun) -> None:
 def _run_stage(run: StagedRun, stage: Stage, worker: Worker, record: StageRecord) -> None:
     pending: list[tuple[Unit, str]] = []
     done = total = 0
-    for unit in _all_units(run):
+    units = planned_units(run.store, run.prepared.config, run.prepared.manifest, run.part)
+    for unit in units:
         total += unit.trajectories
         source = worker.source(unit)
         if source is None:
@@ -355,18 +360,6 @@ def _write(
         run.store.write_shard(name, unit.shard(name), rows, source=source, work=share)
     run.units += 1
     run.observer.unit_finished(stage, unit, work)
-
-
-def _all_units(run: StagedRun) -> Iterator[Unit]:
-    """Yield the units of the run, or of its part: every n-th, so that parts are alike."""
-    units = (
-        unit
-        for cell in run.prepared.manifest.cells
-        for unit in run.store.plan(run.prepared.config, cell)
-    )
-    if run.part is None:
-        return units
-    return itertools.islice(units, run.part.number - 1, None, run.part.count)
 
 
 def _finished_work(store: Store, stage: Stage, unit: Unit, source: str, again: bool) -> Work | None:

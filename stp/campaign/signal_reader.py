@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from data.errors import MisuseError, StoreError
 from stp.campaign.curves import load_curves
-from stp.campaign.signals import read_signals_record, signal_source
+from stp.campaign.signal_record import read_signals_record, signal_source
 from stp.campaign.store import Store, read_questions
 from stp.campaign.tables import hidden_of
 from stp.campaign.units import STAGE_TABLES, Unit

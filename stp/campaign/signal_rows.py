@@ -7,16 +7,15 @@ positions come from that pass, and its closed prefixes and trial answers fork fr
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict, Field
 
-from data.errors import MisuseError
 from stp.campaign.config import CampaignConfig
 from stp.campaign.generate import OnProgress
 from stp.campaign.prepare import Subject
+from stp.campaign.signal_record import SignalSettings
 from stp.campaign.tables import make_table, with_hidden
 from stp.campaign.units import Unit
 from stp.engines.base import Branch, Engine, PromptTree, SamplingParameters
@@ -24,53 +23,6 @@ from stp.engines.signals import Continuation, SignalTree, TreeSignals
 from stp.prefixes import prefix_branch
 from stp.segmentation import segment
 from stp.tokenizers import exact_ids
-
-Layer = int | Annotated[str, Field(pattern=r"^[0-9]{1,3}%$")]
-
-
-class SignalSettings(BaseModel):
-    """Which signals are read.
-
-    Attributes
-    ----------
-    layers
-        Hidden states: 0 is the embedding, i the output of the i-th block; -1 is the last one;
-        ``"50%"`` is the one half-way up. Empty: none.
-    trial_tokens
-        Most tokens of the greedy trial answer at every position; 0 for no trial answers.
-    trial_prompt
-        Text that stands between the closed prefix and the trial answer.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    layers: tuple[Layer, ...] = ("50%",)
-    trial_tokens: int = Field(default=20, ge=0, le=4096)
-    trial_prompt: str = ""
-
-    def layers_of(self, last: int) -> tuple[int, ...]:
-        """Return the layers asked for of a model whose last one has this number, rising.
-
-        Raises
-        ------
-        data.errors.MisuseError
-            If it has no such layer, or its engine shows none (-1).
-        """
-        if last < 0 and self.layers:
-            raise MisuseError(
-                "this engine shows no hidden states: `--layers none` leaves them out, and `stp "
-                "signals FOLDER --engine transformers` reads them"
-            )
-        chosen = set()
-        for layer in self.layers:
-            if isinstance(layer, str):
-                number = round(last * int(layer[:-1]) / 100)
-            else:
-                number = layer if layer >= 0 else last + 1 + layer
-            if not 0 <= number <= last:
-                raise MisuseError(f"layer {layer} is not one of the model's 0..{last}")
-            chosen.add(number)
-        return tuple(sorted(chosen))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
-from data.errors import MisuseError, StoreError
+from data.errors import MisuseError
 from stp.campaign.config import CampaignConfig
+from stp.campaign.early import check_engine, engine_is_needed
 from stp.campaign.jobs import Job
 from stp.campaign.lock import Part
 from stp.campaign.manifest import strict_json
@@ -27,48 +26,20 @@ from stp.campaign.run import (
     configured_engine,
     run_stages,
 )
-from stp.campaign.signal_rows import SignalSettings, SignalsJob
+from stp.campaign.signal_record import (
+    SIGNALS_FILE,
+    SignalSettings,
+    SignalsRecord,
+    signal_source,
+)
+from stp.campaign.signal_record import read_signals_record as read_signals_record
+from stp.campaign.signal_rows import SignalsJob
 from stp.campaign.store import Store
 from stp.campaign.tables import trajectory_source
 from stp.campaign.units import STAGE_TABLES, Unit
 from stp.campaign.watchdog import Watchdog, end_process
 from stp.campaign.workers import EngineOpener, EngineRoom, EngineWorker
 from stp.engines import open_engine
-
-SIGNALS_FILE = "signals.json"
-
-
-class SignalsRecord(BaseModel):
-    """The content of ``signals.json``: settings, and what each model's engine says of itself."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    settings: SignalSettings
-    engines: dict[str, dict[str, Any]] = Field(default_factory=dict)
-
-
-def read_signals_record(store: Store) -> SignalsRecord | None:
-    """Return how a campaign's signals were read, or None if they were not.
-
-    Raises
-    ------
-    data.errors.StoreError
-        If the file is damaged.
-    """
-    if not store.exists(SIGNALS_FILE):
-        return None
-    try:
-        return SignalsRecord.model_validate_json(store.read_bytes(SIGNALS_FILE))
-    except ValidationError as error:
-        raise StoreError(
-            f"{store.url}/{SIGNALS_FILE}: damaged; read the signals anew with `stp signals "
-            f"{store.url} --again`"
-        ) from error
-
-
-def signal_source(unit: Unit, *, trajectories: str, settings: SignalSettings) -> str:
-    """Return what a unit's signals are made from: the campaign, a digest, the settings."""
-    return f"{unit.campaign} {trajectories} {settings.model_dump_json()}"
 
 
 def signals_campaign(
@@ -112,6 +83,9 @@ def signals_campaign(
         config, _ = store.read_campaign()
         if config.generation.mode != "thinking":
             raise MisuseError(f"{store.url}: its trajectories do not think, and have no signals")
+        here = open_model is None and open_pool is None
+        if here and (again or engine_is_needed(store, config, ("signals",), part)):
+            check_engine(*_chosen_engine(config, engine, engine_options))
         with store.preparing(part):
             prepared = prepare_campaign(store, config)
             record = _begin(store, settings, again=again)
@@ -180,13 +154,21 @@ def _write(store: Store, record: SignalsRecord) -> None:
 def _engine_opener(
     config: CampaignConfig, engine: str | None, options: Mapping[str, Any] | None
 ) -> EngineOpener:
-    name = engine or config.engine.name
+    name, given = _chosen_engine(config, engine, options)
     if engine is None and options is None and name != "vllm":
         return configured_engine(config)
+    return lambda _, folder: open_engine(name, folder, **given)
+
+
+def _chosen_engine(
+    config: CampaignConfig, engine: str | None, options: Mapping[str, Any] | None
+) -> tuple[str, dict[str, Any]]:
+    """Return the engine that reads signals, and its options."""
+    name = engine or config.engine.name
     given = config.engine.options if engine is None and options is None else options or {}
     # vLLM shows whole distributions only where it was told so when it started.
     further = {"max_logprobs": -1} if name == "vllm" else {}
-    return lambda _, folder: open_engine(name, folder, **{**given, **further})
+    return name, {**given, **further}
 
 
 class SignalsWorker(EngineWorker):

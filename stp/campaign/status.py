@@ -5,6 +5,12 @@ from pathlib import Path
 
 from data.errors import StoreError
 from stp.campaign.manifest import CellRecord, StageRecord
+from stp.campaign.signal_record import (
+    SIGNALS_FILE,
+    SignalSettings,
+    read_signals_record,
+    signal_source,
+)
 from stp.campaign.store import Store, read_questions
 from stp.campaign.tables import (
     ShardInfo,
@@ -14,7 +20,7 @@ from stp.campaign.tables import (
     trajectory_source,
     verdict_source,
 )
-from stp.campaign.units import STAGES, Stage, Table, Unit
+from stp.campaign.units import STAGE_TABLES, STAGES, Stage, Table, Unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,9 +28,11 @@ class UnitState:
     """Which stages have done a unit, each on the rows that the stage before has now.
 
     ``torn`` names shards whose footer is not whole. ``works`` has the work of each stage done.
+    ``digest`` is that of its trajectories, if they are there.
     """
 
     works: dict[Stage, Work]
+    digest: str = ""
     checker_version: str = ""
     torn: tuple[str, ...] = ()
 
@@ -56,10 +64,10 @@ def unit_state(store: Store, unit: Unit) -> UnitState:
             return None
 
     works: dict[Stage, Work] = {}
-    version = ""
+    digest = version = ""
     trajectories = info("trajectories")
     if trajectories is not None and trajectories.source == trajectory_source(unit):
-        works["generate"] = trajectories.work
+        works["generate"], digest = trajectories.work, trajectories.digest
         positions, probes = info("positions"), info("probes")
         if (
             positions is not None
@@ -75,7 +83,7 @@ def unit_state(store: Store, unit: Unit) -> UnitState:
             if verdicts is not None and verdicts.source.startswith(made_from):
                 works["grade"] = verdicts.work
                 version = verdicts.source.removeprefix(made_from)
-    return UnitState(works=works, checker_version=version, torn=tuple(torn))
+    return UnitState(works=works, digest=digest, checker_version=version, torn=tuple(torn))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -103,6 +111,14 @@ class StageStatus:
 
 
 @dataclass(slots=True, kw_only=True)
+class SignalStatus:
+    """How many trajectories of a cell have their signals read, and how many there are."""
+
+    trajectories: int = 0
+    total: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
 class CampaignStatus:
     """How far a campaign is.
 
@@ -117,11 +133,13 @@ class CampaignStatus:
     stages
         How far each stage is.
     torn
-        Shards that are not whole; a run sets them aside and makes them again.
+        Files that are not whole; :attr:`remedies` says what makes them again.
     too_long
         By cell (its folder), the ids of the questions whose prompts do not fit and are not run.
     running
         Who works on it now, in words; None if nobody does.
+    signals
+        By cell (its folder), how far its signals are; empty where nobody asked for signals.
     """
 
     name: str
@@ -135,6 +153,19 @@ class CampaignStatus:
     torn: list[str] = field(default_factory=list)
     too_long: dict[str, tuple[str, ...]] = field(default_factory=dict)
     running: str | None = None
+    signals: dict[str, SignalStatus] = field(default_factory=dict)
+
+    @property
+    def remedies(self) -> dict[str, str]:
+        """By name of a torn file, the command that makes it again."""
+        found = {}
+        for name in self.torn:
+            table = name.partition("/")[0]
+            of_signals = table in STAGE_TABLES["signals"]
+            found[name] = f"stp {'signals' if of_signals else 'run'} {self.url}"
+            if name == SIGNALS_FILE:
+                found[name] = f"stp signals {self.url} --again"
+        return found
 
     @property
     def finished(self) -> bool:
@@ -157,9 +188,13 @@ def campaign_status(url: str | Path) -> CampaignStatus:
     status = CampaignStatus(
         name=config.name, url=store.url, cells=manifest.cells, running=store.running()
     )
+    settings = _signal_settings(store, status.torn)
     for record in manifest.cells:
         if record.too_long:
             status.too_long[record.cell.folder] = _too_long(store, record)
+        signals = SignalStatus()
+        if settings is not None:
+            status.signals[record.cell.folder] = signals
         for unit in store.plan(config, record):
             status.units += 1
             status.trajectories += unit.trajectories
@@ -170,7 +205,36 @@ def campaign_status(url: str | Path) -> CampaignStatus:
                 entry.units += 1
                 entry.trajectories += unit.trajectories
                 entry.record.add(work)
+            signals.total += unit.trajectories
+            if settings is not None and _signals_read(store, unit, state, settings, status.torn):
+                signals.trajectories += unit.trajectories
     return status
+
+
+def _signal_settings(store: Store, torn: list[str]) -> SignalSettings | None:
+    """Return how the campaign's signals are read; None where they are not, or nobody knows."""
+    try:
+        record = read_signals_record(store)
+    except StoreError:
+        torn.append(SIGNALS_FILE)
+        return None
+    return record.settings if record is not None else None
+
+
+def _signals_read(
+    store: Store, unit: Unit, state: UnitState, settings: SignalSettings, torn: list[str]
+) -> bool:
+    """Return whether a unit's signals are those of its trajectories now."""
+    source = signal_source(unit, trajectories=state.digest, settings=settings)
+    read = state.generated
+    for table in STAGE_TABLES["signals"]:
+        try:
+            info = store.shard_info(table, unit.shard(table))
+        except TornShardError:
+            torn.append(unit.shard(table))
+            info = None
+        read = read and info is not None and info.source == source
+    return read
 
 
 def _too_long(store: Store, record: CellRecord) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from data import Question
 from data.errors import StoreError
-from stp.campaign.units import Table, Unit
+from stp.campaign.units import STAGE_TABLES, Table, Unit
 from stp.engines.base import Usage
 
 SCHEMA_VERSION = 1
@@ -114,7 +114,7 @@ SCHEMAS: dict[Table, pa.Schema] = {
 }
 
 _HIDDEN = re.compile(r"hidden_\d+")
-_WITH_HIDDEN = ("prompt_signals", "signals")
+_WITH_HIDDEN = STAGE_TABLES["signals"]
 """Tables that have a further column of hidden states for each layer asked for."""
 
 
@@ -244,10 +244,10 @@ def decode_shard(name: Table, content: Any, *, path: str) -> tuple[pa.Table, Sha
     try:
         table = file.read()
     except (pa.ArrowException, OSError, EOFError, ValueError) as error:
-        raise TornShardError(_torn(path, "its rows cannot be read")) from error
+        raise TornShardError(_torn(name, path, "its rows cannot be read")) from error
     table = table.replace_schema_metadata(None)
     if content_digest(table) != info.digest:
-        raise TornShardError(_torn(path, "its rows are not the ones that were written"))
+        raise TornShardError(_torn(name, path, "its rows are not the ones that were written"))
     return table, info
 
 
@@ -309,7 +309,7 @@ def _open(name: Table, content: Any, path: str) -> tuple[ShardInfo, pq.ParquetFi
     try:
         file = pq.ParquetFile(content)
     except (pa.ArrowException, OSError, EOFError, ValueError) as error:
-        raise TornShardError(_torn(path, "it is cut off or no Parquet file")) from error
+        raise TornShardError(_torn(name, path, "it is cut off or no Parquet file")) from error
     try:
         raw = {k.decode(): v.decode() for k, v in (file.metadata.metadata or {}).items()}
         version, rows = int(raw["stp.schema"]), int(raw["stp.rows"])
@@ -320,7 +320,7 @@ def _open(name: Table, content: Any, path: str) -> tuple[ShardInfo, pq.ParquetFi
             work=_work(raw["stp.work"]),
         )
     except (KeyError, ValueError, TypeError) as error:
-        raise TornShardError(_torn(path, f"it is no shard of {name}")) from error
+        raise TornShardError(_torn(name, path, f"it is no shard of {name}")) from error
     if version != SCHEMA_VERSION:
         raise StoreError(
             f"{path}: written with schema version {version}, and this is {SCHEMA_VERSION}; "
@@ -328,9 +328,9 @@ def _open(name: Table, content: Any, path: str) -> tuple[ShardInfo, pq.ParquetFi
         )
     schema = file.schema_arrow.remove_metadata()
     if raw.get("stp.table") != name or not _fits(name, schema):
-        raise TornShardError(_torn(path, f"it is no shard of {name}"))
+        raise TornShardError(_torn(name, path, f"it is no shard of {name}"))
     if file.metadata.num_rows != rows:
-        raise TornShardError(_torn(path, "its rows are not the ones that were written"))
+        raise TornShardError(_torn(name, path, "its rows are not the ones that were written"))
     return info, file
 
 
@@ -360,5 +360,6 @@ def _work(text: str) -> Work:
     return Work(usage=usage, samples=values["samples"], seconds=values["seconds"])
 
 
-def _torn(path: str, what: str) -> str:
-    return f"{path}: torn shard: {what}; `stp run` on this campaign sets it aside and redoes it"
+def _torn(name: Table, path: str, what: str) -> str:
+    command = "stp signals" if name in STAGE_TABLES["signals"] else "stp run"
+    return f"{path}: torn shard: {what}; `{command}` on this campaign sets it aside and redoes it"

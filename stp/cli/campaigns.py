@@ -82,6 +82,7 @@ def run(
     from stp.campaign.units import STAGES
     from stp.cli.stopping import end_stalled
 
+    part = None if shard is None else Part.parse(shard)
     asked = [item.value for item in stage or []]
     stages = tuple(name for name in STAGES if not asked or name in asked)
     store = None if config.endswith(".toml") else Store(config)
@@ -101,7 +102,6 @@ def run(
     typer.echo("preparing: models, questions, prompts", err=True)
     go_on = f"stp run {folder}" + "".join(f" --stage {name}" for name in asked)
     go_on += f" --ray {ray}" * (ray is not None) + f" --shard {shard}" * (shard is not None)
-    part = None if shard is None else Part.parse(shard)
     result = watched(
         go_on,
         lambda observer, stop: run_campaign(
@@ -184,6 +184,11 @@ def status(folder: Folder) -> None:
         console.print(line)
         if ids := found.too_long.get(cell.cell.folder):
             console.print(f"    too long: {named(ids)}", markup=False)
+        if read := found.signals.get(cell.cell.folder):
+            line = f"    signals: {read.trajectories:,} of {read.total:,} trajectories"
+            go_on = read.trajectories < read.total
+            more = f"; go on with: stp signals {found.url}" if go_on else ""
+            console.print(line + more, markup=False, soft_wrap=True)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("stage", no_wrap=True)
     for heading in ("trajectories", "samples", "per s", "tokens", "prefill", "took", "left"):
@@ -207,8 +212,8 @@ def status(folder: Folder) -> None:
         if entry.record.prefill_least_tokens != entry.record.prefill_block_least_tokens:
             plain = entry.record.usage.prefill_amplification
             console.print(f"  ({stage}: {plain:.2f} x the least without blocks)")
-    for name in found.torn:
-        console.print(f"torn: {name}; `stp run {found.url}` sets it aside and makes it again")
+    for name, remedy in found.remedies.items():
+        console.print(f"torn: {name}; `{remedy}` makes it again", markup=False, soft_wrap=True)
 
 
 def watched(go_on: str, work: "Callable[[Observer, threading.Event], RunResult]") -> "RunResult":

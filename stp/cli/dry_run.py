@@ -21,8 +21,10 @@ _NAMED = 5
 def dry_run(config: "CampaignConfig", folder: str) -> None:
     """Check and measure a campaign, and print what was found."""
     from stp.campaign.dry_run import plan_campaign
+    from stp.campaign.early import check_engine
     from stp.campaign.run import configured_engine
 
+    check_engine(config.engine.name, config.engine.options)
     notes = Console(stderr=True, highlight=False)
     with notes.status("preparing: models, questions, prompts") as doing:
         plan = plan_campaign(

@@ -7,7 +7,7 @@ import typer
 from data.errors import MisuseError
 
 if TYPE_CHECKING:
-    from stp.campaign.signal_rows import SignalSettings
+    from stp.campaign.signal_record import SignalSettings
 
 
 def signals(
@@ -57,6 +57,7 @@ def signals(
     from stp.campaign.signals import signals_campaign
     from stp.cli.campaigns import ray_pool, watched
 
+    part = None if shard is None else Part.parse(shard)
     settings = _settings(layers, trial_tokens, trial_prompt)
     go_on = f"stp signals {folder}" + f" --engine {engine}" * (engine is not None)
     go_on += f" --ray {ray}" * (ray is not None) + f" --shard {shard}" * (shard is not None)
@@ -70,7 +71,7 @@ def signals(
             observer=observer,
             stop=stop,
             open_pool=None if ray is None else ray_pool(ray),
-            part=None if shard is None else Part.parse(shard),
+            part=part,
         ),
     )
     waiting = f", {result.waiting} are not generated yet" if result.waiting else ""
@@ -83,7 +84,7 @@ def _settings(
     """Return the settings asked for, or None where nothing was said."""
     from pydantic import ValidationError
 
-    from stp.campaign.signal_rows import SignalSettings
+    from stp.campaign.signal_record import SignalSettings
 
     asked: dict[str, object] = {}
     if layers is not None:

@@ -10,6 +10,7 @@ from data.errors import MisuseError, StoreMismatchError
 from stp.campaign.lock import FolderInUseError, Part
 from stp.campaign.merge import merge_campaigns
 from stp.campaign.run import SilentObserver, run_campaign
+from stp.campaign.signal_record import SIGNALS_FILE, SignalSettings, SignalsRecord
 from stp.campaign.status import campaign_status
 from stp.campaign.store import Store
 from tests.campaign.fakes import ScriptedEngine
@@ -134,6 +135,8 @@ def test_other_campaigns_and_other_rows_are_refused(configure, whole, tmp_path):
         merge_campaigns([whole, tmp_path / "other"], tmp_path / "m1")
     with pytest.raises(MisuseError, match="no campaign"):
         merge_campaigns([whole, tmp_path / "nothing"], tmp_path / "m2")
+    with pytest.raises(StoreMismatchError, match="merge into a new folder"):
+        merge_campaigns([whole], tmp_path / "other")
     with pytest.raises(MisuseError, match="one of the parts"):
         merge_campaigns([whole], whole)
     changed = tmp_path / "changed"
@@ -144,6 +147,38 @@ def test_other_campaigns_and_other_rows_are_refused(configure, whole, tmp_path):
     store.write_shard("verdicts", name, rows.slice(1), source=info.source)
     with pytest.raises(StoreMismatchError, match="different rows in verdicts/"):
         merge_campaigns([whole, changed], tmp_path / "m3")
+
+
+def test_parts_that_do_not_fit_say_what_helps(configure, whole, tmp_path):
+    """The advice is for whoever merges: no option of a run helps there."""
+    run(configure(probes=3), tmp_path / "other", Part(1, 2))
+    with pytest.raises(StoreMismatchError) as caught:
+        merge_campaigns([whole, tmp_path / "other"], tmp_path / "merged")
+    said = str(caught.value)
+    assert str(whole) in said and str(tmp_path / "other") in said and "--out" not in said
+    assert "probing.probes is 3 in the one and 4 in the other" in said
+    assert said.endswith(
+        "merge folders into which one campaign was run, in parts (`stp run ... --shard I/N`)"
+    )
+    name = "manifest.json"
+    same, moved = tmp_path / "same", tmp_path / "moved"
+    shutil.copytree(whole, same)
+    text = (same / name).read_text()
+    manifest = Store(whole).read_manifest()
+    (same / name).write_text(text.replace(manifest.models[0].weights_hash, "0" * 64))
+    with pytest.raises(StoreMismatchError, match="its weights_hash differs; merge folders into"):
+        merge_campaigns([whole, same], moved)
+    assert not moved.exists()
+
+
+def test_signals_with_other_settings_say_how_to_read_them_alike(whole, tmp_path):
+    for number in (1, 2):
+        shutil.copytree(whole, tmp_path / f"part-{number}")
+        record = SignalsRecord(settings=SignalSettings(trial_tokens=number))
+        (tmp_path / f"part-{number}" / SIGNALS_FILE).write_text(record.model_dump_json())
+    second = tmp_path / "part-2"
+    with pytest.raises(StoreMismatchError, match=f"`stp signals {second} --again`"):
+        merge_campaigns([tmp_path / "part-1", second], tmp_path / "merged")
 
 
 def test_a_torn_shard_is_named(configure, whole, tmp_path):

@@ -10,7 +10,8 @@ from data.errors import EngineError, MisuseError
 from stp.campaign.config import parse_config
 from stp.campaign.pool import RayPool
 from stp.campaign.run import SilentObserver, run_campaign
-from stp.campaign.signals import read_signals_record, signals_campaign
+from stp.campaign.signal_record import read_signals_record
+from stp.campaign.signals import signals_campaign
 from stp.campaign.store import Store
 from tests.campaign.fakes import ScriptedEngine
 from tests.campaign.rows import rows_of

@@ -13,7 +13,8 @@ from stp.campaign import SignalSettings, load_curves, load_signals, run_campaign
 from stp.campaign.config import parse_config
 from stp.campaign.reader import CampaignReader
 from stp.campaign.run import SilentObserver
-from stp.campaign.signals import SIGNALS_FILE
+from stp.campaign.signal_record import SIGNALS_FILE
+from stp.campaign.status import campaign_status
 from stp.campaign.store import Store
 from tests.campaign.fakes import ScriptedEngine
 from tests.campaign.rows import table_rows
@@ -157,10 +158,22 @@ def test_reading_goes_on_where_it_was_stopped(campaign, tmp_path):
     assert not first.finished and first.units == 1
     with pytest.raises(StoreError, match="`stp signals FOLDER` reads those"):
         load_signals(folder)
+    (read,) = campaign_status(folder).signals.values()
+    assert (read.trajectories, read.total) == (2, 6)
     # The settings are those of the folder.
     assert signals_campaign(folder).units == first_units(campaign) - 1
     for table in ("signals", "prompt_signals"):
         assert table_rows(folder, table) == table_rows(campaign, table)
+    (read,) = campaign_status(folder).signals.values()
+    assert (read.trajectories, read.total) == (6, 6)
+    # What is torn is said with the command that makes it again, and made again by it.
+    name = Store(folder).files("signals")[0]
+    (folder / name).write_bytes((folder / name).read_bytes()[:99])
+    with pytest.raises(StoreError, match="`stp signals` on this campaign"):
+        load_signals(folder)
+    assert campaign_status(folder).remedies == {name: f"stp signals {folder}"}
+    assert signals_campaign(folder).units == 1
+    assert table_rows(folder, "signals") == table_rows(campaign, "signals")
 
 
 def first_units(folder) -> int:

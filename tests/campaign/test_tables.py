@@ -1,6 +1,7 @@
 """Shards as bytes: whole, or found torn."""
 
 import random
+from io import BytesIO
 
 import pyarrow as pa
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stp.campaign.tables import (
+    SCHEMAS,
     TornShardError,
     Work,
     content_digest,
@@ -104,3 +106,12 @@ def test_an_error_is_one_line_with_the_file_and_the_fix():
     assert str(caught.value).startswith("p: torn shard")
     assert "stp run" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("table", SCHEMAS)
+def test_a_torn_shard_names_the_command_that_makes_it(table):
+    of_signals = table in ("signals", "prompt_signals")
+    with pytest.raises(TornShardError) as caught:
+        shard_info(table, BytesIO(b"PAR1"), path="p")
+    command = "stp signals" if of_signals else "stp run"
+    assert f"`{command}` on this campaign sets it aside and redoes it" in str(caught.value)

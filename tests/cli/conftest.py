@@ -54,8 +54,10 @@ class Outcome:
 @pytest.fixture
 def stp(capsys, monkeypatch):
     """Call the command line in this process, on the scripted engine."""
-    from stp.campaign import run
+    from stp.campaign import run, signals
 
+    monkeypatch.setattr(run, "check_engine", run.check_engine)
+    monkeypatch.setattr(signals, "check_engine", signals.check_engine)
     monkeypatch.setattr(run, "open_engine", run.open_engine)
     use_scripted_engine(0)
     monkeypatch.setitem(os.environ, "COLUMNS", "200")

@@ -29,9 +29,8 @@ def _in_a_process(arguments, err, engine):
     with Path(err).open("w") as file:
         os.dup2(file.fileno(), 2)
         sys.stderr = file
-        if engine is None:
-            use_scripted_engine(0.3)
-        else:
+        use_scripted_engine(0.3)
+        if engine is not None:
             run_module.open_engine = lambda name, folder, **options: engine(folder)
         main(arguments)
 
