@@ -9,6 +9,7 @@ give the same data set.
 
 import hashlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -27,6 +28,7 @@ from evaluator.optimal.recipe import Built, Pair, Recipe, write_recipe
 from evaluator.optimal.running import check_models
 from evaluator.optimal.subsets import GENERAL, Item
 from stp.asking import Request, Responder, Response, ResponseStore, Settings
+from stp.asking.resuming import ask_missing
 from stp.seeds import sample_seed
 
 Progress = Callable[[str, int, int], None]
@@ -327,22 +329,14 @@ class _Work:
         doing: str,
     ) -> dict[str, Response]:
         missing = store.missing(requests)
-        done = len(requests) - len(missing)
-        errors: list[str] = []
-        if missing:
-            self._tell(doing, done, len(requests))
-
-            def take(response: Response) -> None:
-                nonlocal done
-                writing.append(response)
-                if response.error is None:
-                    done += 1
-                else:
-                    errors.append(f"{response.id}: {response.error}")
-                self._tell(doing, done, len(requests))
-
-            with store as writing:
-                responder.respond(missing, settings, take)
+        errors = ask_missing(
+            responder,
+            store,
+            missing,
+            settings,
+            total=len(requests),
+            progress=partial(self._tell, doing),
+        )
         if errors:
             raise EngineError(
                 f"{len(errors)} of {len(missing)} requests were not answered, the first "

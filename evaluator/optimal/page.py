@@ -4,13 +4,13 @@ from importlib import metadata
 from typing import Final
 
 import numpy as np
-import pandas as pd
 
 from evaluator.optimal.charts import bar_chart, bridge_charts, line_chart, oaa_lines
 from evaluator.optimal.results import Results, ShownExample
 from evaluator.optimal.scores import MEASURES
 from evaluator.report.text import html
-from evaluator.table_text import MISSING, Table
+from evaluator.table_html import table_html
+from evaluator.table_text import Table
 
 _CSP: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _STYLE: Final = """
@@ -139,39 +139,11 @@ def _lead(results: Results) -> str:
 
 
 def _table(table: Table) -> str:
-    frame = table.frame
-    count = frame.index.nlevels
-    heads = [*(str(name or "") for name in frame.index.names), *(str(c) for c in frame.columns)]
-    head = "".join(
-        f'<th scope="col"{" class=label" if at < count else ""}>{html(text, 80)}</th>'
-        for at, text in enumerate(heads)
-    )
-    rows = []
-    for label, values in zip(frame.index, frame.to_numpy(object), strict=True):
-        parts = label if count > 1 else (label,)
-        cells = "".join(f'<td class="label">{html(str(part), 90)}</td>' for part in parts)
-        cells += "".join(
-            f"<td>{html(_shown(value, table.formats.get(str(column))), 80)}</td>"
-            for column, value in zip(frame.columns, values, strict=True)
-        )
-        rows.append(f"<tr>{cells}</tr>")
-    inner = (
-        f'<div class="card"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody>'
-        f'</table></div><p class="note">{html(table.note)}</p>'
-    )
-    if len(rows) <= _LONG:
+    """Return a table; a long one is folded."""
+    inner, count = table_html(table), len(table.frame)
+    if count <= _LONG:
         return inner
-    return f"<details><summary>{html(table.title)}: {len(rows)} rows</summary>{inner}</details>"
-
-
-def _shown(value: object, spec: str | None) -> str:
-    if isinstance(value, str):
-        return value
-    if value is None or bool(pd.isna(value)):  # type: ignore[call-overload]
-        return MISSING
-    if isinstance(value, float):
-        return format(value, spec or ".2f")
-    return format(value, ",") if isinstance(value, int) else str(value)
+    return f"<details><summary>{html(table.title)}: {count} rows</summary>{inner}</details>"
 
 
 def _oaa_chart(results: Results) -> str:

@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import Final
 
-import pandas as pd
-
 from evaluator.files import write_atomically
 from evaluator.report.text import html
-from evaluator.table_text import MISSING, Table
+from evaluator.table_html import table_html
+from evaluator.table_text import Table
 from evaluator.thinkbench.bridge import Bridge, bridge_table
 from evaluator.thinkbench.comparison import Comparison
 from evaluator.thinkbench.tables import comparison_tables
@@ -95,46 +94,7 @@ def _lead(comparison: Comparison) -> str:
 
 
 def _section(table: Table) -> str:
-    frame = table.frame
-    count = frame.index.nlevels
-    heads = [*(str(name or "") for name in frame.index.names), *(str(c) for c in frame.columns)]
-    head = "".join(
-        f'<th scope="col"{_label_class(at < count)}>{html(text, 80)}</th>'
-        for at, text in enumerate(heads)
-    )
-    body = "".join(
-        f"<tr>{_cells(label, count)}"
-        + "".join(
-            f"<td>{html(_shown(value, table.formats.get(str(column))), 80)}</td>"
-            for column, value in zip(frame.columns, values, strict=True)
-        )
-        + "</tr>"
-        for label, values in zip(frame.index, frame.to_numpy(object), strict=True)
-    )
-    return (
-        f'<section id="{table.name}"><h2>{html(table.title)}</h2><div class="card"><table>'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-        f"<p>{html(table.note)}</p></section>"
-    )
-
-
-def _cells(label: object, count: int) -> str:
-    parts = label if count > 1 and isinstance(label, tuple) else (label,)
-    return "".join(f'<td class="label">{html(str(part), 80)}</td>' for part in parts)
-
-
-def _label_class(is_label: bool) -> str:
-    return ' class="label"' if is_label else ""
-
-
-def _shown(value: object, spec: str | None) -> str:
-    if isinstance(value, str):
-        return value
-    if value is None or bool(pd.isna(value)):  # type: ignore[call-overload]
-        return MISSING
-    if isinstance(value, float):
-        return format(value, spec or ".2f")
-    return format(value, spec or ",")
+    return f'<section id="{table.name}"><h2>{html(table.title)}</h2>{table_html(table)}</section>'
 
 
 def _plane(comparison: Comparison) -> str:

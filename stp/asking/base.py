@@ -110,8 +110,8 @@ class Settings:
         for tool in self.tools:
             if tool not in TOOL_NAMES:
                 raise ConfigError(
-                    f"no tool {tool!r}{did_you_mean(tool, TOOL_NAMES)}; there are "
-                    f"{', '.join(TOOL_NAMES)}"
+                    f"no tool {tool!r}; there are {', '.join(TOOL_NAMES)}"
+                    f"{did_you_mean(tool, TOOL_NAMES)}"
                 )
 
     def dress(self, prompt: str) -> str:

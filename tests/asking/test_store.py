@@ -3,7 +3,15 @@ import json
 import pytest
 
 from data.errors import ConfigError, StoreError
-from stp.asking import Request, Response, ResponseStore, Settings, json_bytes
+from stp.asking import (
+    CallableResponder,
+    Request,
+    Response,
+    ResponseStore,
+    Settings,
+    json_bytes,
+)
+from stp.asking.resuming import ask_missing
 
 REQUESTS = [Request(id=str(number), prompt="?", seed=number) for number in range(4)]
 
@@ -122,3 +130,37 @@ def test_a_line_whose_values_cannot_be_is_no_response(tmp_path, values):
     path.write_text(json.dumps({"id": "a", "text": "b", **values}) + "\n")
     with pytest.raises(StoreError, match="is no stored response"):
         ResponseStore(path).read()
+
+
+def test_what_is_missing_is_asked_and_kept_and_failures_are_told(tmp_path):
+    store = ResponseStore(tmp_path / "responses.jsonl")
+    with store:
+        store.append(response("0"))
+
+    calls = []
+
+    def model(prompt):
+        calls.append(prompt)
+        if len(calls) == 2:
+            raise ConnectionError("line is dead")
+        return "x"
+
+    told = []
+
+    def ask():
+        missing = store.missing(REQUESTS)
+        return ask_missing(
+            CallableResponder(model),
+            store,
+            missing,
+            Settings(),
+            total=4,
+            progress=lambda *far: told.append(far),
+        )
+
+    assert ask() == ["2: ConnectionError: line is dead"]
+    assert told == [(1, 4), (2, 4), (2, 4), (3, 4)]
+    assert ask() == []
+    assert told[4:] == [(3, 4), (4, 4)]
+    assert ask() == []
+    assert len(told) == 6

@@ -6,11 +6,14 @@ import re
 import shutil
 from html.parser import HTMLParser
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 from data.errors import EngineError, MisuseError, StoreError
 from evaluator.files import locked_folder
+from evaluator.table_html import table_html
+from evaluator.table_text import Table
 from evaluator.thinkbench import (
     ThinkConfig,
     aggregate_runs,
@@ -271,6 +274,25 @@ def test_a_failure_of_the_judge_is_no_reply_and_only_it_is_asked_again(runs):
     assert len(asked) == 12
     judge_runs(made, CallableResponder(judge, name="another"), samples=10)
     assert len(asked) == 23
+
+
+def test_a_table_of_a_page_shows_what_its_other_texts_show():
+    index = pd.MultiIndex.from_tuples([("a", "<b>"), ("c", NASTY)], names=["model", None])
+    columns = {"share": [0.5, None], "count": [12345, 7], "kept": ["yes", ""]}
+    table = Table(
+        name="t",
+        title="T",
+        frame=pd.DataFrame(columns, index=index),
+        formats={"share": ".1f"},
+        note="n & m",
+    )
+    shown = table_html(table)
+    assert '<th scope="col" class="label">model</th>' in shown
+    assert '<td class="label">&lt;b&gt;</td><td>0.5</td><td>12,345</td><td>yes</td>' in shown
+    assert "<td>\u2013</td><td>7</td>" in shown
+    assert '<p class="note">n &amp; m</p>' in shown
+    assert "<script" not in shown
+    assert "| 0.5 | 12,345 | yes |" in table.to_markdown()
 
 
 def test_a_run_that_is_judged_is_not_judged_by_another(runs):
