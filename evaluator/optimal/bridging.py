@@ -18,7 +18,7 @@ from data.errors import MisuseError
 from data.optimal.general import ANSWER_TYPES
 from evaluator.bootstrap import SEED, Quantity, bootstrap_values
 from evaluator.names import benchmark_name, model_name
-from evaluator.optimal.metrics import T_MAX
+from evaluator.optimal.metrics import T_MAX, check_t_max
 from evaluator.optimal.subsets import BENCHMARKS, GENERAL, Side
 from oracle import exact_frontier
 from stp.asking.hints import did_you_mean
@@ -107,7 +107,7 @@ def stop_ideal(curves: Curves, t_max: int = T_MAX) -> IntArray:
 
     The earliest of several. Positions count within the trajectory, from 0.
     """
-    area = curves.correct.astype(np.int64) * np.maximum(0, t_max - curves.tokens)
+    area = curves.correct.astype(np.int64) * np.maximum(0, check_t_max(t_max) - curves.tokens)
     return _first_best(area, curves)
 
 
@@ -145,6 +145,7 @@ def per_stop(curves: Curves, stop: IntArray, t_max: int = T_MAX) -> pd.DataFrame
         ``model``, ``benchmark``, ``question``, ``sample``, ``right`` (the fraction of right
         probes), ``thinking_tokens`` and ``area``; a row for each trajectory.
     """
+    check_t_max(t_max)
     rows = curves.trajectory_offsets[:-1] + stop
     correct, tokens = curves.correct[rows].astype(np.int64), curves.tokens[rows]
     return pd.DataFrame(
@@ -283,9 +284,8 @@ def sides_of(
         for name in named:
             if name not in benchmarks:
                 raise MisuseError(
-                    f"--{side} {shlex.quote(name)}: no such benchmark"
-                    f"{did_you_mean(name, benchmarks)}; there are "
-                    f"{', '.join(map(shlex.quote, benchmarks))}"
+                    f"--{side} {shlex.quote(name)}: no such benchmark; there are "
+                    f"{', '.join(map(shlex.quote, benchmarks))}{did_you_mean(name, benchmarks)}"
                 )
             if given.setdefault(name, side) != side:
                 raise MisuseError(f"benchmark {name!r} is named by --ovt and by --ut; name one")

@@ -16,6 +16,9 @@ from data.errors import MisuseError
 T_MAX = 1000
 """Most thinking tokens of the area under the curve (paper 004, section 3.1)."""
 
+MOST_T_MAX = 1_000_000
+"""Largest ``t_max`` of a report: its curves have a value for every threshold."""
+
 _Integers = npt.NDArray[np.int64]
 
 _EXACT_SUM = 2**62
@@ -68,7 +71,7 @@ def oaa_curve(
     [0.0, 0.5, 0.5, 1.0]
     """
     right, tokens = _checked(correct, thinking_tokens)
-    last = _threshold("t_max", t_max, least=1)
+    last = check_t_max(t_max)
     counts = np.bincount(tokens[right & (tokens < last)], minlength=last)
     return np.concatenate([np.zeros(1), np.cumsum(counts) / right.size])
 
@@ -122,8 +125,27 @@ def area_fractions(
         Thinking tokens; NaN where unknown, and then the result is NaN.
     t_max
         As in :func:`auc_oaa`.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If the arrays differ in shape, a fraction is none, a count is negative or infinite, or
+        ``t_max`` is no integer of at least 1.
+
+    Examples
+    --------
+    >>> area_fractions(np.array([1.0, 0.5]), np.array([250.0, 0.0])).tolist()
+    [0.75, 0.5]
     """
-    return np.asarray(right * np.maximum(0.0, t_max - tokens) / t_max)
+    last = _threshold("t_max", t_max, least=1)
+    if right.shape != tokens.shape:
+        raise MisuseError(f"right has the shape {right.shape} and tokens {tokens.shape}")
+    # NaN is no comparison's answer: this way round it is refused.
+    if not ((right >= 0) & (right <= 1)).all():
+        raise MisuseError("right must hold fractions from 0 to 1 and nothing else")
+    if ((tokens < 0) | np.isinf(tokens)).any():
+        raise MisuseError("thinking tokens must be numbers of at least 0, or NaN where unknown")
+    return np.asarray(right * np.maximum(0.0, last - tokens) / last)
 
 
 def f1_otb(auc: float, accuracy: float) -> float:
@@ -161,9 +183,24 @@ def f1_otb(auc: float, accuracy: float) -> float:
     return 2.0 * smaller / (1.0 + smaller / larger)
 
 
+def check_t_max(t_max: int) -> int:
+    """Return a ``t_max`` that a curve can be made of.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If it is no integer from 1 to :data:`MOST_T_MAX`.
+    """
+    if _threshold("t_max", t_max, least=1) > MOST_T_MAX:
+        raise MisuseError(f"t_max must be at most {MOST_T_MAX:,}, not {t_max:,}")
+    return int(t_max)
+
+
 def _threshold(name: str, value: int, least: int = 0) -> int:
-    if isinstance(value, bool) or value != int(value) or not least <= value < _EXACT_SUM:
-        raise MisuseError(f"{name} must be an integer from {least} to 2^62, not {value!r}")
+    whole = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    # Compared first: an infinity and a NaN are no integers.
+    if not whole or not least <= value < _EXACT_SUM or value != int(value):
+        raise MisuseError(f"{name} must be an integer from {least} to 2^62, not {value!r:.40}")
     return int(value)
 
 

@@ -10,15 +10,17 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from data.errors import EngineError, MisuseError, StoreError, StoreMismatchError
 from evaluator.files import locked_folder, write_atomically
 from evaluator.optimal.methods import MODES, ROUTER, read_route
-from evaluator.optimal.plan import Plan, merged_plan, write_plan
+from evaluator.optimal.plan import PLAN_FILE, Plan, merged_plan, write_plan
 from evaluator.optimal.subsets import Item, load_items, read_items, write_items
-from stp.asking import Request, Responder, Response, ResponseStore, Settings, json_bytes
+from stp.asking import Request, Responder, ResponseStore, Settings, json_bytes
 from stp.asking.opening import ModelSpec, open_responder
+from stp.asking.resuming import ask_missing
 from stp.seeds import sample_seed
 
 Progress = Callable[[str, int, int], None]
@@ -45,27 +47,63 @@ def route_file(folder: Path) -> Path:
     return folder / "responses" / "router-replies.jsonl"
 
 
-def items_of(plan: Plan, folder: Path) -> list[Item]:
+def items_of(plan: Plan, folder: Path, loaded: Sequence[Item] = ()) -> list[Item]:
     """Return the questions of a run, as they were asked.
 
     They are kept in the run's folder: a later version of a data set or a generator changes neither
     what is asked when a run goes on nor what its answers are compared with.
+
+    Parameters
+    ----------
+    plan
+        What is asked.
+    folder
+        The run's.
+    loaded
+        From :func:`load_missing`, where it was called before.
     """
-    path = folder / QUESTIONS_FILE
-    kept = read_items(path) if path.exists() else []
+    kept = _kept(folder)
     there = {item.subset for item in kept}
-    missing = [subset for subset in plan.subsets if subset not in there]
-    if missing:
-        kept += load_items(
-            missing,
-            general=plan.general,
-            data_dir=Path(plan.data_dir) if plan.data_dir else None,
-            limit=plan.limit,
-        )
-        write_items(path, kept)
+    new = [item for item in loaded if item.subset not in there]
+    new += load_missing(plan, [*kept, *new])
+    if new:
+        kept += new
+        write_items(folder / QUESTIONS_FILE, kept)
     place = {subset: number for number, subset in enumerate(plan.subsets)}
     return sorted(
         (item for item in kept if item.subset in place), key=lambda item: place[item.subset]
+    )
+
+
+def _kept(folder: Path) -> list[Item]:
+    path = folder / QUESTIONS_FILE
+    return read_items(path) if path.exists() else []
+
+
+def _making(progress: Progress | None) -> Callable[[int, int], None] | None:
+    return None if progress is None else partial(progress, "making the questions")
+
+
+def load_missing(
+    plan: Plan, kept: Sequence[Item], progress: Callable[[int, int], None] | None = None
+) -> list[Item]:
+    """Return the questions of a plan's subsets that none of the kept ones are of.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If a subset is unknown, or its questions cannot be read.
+    """
+    there = {item.subset for item in kept}
+    missing = [subset for subset in plan.subsets if subset not in there]
+    if not missing:
+        return []
+    return load_items(
+        missing,
+        general=plan.general,
+        data_dir=Path(plan.data_dir) if plan.data_dir else None,
+        limit=plan.limit,
+        progress=progress,
     )
 
 
@@ -120,21 +158,30 @@ def run(
         If the plan does not fit the folder, the model, or the questions, or another process works
         in the folder.
     """
-    with locked_folder(folder):
-        _run(plan, folder, responder, router, progress)
+    loaded: Sequence[Item] = ()
+    with contextlib.ExitStack() as stack:
+        # What cannot be asked, or nobody can answer, leaves no folder behind.
+        if not (folder / PLAN_FILE).exists():
+            loaded = load_missing(plan, _kept(folder), _making(progress))
+            if responder is None:
+                responder = stack.enter_context(open_responder(plan.model))
+            if router is None and ROUTER in plan.methods and plan.router is not None:
+                router = stack.enter_context(open_responder(plan.router))
+        stack.enter_context(locked_folder(folder))
+        _run(plan, folder, loaded, responder, router, progress)
 
 
 def _run(
     plan: Plan,
     folder: Path,
+    loaded: Sequence[Item],
     responder: Responder | None,
     router: Responder | None,
     progress: Progress | None,
 ) -> None:
     merged_plan(folder, plan)
-    if progress is not None:
-        progress("making the questions", 0, 0)
-    items = items_of(plan, folder)
+    loaded = loaded or load_missing(plan, _kept(folder), _making(progress))
+    items = items_of(plan, folder, loaded)
     write_plan(folder, plan)
     requests = requests_of(items, plan)
     opened: list[Responder] = []
@@ -169,25 +216,9 @@ def _ask(
     total: int,
     progress: Progress | None,
 ) -> list[str]:
-    """Ask for responses that are missing; return why some did not come."""
-    done = total - len(missing)
-    errors: list[str] = []
-    if progress is not None:
-        progress(doing, done, total)
-
-    def take(response: Response) -> None:
-        nonlocal done
-        writing.append(response)
-        if response.error is None:
-            done += 1
-        else:
-            errors.append(f"{doing}, {response.id}: {response.error}")
-        if progress is not None:
-            progress(doing, done, total)
-
-    with store as writing:
-        responder.respond(missing, settings, take)
-    return errors
+    told = None if progress is None else partial(progress, doing)
+    errors = ask_missing(responder, store, missing, settings, total=total, progress=told)
+    return [f"{doing}, {error}" for error in errors]
 
 
 def _unanswered(folder: Path, errors: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from data.errors import MisuseError
 from evaluator.bootstrap import LEVEL, SEED, Interval, bootstrap_values
-from evaluator.optimal.metrics import T_MAX, area_fractions
+from evaluator.optimal.metrics import T_MAX, area_fractions, check_t_max
 
 REPLICATES = 10_000
 STATISTICS = ("accuracy", "area", "thinking_tokens", "output_tokens", "credit")
@@ -114,8 +114,9 @@ def score(
     Raises
     ------
     data.errors.MisuseError
-        If there are no rows, or some have no verdict.
+        If there are no rows, some have no verdict, or ``t_max`` is none.
     """
+    check_t_max(t_max)
     undecided = graded["right"].isna()
     if undecided.any() and not allow_undecided:
         raise MisuseError(

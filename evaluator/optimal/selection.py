@@ -23,6 +23,9 @@ from stp.asking.opening import ModelSpec
 
 LAMBDA = 0.1
 QUESTIONS = 50
+LEFT_OUT = frozenset({"acre", "composite", "word_ladder"})
+"""Tasks that ``all`` does not name: ``composite`` is made of others, and of nothing without them;
+``acre`` makes all questions at once, and ``word_ladder`` few, where we draw from a million."""
 
 Progress = Callable[[str, int, int], None]
 
@@ -53,9 +56,9 @@ class SelectedTask:
 
 
 def task_names(names: Sequence[str] | None) -> tuple[str, ...]:
-    """Return names of Reasoning Gym's tasks: the given ones, or all of them for ``["all"]``.
+    """Return names of Reasoning Gym's tasks: the given ones, or the eleven of the benchmark.
 
-    Without names, the eleven of the benchmark.
+    For ``["all"]`` those of Reasoning Gym, all but :data:`LEFT_OUT`.
 
     Raises
     ------
@@ -70,8 +73,7 @@ def task_names(names: Sequence[str] | None) -> tuple[str, ...]:
         gym_module()
         from reasoning_gym.factory import DATASETS
 
-        # Made of other tasks, and of nothing without them.
-        return tuple(sorted(set(DATASETS) - {"composite"}))
+        return tuple(sorted(set(DATASETS) - LEFT_OUT))
     if len(set(names)) < len(names):
         raise MisuseError("a task is named twice")
     return tuple(names)
@@ -146,10 +148,15 @@ def select(
             seeds=seeds,
             settings=common,
         )
-        run(plan, folder / name, responder=responder, progress=progress)
-        rows, _ = grade(folder / name, progress=progress)
+        told = None if progress is None else _named(progress, f"{name} model")
+        run(plan, folder / name, responder=responder, progress=told)
+        rows, _ = grade(folder / name, progress=told)
         frames.append(rows.assign(method="selection"))
-    return _selected(pd.concat(frames, ignore_index=True), tasks, threshold, replicates)
+    return _selected(pd.concat(frames, ignore_index=True), tasks, threshold, replicates, progress)
+
+
+def _named(progress: Progress, who: str) -> Progress:
+    return lambda doing, done, total: progress(f"{who}, {doing}", done, total)
 
 
 def _possible(model: ModelSpec, method: str) -> str:
@@ -158,10 +165,16 @@ def _possible(model: ModelSpec, method: str) -> str:
 
 
 def _selected(
-    rows: pd.DataFrame, tasks: Sequence[str], threshold: float, replicates: int
+    rows: pd.DataFrame,
+    tasks: Sequence[str],
+    threshold: float,
+    replicates: int,
+    progress: Progress | None,
 ) -> list[SelectedTask]:
     selected = []
-    for task in tasks:
+    for number, task in enumerate(tasks):
+        if progress is not None:
+            progress("comparing the models", number, len(tasks))
         scores = score(rows[rows["subset"] == f"ut:gym:{task}"], replicates=replicates)
         small, large = (scores.rows.index((name, "selection")) for name in ("small", "large"))
         found = scores.difference(small, large, "ut_accuracy")

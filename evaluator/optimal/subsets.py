@@ -6,7 +6,7 @@ right counts.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -85,6 +85,7 @@ def load_items(
     general: str | None = None,
     data_dir: Path | None = None,
     limit: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> list[Item]:
     """Return the questions of subsets.
 
@@ -102,6 +103,8 @@ def load_items(
     limit
         Only the first so many questions of each benchmark. Of OvT-General so many of every answer
         type, domains in turn.
+    progress
+        Told how many subsets are there, and of how many.
 
     Raises
     ------
@@ -113,7 +116,10 @@ def load_items(
     if len(set(subsets)) < len(subsets):
         raise MisuseError(f"a subset is named twice in {', '.join(subsets)}")
     items: list[Item] = []
-    for name in subsets:
+    parts = {name: _parts(name) for name in subsets if name.partition("+")[0] != GENERAL}
+    for number, name in enumerate(subsets):
+        if progress is not None:
+            progress(number, len(subsets))
         base, plus, count = name.partition("+")
         if base == GENERAL and plus:
             items += with_irrelevant_options(
@@ -123,7 +129,7 @@ def load_items(
         if name == GENERAL:
             items += _general_items(general, limit)
             continue
-        side, benchmarks = _parts(name)
+        side, benchmarks = parts[name]
         for benchmark_name in benchmarks:
             benchmark = _benchmark(benchmark_name)
             items += [

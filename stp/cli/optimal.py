@@ -137,12 +137,14 @@ def score(
 
     from evaluator.optimal.grading import grade
     from evaluator.optimal.judge import open_judge
+    from evaluator.optimal.metrics import check_t_max
     from evaluator.optimal.model_names import parse_model
     from evaluator.optimal.plan import read_plan
     from evaluator.optimal.results import make_results
     from evaluator.optimal.running import opened_once
     from stp.cli.watching import shown_stages
 
+    check_t_max(t_max)
     console, folder = Console(highlight=False), folder.expanduser()
     plan = read_plan(folder)
     curves = _curves(campaigns)
@@ -252,9 +254,11 @@ def compare(
     from rich.console import Console
 
     from evaluator.optimal.grading import read_graded
+    from evaluator.optimal.metrics import check_t_max
     from evaluator.optimal.results import make_results
     from stp.cli.watching import shown_stages
 
+    check_t_max(t_max)
     console = Console(highlight=False)
     runs = [folder.expanduser() for folder in folders or []]
     with shown_stages(Console(stderr=True)) as watch:

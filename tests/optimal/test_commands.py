@@ -20,6 +20,7 @@ from evaluator.optimal.bridging import (
 )
 from evaluator.optimal.judge import ModelJudge
 from evaluator.optimal.scores import MEASURES, over_models, score
+from evaluator.optimal.selection import task_names
 from evaluator.optimal.subsets import Item, load_items
 from evaluator.otbench.load import load_release
 from stp.asking.function import CallableResponder
@@ -109,6 +110,60 @@ def test_select_writes_its_table(model, tmp_path, capsys):
     assert "lambda = 0.3" in out
     assert "Kept: none" in out
     assert len((tmp_path / "s" / "selection.csv").read_text().splitlines()) == 3
+
+
+def test_select_says_how_far_it_is(model, tmp_path, capsys, monkeypatch):
+    # Without a terminal a line comes now and then; here, at every step.
+    monkeypatch.setattr("stp.cli.watching._SECONDS_BETWEEN_LINES", 0)
+    stp(
+        *("optimal", "select", f"{model}:ask", f"{model}:ask", "--out", tmp_path / "s"),
+        *("--tasks", "letter_counting,chain_sum,maze", "--limit", 2, "--seeds", 1),
+    )
+    err = capsys.readouterr().err
+    for stage in (
+        "small model, making the questions: 1 of 3",
+        "small model, thinking: 6 of 6",
+        "large model, no-thinking: 6 of 6",
+        "large model, grading: 6 of 6",
+        "comparing the models: 2 of 3",
+    ):
+        assert stage in err
+
+
+def test_all_tasks_can_be_drawn_from():
+    names = task_names(["all"])
+    assert len(names) > 90
+    assert not {"acre", "composite", "word_ladder"} & set(names)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--subsets", "ovt:demoo"], "no benchmark 'demoo'; did you mean 'demo'"),
+        (["--subsets", "ovt-mth"], "no subset 'ovt-mth'; did you mean 'ovt-math'"),
+        (["--subsets", "ut:gym:mazes"], "no task 'mazes'"),
+        (["--subsets", "ovt-general"], "needs its questions"),
+        (["--subsets", "ovt:demo"], "cannot be loaded: AttributeError"),
+        (["--methods", "thinkin"], "no method 'thinkin'; did you mean 'thinking'"),
+    ],
+)
+def test_a_run_that_cannot_be_leaves_no_folder(arguments, message, model, tmp_path, capsys):
+    stp("optimal", "run", f"{model}:aks", "--out", tmp_path / "x", *arguments, code=2)
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()
+    stp(
+        *("optimal", "run", f"{model}:ask", "--out", tmp_path / "x", "--subsets", "ovt:demo"),
+        *("--limit", 1, "--seeds", 1, "--methods", "thinking"),
+    )
+
+
+@pytest.mark.parametrize("t_max", [10**30, 10**9])
+def test_a_t_max_that_no_curve_can_have_is_refused_before_anything(t_max, capsys, tmp_path):
+    for arguments in (["score", tmp_path], ["compare", tmp_path]):
+        stp("optimal", *arguments, "--t-max", t_max, code=2)
+        err = capsys.readouterr().err
+        assert "t_max must be" in err
+        assert len(err.strip().splitlines()) == 1
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from data.errors import MisuseError
 from evaluator.optimal import auc_oaa, f1_otb, oaa, oaa_curve
+from evaluator.optimal.metrics import area_fractions, check_t_max
 from tests.optimal.table6 import ROWS
 
 RESPONSES = st.lists(
@@ -154,3 +155,43 @@ def test_numbers_at_the_edge_are_right_or_refused():
         f1_otb(float("inf"), 1)
     assert f1_otb(1e200, 1e200) == 1e200
     assert f1_otb(1e-200, 1e-200) == 1e-200
+
+
+@pytest.mark.parametrize("t", [float("inf"), float("nan"), 10**30, 1.5, "9", None, -1, 2**62])
+def test_a_threshold_that_is_none_is_refused(t):
+    for measure in (oaa, auc_oaa, oaa_curve):
+        with pytest.raises(MisuseError, match="must be an integer from"):
+            measure([1, 0], [3, 4], t)
+    with pytest.raises(MisuseError, match="t_max must be an integer"):
+        area_fractions(np.ones(1), np.ones(1), t)
+
+
+def test_a_curve_of_more_thresholds_than_memory_holds_is_refused():
+    for work in (lambda: oaa_curve([1], [3], 10**12), lambda: check_t_max(10**12)):
+        with pytest.raises(MisuseError, match=r"at most 1,000,000, not 1,000,000,000,000"):
+            work()
+    assert auc_oaa([1], [0], 10**12) == 1
+
+
+@pytest.mark.parametrize(
+    ("right", "tokens", "message"),
+    [
+        ([1.5], [3], "fractions from 0 to 1"),
+        ([-0.1], [3], "fractions from 0 to 1"),
+        ([np.nan], [3], "fractions from 0 to 1"),
+        ([1], [-3], "thinking tokens must be"),
+        ([1], [np.inf], "thinking tokens must be"),
+        ([1, 0], [3], "shape"),
+    ],
+)
+def test_areas_of_what_is_no_response_are_refused(right, tokens, message):
+    with pytest.raises(MisuseError, match=message):
+        area_fractions(np.array(right, float), np.array(tokens, float))
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 3000)), min_size=1))
+def test_the_mean_of_the_areas_is_the_area(pairs):
+    right, tokens = np.array(pairs).T
+    areas = area_fractions(right.astype(float), tokens.astype(float))
+    assert areas.mean() == pytest.approx(auc_oaa(right, tokens))
+    assert np.isnan(area_fractions(np.ones(1), np.full(1, np.nan))).all()
