@@ -83,6 +83,10 @@ def fit_tree(tree: PromptTree, *, context_limit: int) -> list[FittedTree]:
 
     An engine has one limit per tree. Where the context cuts no answer short, which is nearly
     always, the result is the tree itself. Branches without room for a single token are left out.
+
+    Answers are cut where a prefix ends on a boundary token whose text takes more tokens than were
+    kept free for it (:mod:`stp.campaign.prepare`), and in folders begun by a version that let
+    prompts think without keeping room for answers.
     """
     by_limit: dict[int, list[int]] = {}
     for index, branch in enumerate(tree.branches):

@@ -37,7 +37,8 @@ from stp.tokenizers import load_tokenizer
 _LOG = logging.getLogger(__name__)
 
 _MENDED_BOUNDARY_TOKENS = 2
-"""Most ids that a boundary token's text before its newlines has; it may stand before the close."""
+"""Ids kept free beyond a boundary token's own for its text before the newlines, which stands for it
+before the close. A vocabulary may spell a text in more; an answer there has less room."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
