@@ -10,12 +10,19 @@ import pyarrow as pa
 
 from stp.campaign.config import CampaignConfig
 from stp.campaign.fit import answer_limit
-from stp.campaign.generate import OnProgress
 from stp.campaign.prepare import Subject
 from stp.campaign.tables import make_table
+from stp.campaign.trajectories import (
+    OnProgress,
+    UnitProgress,
+    asked_trajectories,
+    by_question,
+    question_tree,
+    sampled,
+    trajectory_rows,
+)
 from stp.campaign.units import Unit
-from stp.engines.base import Branch, Engine, PromptTree
-from stp.seeds import sample_seed
+from stp.engines.base import Engine
 
 
 def answer_unit(
@@ -39,67 +46,28 @@ def answer_unit(
     data.errors.EngineError
         If the engine fails; there are no rows then.
     """
-    rows = questions.slice(unit.question_start, unit.question_stop - unit.question_start)
-    asked = [row for row in rows.to_pylist() if row["fit"] != "too_long"]
-    numbers = range(unit.trajectory_start, unit.trajectory_stop)
-    trees = []
-    for row in asked:
-        prompt_ids = tuple(row["prompt_ids"])
-        seeds = tuple(
-            sample_seed(
-                config.seed,
-                model=unit.cell.model,
-                benchmark=unit.cell.benchmark,
-                question=row["question_id"],
-                trajectory=number,
-                phase=config.generation.mode,
-            )
-            for number in numbers
+    trajectories = asked_trajectories(unit, questions, config, phase=config.generation.mode)
+    groups = by_question(trajectories)
+    trees = [
+        question_tree(
+            group,
+            subject,
+            max_tokens=answer_limit(
+                len(group[0].prompt_ids),
+                answer_tokens=config.generation.answer_tokens,
+                context_limit=subject.context_limit,
+            ),
+            stop_ids=subject.format.answer_stop_ids,
         )
-        trees.append(
-            PromptTree(
-                trunk_ids=prompt_ids,
-                branches=(Branch(cut=len(prompt_ids), suffix_ids=(), seeds=seeds),),
-                max_tokens=answer_limit(
-                    len(prompt_ids),
-                    answer_tokens=config.generation.answer_tokens,
-                    context_limit=subject.context_limit,
-                ),
-                stop_ids=subject.format.answer_stop_ids,
-                sampling=subject.sampling,
-            )
-        )
-    total, done = len(asked) * len(numbers), 0
-
-    def on_samples(ended: int) -> None:
-        nonlocal done
-        done += ended
-        if on_progress is not None:
-            on_progress(min(1.0, done / max(1, total)), ended)
-
-    outcomes = engine.generate(trees, on_progress=on_samples) if trees else []
-    columns: dict[str, list[Any]] = {
-        name: []
-        for name in (
-            "question",
-            "trajectory",
-            "seed",
-            "answer_ids",
-            "answer_finish",
-            "answer_limit",
-        )
-    }
-    for row, tree, (completions,) in zip(asked, trees, outcomes, strict=True):
-        columns["question"] += [row["question"]] * len(numbers)
-        columns["trajectory"] += numbers
-        columns["seed"] += tree.branches[0].seeds
-        columns["answer_ids"] += [list(sample.token_ids) for sample in completions]
-        columns["answer_finish"] += [sample.finish for sample in completions]
-        columns["answer_limit"] += [tree.max_tokens] * len(numbers)
-    count = len(columns["question"])
-    columns["thinking_ids"] = [[] for _ in range(count)]
-    columns["thinking_finish"] = ["off"] * count
-    return make_table("trajectories", {**_cell(unit, count), **columns})
+        for group in groups
+    ]
+    for group, tree in zip(groups, trees, strict=True):
+        for item in group:
+            item.thinking_finish, item.answer_limit = "off", tree.max_tokens
+    progress = UnitProgress(on_progress, total=len(trajectories))
+    for item, completion in sampled(groups, trees, engine, progress):
+        item.answer_ids, item.answer_finish = completion.token_ids, completion.finish
+    return trajectory_rows(unit, trajectories)
 
 
 def answer_positions(unit: Unit, trajectories: pa.Table) -> tuple[pa.Table, pa.Table]:

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from data import Question
 from evaluator.answers import Checker, Verdict
-from stp.campaign.generate import OnProgress
 from stp.campaign.tables import ORIGINAL, make_table, question_of
+from stp.campaign.trajectories import OnProgress
 from stp.campaign.units import Unit
 
 _AT_A_TIME = 512

@@ -13,10 +13,11 @@ import pyarrow as pa
 
 from stp.campaign.answer import answer_positions, answer_unit
 from stp.campaign.config import CampaignConfig
-from stp.campaign.generate import OnProgress, generate_unit
+from stp.campaign.generate import generate_unit
 from stp.campaign.prepare import Subject
 from stp.campaign.probe import probe_unit
 from stp.campaign.tables import Work
+from stp.campaign.trajectories import OnProgress
 from stp.campaign.units import Unit
 from stp.engines.base import Engine
 

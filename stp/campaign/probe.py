@@ -14,9 +14,9 @@ import pyarrow as pa
 from data.errors import EngineError
 from stp.campaign.config import CampaignConfig
 from stp.campaign.fit import fit_tree
-from stp.campaign.generate import OnProgress
 from stp.campaign.prepare import Subject
 from stp.campaign.tables import make_table
+from stp.campaign.trajectories import OnProgress, UnitProgress
 from stp.campaign.units import Unit
 from stp.engines.base import Completion, Engine, PromptTree, RequestError
 from stp.prefixes import probe_tree
@@ -142,17 +142,10 @@ def _ask(
         for part in fit_tree(item.tree, context_limit=subject.context_limit)
     ]
     total = sum(len(branch.seeds) for _, part in fitted for branch in part.tree.branches)
-    done = 0
-
-    def on_samples(ended: int) -> None:
-        nonlocal done
-        done += ended
-        if on_progress is not None:
-            on_progress(min(1.0, done / max(1, total)), ended)
-
+    progress = UnitProgress(on_progress, total=total)
     trees = [part.tree for _, part in fitted]
     try:
-        outcomes = engine.generate(trees, on_progress=on_samples) if trees else []
+        outcomes = engine.generate(trees, on_progress=progress) if trees else []
     except RequestError as error:
         index, part = fitted[error.tree]
         where = f"question {items[index].question_id}, trajectory {items[index].trajectory}"

@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from stp.campaign.config import CampaignConfig
-from stp.campaign.generate import OnProgress
 from stp.campaign.prepare import Subject
 from stp.campaign.signal_record import SignalSettings
 from stp.campaign.tables import make_table, with_hidden
+from stp.campaign.trajectories import OnProgress
 from stp.campaign.units import Unit
 from stp.engines.base import Branch, Engine, PromptTree, SamplingParameters
 from stp.engines.signals import Continuation, SignalTree, TreeSignals

@@ -18,7 +18,6 @@ import pyarrow as pa
 
 from data.errors import EngineError, MisuseError
 from evaluator.answers import CHECKER_VERSION, Checker, ModelVerdict
-from stp.campaign.generate import OnProgress
 from stp.campaign.grade import grade_unit
 from stp.campaign.jobs import GenerateJob, Job, ProbeJob
 from stp.campaign.manifest import Manifest
@@ -26,6 +25,7 @@ from stp.campaign.prepare import Prepared, Subject, make_subject
 from stp.campaign.store import Store, read_questions
 from stp.campaign.tables import probe_source, trajectory_source, verdict_source
 from stp.campaign.text import StoredTokenizer
+from stp.campaign.trajectories import OnProgress
 from stp.campaign.units import Cell, Unit
 from stp.campaign.watchdog import Watchdog
 from stp.engines.base import Engine, RequestError, Usage

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from data import get_benchmark
-from data.errors import ConfigError, MisuseError
+from data.errors import ConfigError, EngineError, MisuseError
 from evaluator.overthinking import per_trajectory
 from stp.campaign import load_curves, run_campaign, signals_campaign
 from stp.campaign.config import parse_config
 from stp.campaign.direct import DIRECT_REQUEST, unthinking_prompt_ids
 from stp.campaign.reader import CampaignReader
+from stp.engines.base import RequestError
 from stp.formats import ThinkingFormat, get_family
 from stp.tokenizers import load_tokenizer
 from tests.campaign.fakes import ScriptedEngine
@@ -48,6 +49,20 @@ def test_a_campaign_without_thinking_is_a_point_per_trajectory(mode, configure, 
     assert len({row["seed"] for row in rows}) == 30
     with pytest.raises(MisuseError, match="do not think"):
         signals_campaign(tmp_path / "c")
+
+
+def test_a_request_that_keeps_failing_is_named(configure, tmp_path):
+    class Failing(ScriptedEngine):
+        def generate(self, trees, *, on_progress=None):
+            raise RequestError("no such request", tree=len(trees) - 1)
+
+    with pytest.raises(EngineError, match="question sevens-3, trajectory 0, 1: no such request"):
+        run_campaign(
+            with_mode(configure, "direct"),
+            tmp_path / "c",
+            open_model=lambda name, path: Failing(path),
+            attempts=1,
+        )
 
 
 def test_a_killed_campaign_goes_on_to_the_same_rows(configure, tmp_path):
