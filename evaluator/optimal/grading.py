@@ -8,6 +8,7 @@ import contextlib
 import io
 import json
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,10 +23,18 @@ from evaluator.answers import Checker, Verdict
 from evaluator.answers.judged import boxed_or_whole, plain_words
 from evaluator.answers.reasoning_gym import partial_credit
 from evaluator.files import locked_folder, write_atomically
+from evaluator.optimal.freshness import changed_file, digests
 from evaluator.optimal.judge import Agreement, Case, ModelJudge, agreement, reason_of
 from evaluator.optimal.methods import MODES, NO_THINKING, ORACLE_ROUTER, ROUTER, THINKING
 from evaluator.optimal.plan import Plan, read_plan
-from evaluator.optimal.running import items_of, requests_of, response_file, route_file, routes_of
+from evaluator.optimal.running import (
+    QUESTIONS_FILE,
+    items_of,
+    requests_of,
+    response_file,
+    route_file,
+    routes_of,
+)
 from evaluator.optimal.subsets import Item
 from stp.asking import Response, ResponseStore, json_bytes
 
@@ -338,7 +347,11 @@ def _write(folder: Path, frame: pd.DataFrame, judging: Judging) -> None:
     content = io.BytesIO()
     frame.to_parquet(content, index=False)
     write_atomically(folder / GRADED_FILE, content.getvalue())
-    write_atomically(folder / JUDGING_FILE, json_bytes(asdict(judging), indent=1) + b"\n")
+    files = [folder / name for name in (GRADED_FILE, QUESTIONS_FILE)]
+    files += [response_file(folder, mode) for mode in MODES]
+    files.append(route_file(folder))
+    values = {**asdict(judging), "made_from": digests(folder, files)}
+    write_atomically(folder / JUDGING_FILE, json_bytes(values, indent=1) + b"\n")
 
 
 def read_graded(folder: Path) -> tuple[pd.DataFrame, Judging]:
@@ -359,14 +372,23 @@ def read_graded(folder: Path) -> tuple[pd.DataFrame, Judging]:
     Raises
     ------
     data.errors.MisuseError
-        If the run is not graded yet.
+        If the run is not graded yet, or its rows are no longer what its responses come to.
+    data.errors.StoreError
+        If a file cannot be read.
     """
     path = folder / GRADED_FILE
     if not path.exists():
         raise MisuseError(f"{folder}: is not graded; `stp optimal score {folder}` does it")
     try:
         values = json.loads((folder / JUDGING_FILE).read_text(encoding="utf-8"))
+        then = dict(values.pop("made_from", {}))
         values["agreement"] = Agreement(**values["agreement"])
+        changed = changed_file(folder, then) if then else JUDGING_FILE
+        if changed is not None:
+            raise MisuseError(
+                f"{folder / changed}: has changed since the run was graded; "
+                f"`stp optimal score {shlex.quote(str(folder))}` grades it again"
+            )
         return _typed(pd.read_parquet(path)), Judging(**values)
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise StoreError(f"{path}: cannot be read ({error}); score the run again") from error

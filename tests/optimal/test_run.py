@@ -507,3 +507,36 @@ def test_prompts_that_are_too_long_are_named_and_every_method_is_asked(tmp_path)
     assert rows.groupby("method").size().to_dict() == {
         "thinking": 6, "no-thinking": 6, "oracle-router": 6,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", ["graded.parquet", "questions.jsonl", "responses/default.jsonl", "judging.json"]
+)
+def test_rows_that_are_no_longer_what_the_responses_come_to_are_not_scored(tmp_path, name):
+    asked = plan(methods=("default",), seeds=1)
+    run(asked, tmp_path, responder=CallableResponder(lambda prompt: "1", name="m"))
+    rows, _ = grade(tmp_path)
+    path = tmp_path / name
+    if name == "graded.parquet":
+        rows.assign(right=True).to_parquet(path, index=False)
+    elif name == "judging.json":
+        values = json.loads(path.read_text())
+        del values["made_from"]
+        path.write_text(json.dumps(values))
+    else:
+        path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[1:]))
+    with pytest.raises(MisuseError, match=rf"{name}: has changed since.*stp optimal score"):
+        read_graded(tmp_path)
+    run(asked, tmp_path, responder=CallableResponder(lambda prompt: "1", name="m"))
+    again, _ = grade(tmp_path)
+    pd.testing.assert_frame_equal(read_graded(tmp_path)[0], again)
+
+
+def test_more_responses_than_were_graded_are_graded_first(tmp_path):
+    responder = CallableResponder(lambda prompt: "1", name="m")
+    run(plan(methods=("default",), seeds=1), tmp_path, responder=responder)
+    grade(tmp_path)
+    read_graded(tmp_path)
+    run(plan(methods=("default", "thinking"), seeds=1), tmp_path, responder=responder)
+    with pytest.raises(MisuseError, match=r"thinking\.jsonl: has changed"):
+        read_graded(tmp_path)
