@@ -28,6 +28,10 @@ DEFAULT_SETTINGS: Final = Settings(temperature=0.1, top_p=0.9)
 """Sampling of paper 000, E.1; the length of a response is the model's own affair."""
 
 
+MOST_QUESTIONS: Final = 10_000_000
+"""What a run holds in memory; more are a slip of the hand."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThinkConfig:
     """A run's questions and settings; two runs with equal ones ask the same.
@@ -78,8 +82,17 @@ class ThinkConfig:
         unused = sorted(set(self.task_sizes) - set(self.tasks))
         if unused:
             raise ConfigError(f"sizes are given for {unused[0]}, which is not among the tasks")
+        for name in ("samples", "folds", "seed", "low", "high"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise ConfigError(f"{name} is {value!r:.60}; a whole number is needed")
         if self.folds < 1:
             raise MisuseError(f"folds must be at least 1, not {self.folds}")
+        questions = len(self.tasks) * self.folds * self.samples
+        if questions > MOST_QUESTIONS:
+            raise MisuseError(
+                f"{questions:,} questions (tasks x folds x samples); at most {MOST_QUESTIONS:,}"
+            )
         if self.style not in get_args(Style):
             raise ConfigError(
                 f"no prompt style {self.style!r}{did_you_mean(self.style, STYLES)} (there are "

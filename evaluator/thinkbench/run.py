@@ -169,7 +169,7 @@ def grade_run(folder: str | Path) -> Run:
     """
     path = Path(folder).expanduser()
     record = _read_record(path)
-    config = ThinkConfig.from_json(record["config"])
+    config = _config_of(path, record)
     with locked_folder(path):
         _responses(path)
         return _finish(path, config, record, plan_questions(config))
@@ -191,7 +191,7 @@ def load_run(folder: str | Path) -> Run:
     """
     path = Path(folder).expanduser()
     record = _read_record(path)
-    config = ThinkConfig.from_json(record["config"])
+    config = _config_of(path, record)
     items = plan_questions(config)
     graded = read_graded(path, path / RESPONSES, config)
     responses = _responses(path)
@@ -341,6 +341,13 @@ def _identity(description: Mapping[str, Any]) -> dict[str, Any]:
     return {key: description[key] for key in known if description.get(key) is not None}
 
 
+def _config_of(folder: Path, record: Mapping[str, Any]) -> ThinkConfig:
+    try:
+        return ThinkConfig.from_json(record["config"])
+    except MisuseError as error:
+        raise ConfigError(f"{folder / RUN}: {error}") from error
+
+
 def _read_record(folder: Path) -> dict[str, Any]:
     try:
         record = json.loads((folder / RUN).read_text(encoding="utf-8"))
@@ -350,7 +357,12 @@ def _read_record(folder: Path) -> dict[str, Any]:
         ) from error
     except (OSError, ValueError) as error:
         raise StoreError(f"{folder / RUN}: cannot be read: {error}") from error
-    if not isinstance(record, dict) or record.get("schema") != SCHEMA:
+    kinds = {"name": str, "config": dict, "model": dict, "attributes": dict}
+    if (
+        not isinstance(record, dict)
+        or record.get("schema") != SCHEMA
+        or not all(isinstance(record.get(key), kind) for key, kind in kinds.items())
+    ):
         raise ConfigError(f"{folder / RUN}: it is no record of a run that this version reads")
     return record
 

@@ -254,6 +254,9 @@ def test_configurations_go_to_json_and_back():
         ({"tasks": ("n_quens",)}, "no task 'n_quens'; did you mean 'n_queens'"),
         ({"style": "standart"}, "no prompt style 'standart'; did you mean 'standard'"),
         ({"folds": 0}, "folds"),
+        ({"folds": 10**12}, "questions .* at most 10,000,000"),
+        ({"samples": float("inf")}, "samples is inf; a whole number"),
+        ({"seed": "3"}, "seed is '3'; a whole number"),
         ({"style": "rude"}, "no prompt style"),
         ({"low": 5, "high": 5}, "range"),
         ({"tasks": ("sum",), "task_sizes": {"mode": (8,)}}, "not among the tasks"),
@@ -453,3 +456,24 @@ def test_a_folder_without_an_answer_takes_another_configuration(tmp_path):
     assert load_run(tmp_path).config == config
     with pytest.raises(StoreMismatchError):
         evaluate(CallableResponder(Solver(), name="slover"), tmp_path, SMALL)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"config": {"tasks": ["sum"]}}, "no configuration of a run"),
+        ({"config": {**SMALL.to_json(), "samples": -1}}, "samples must be at least 1"),
+        ({"config": {**SMALL.to_json(), "tasks": [3]}}, "no configuration of a run"),
+        ({"config": 3}, "no record of a run"),
+        ({"model": 3}, "no record of a run"),
+        ({"attributes": []}, "no record of a run"),
+        ({"name": None}, "no record of a run"),
+    ],
+)
+def test_a_record_that_was_changed_is_named(tmp_path, change, message):
+    evaluate(CallableResponder(Solver(), name="solver"), tmp_path, SMALL)
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    for read in (load_run, grade_run):
+        with pytest.raises(ConfigError, match=rf"run\.json: .*{message}"):
+            read(tmp_path)
