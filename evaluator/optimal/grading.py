@@ -390,5 +390,5 @@ def read_graded(folder: Path) -> tuple[pd.DataFrame, Judging]:
                 f"`stp optimal score {shlex.quote(str(folder))}` grades it again"
             )
         return _typed(pd.read_parquet(path)), Judging(**values)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise StoreError(f"{path}: cannot be read ({error}); score the run again") from error

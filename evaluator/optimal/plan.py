@@ -161,9 +161,9 @@ def read_plan(folder: Path) -> Plan:
         values = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise MisuseError(f"{folder}: no run of `stp optimal run` is there") from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise StoreError(f"{path}: cannot be read ({error})") from error
-    if values.pop("schema", None) != SCHEMA:
+    if not isinstance(values, dict) or values.pop("schema", None) != SCHEMA:
         raise StoreError(f"{path}: was written by another version of this project")
     try:
         values["settings"]["tools"] = tuple(values["settings"]["tools"])
@@ -177,7 +177,7 @@ def read_plan(folder: Path) -> Plan:
                 "methods": tuple(values["methods"]),
             }
         )
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, AttributeError, MisuseError) as error:
         raise StoreError(f"{path}: is no plan of a run ({error})") from error
 
 

@@ -159,7 +159,7 @@ def write_recipe(folder: Path, recipe: Recipe) -> None:
     values = json.loads(json.dumps(values))
     try:
         if path.exists():
-            stored = json.loads(path.read_text(encoding="utf-8"))
+            stored = dict(json.loads(path.read_text(encoding="utf-8")))
             # More rounds add to what is there, and addresses say nothing of the replies.
             for each in (stored, (given := json.loads(json.dumps(values)))):
                 each["rounds"] = None
@@ -170,6 +170,6 @@ def write_recipe(folder: Path, recipe: Recipe) -> None:
                 raise StoreMismatchError(
                     f"{folder}: holds a data set with another {differs[0]}; give another folder"
                 )
-    except (OSError, ValueError) as error:
-        raise StoreError(f"{path}: {error}") from error
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        raise StoreError(f"{path}: cannot be read ({error})") from error
     write_atomically(path, json_bytes(values, indent=1) + b"\n")

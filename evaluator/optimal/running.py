@@ -333,12 +333,13 @@ def check_models(folder: Path, **models: Responder) -> None:
 
     path = folder / MODEL_FILE
     try:
-        known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    except (OSError, ValueError) as error:
+        known = dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
+        before_of = {role: dict(known[role]) for role in models if known.get(role)}
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         raise StoreError(f"{path}: cannot be read ({error})") from error
     for role, responder in models.items():
         described = dict(responder.describe())
-        before = known.get(role) or described
+        before = before_of.get(role, described)
         differs = [key for key in _IDENTITY if before.get(key) != described.get(key)]
         if differs:
             key = differs[0]

@@ -293,7 +293,7 @@ def read_items(path: Path) -> list[Item]:
     data.errors.StoreError
         If the file is damaged.
     """
-    items = []
+    items: dict[str, Item] = {}
     try:
         for line in path.read_text(encoding="utf-8").split("\n"):
             if not line:
@@ -301,7 +301,10 @@ def read_items(path: Path) -> list[Item]:
             values = json.loads(line)
             question = values.pop("question")
             question["choices"] = tuple(question["choices"])
-            items.append(Item(**values, question=Question(**question)))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+            item = Item(**values, question=Question(**question))
+            if item.key in items:
+                raise StoreError(f"{path}: the question {item.key} is there twice; remove one")
+            items[item.key] = item
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StoreError(f"{path}: cannot be read ({error})") from error
-    return items
+    return list(items.values())

@@ -81,7 +81,7 @@ def _why_stale(folder: Path, now: dict[str, Any]) -> str | None:
         written = json.loads((folder / GRADING).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return "nothing says what it was made from"
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         written = None
     if not isinstance(written, dict):
         return f"{GRADING} beside it cannot be read"

@@ -110,7 +110,7 @@ def read_leaderboard(path: str | Path) -> Mapping[str, Any]:
     source = Path(path).expanduser()
     try:
         content = json.loads(source.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise MisuseError(f"{source}: cannot be read as a leaderboard: {error}") from error
     if not isinstance(content, dict) or content.get("kind") != LEADERBOARD:
         raise MisuseError(f"{source}: it is no leaderboard; make one with stp think aggregate")
@@ -167,4 +167,5 @@ def run_folders(places: Sequence[str | Path]) -> list[Path]:
         if not folders:
             raise MisuseError(f"{place}: no run here; start one with stp think run MODEL --out DIR")
         runs += folders
-    return runs
+    # A run that is named twice, once with its parent, is one.
+    return list({folder.resolve(): folder for folder in reversed(runs)}.values())[::-1]

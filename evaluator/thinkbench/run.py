@@ -355,7 +355,7 @@ def _read_record(folder: Path) -> dict[str, Any]:
         raise MisuseError(
             f"{folder}: no run here (no {RUN}); start one with stp think run MODEL --out FOLDER"
         ) from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise StoreError(f"{folder / RUN}: cannot be read: {error}") from error
     kinds = {"name": str, "config": dict, "model": dict, "attributes": dict}
     if (

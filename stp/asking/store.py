@@ -69,9 +69,15 @@ class ResponseStore:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        if self._file is None:
+            return
+        file, self._file = self._file, None
+        try:
+            file.close()
+        except OSError as trouble:
+            # What a full disk did not take is tried once more here; it has been told already.
+            if error is None:
+                raise StoreError(f"{self.path}: cannot be written: {trouble.strerror}") from trouble
 
     def append(self, response: Response) -> None:
         """Add a response; when this returns it is on the disk.

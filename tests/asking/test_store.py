@@ -1,4 +1,6 @@
 import json
+import resource
+import signal
 
 import pytest
 
@@ -164,3 +166,22 @@ def test_what_is_missing_is_asked_and_kept_and_failures_are_told(tmp_path):
     assert told[4:] == [(3, 4), (4, 4)]
     assert ask() == []
     assert len(told) == 6
+
+
+def test_a_full_disk_is_one_error_and_what_was_written_stays(tmp_path):
+    path = tmp_path / "responses.jsonl"
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    old = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        with pytest.raises(StoreError, match="cannot be written: File too large"):  # noqa: PT012
+            with ResponseStore(path) as store:
+                store.append(response("0"))
+                resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 50, limit[1]))
+                store.append(response("1"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, old)
+    assert set(ResponseStore(path).read()) == {"0"}
+    with ResponseStore(path) as store:
+        store.append(response("1"))
+    assert set(ResponseStore(path).read()) == {"0", "1"}

@@ -540,3 +540,22 @@ def test_more_responses_than_were_graded_are_graded_first(tmp_path):
     run(plan(methods=("default", "thinking"), seeds=1), tmp_path, responder=responder)
     with pytest.raises(MisuseError, match=r"thinking\.jsonl: has changed"):
         read_graded(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["plan.json", "questions.jsonl", "model.json", "judging.json"])
+@pytest.mark.parametrize("text", ["", "[1, 2]", "{", '{"model": 3}', "[" * 100_000, "3"])
+def test_a_file_that_was_changed_is_named(tmp_path, name, text):
+    asked = plan(methods=("default",), seeds=1)
+    responder = CallableResponder(lambda prompt: "1", name="m")
+    run(asked, tmp_path, responder=responder)
+    grade(tmp_path)
+    if name == "questions.jsonl" and not text:
+        # Without questions they are made again, and are the same.
+        text = (tmp_path / name).read_text()
+        text += text
+    (tmp_path / name).write_text(text)
+    with pytest.raises(StoreError, match=rf"{name}: |graded\.parquet: "):
+        if name == "judging.json":
+            read_graded(tmp_path)
+        else:
+            run(plan(methods=("default",), seeds=2), tmp_path, responder=responder)

@@ -22,7 +22,12 @@ from evaluator.thinkbench import (
     write_comparison,
 )
 from evaluator.thinkbench.judge import judge_runs
-from evaluator.thinkbench.leaderboard import find_runs, read_leaderboard, write_leaderboard
+from evaluator.thinkbench.leaderboard import (
+    find_runs,
+    read_leaderboard,
+    run_folders,
+    write_leaderboard,
+)
 from evaluator.thinkbench.measures import measure
 from evaluator.thinkbench.page import render_page, write_page
 from evaluator.thinkbench.tables import comparison_tables, run_table
@@ -274,6 +279,13 @@ def test_a_failure_of_the_judge_is_no_reply_and_only_it_is_asked_again(runs):
     assert len(asked) == 12
     judge_runs(made, CallableResponder(judge, name="another"), samples=10)
     assert len(asked) == 23
+
+
+def test_a_run_that_is_named_twice_is_one(runs):
+    folder, made = runs
+    own = made[0].folder
+    assert run_folders([own, own.parent / ".." / own.parent.name / own.name]) == [own]
+    assert sorted(run_folders([folder, own])) == sorted(run.folder for run in made)
 
 
 def test_a_table_of_a_page_shows_what_its_other_texts_show():

@@ -477,3 +477,12 @@ def test_a_record_that_was_changed_is_named(tmp_path, change, message):
     for read in (load_run, grade_run):
         with pytest.raises(ConfigError, match=rf"run\.json: .*{message}"):
             read(tmp_path)
+
+
+def test_json_without_end_is_no_defect_of_ours(tmp_path):
+    run = evaluate(CallableResponder(Solver(), name="solver"), tmp_path, SMALL)
+    (tmp_path / "grading.json").write_text("[" * 100_000)
+    assert load_run(tmp_path).graded == run.graded
+    (tmp_path / "run.json").write_text("[" * 100_000)
+    with pytest.raises(StoreError, match=r"run\.json: cannot be read"):
+        load_run(tmp_path)
