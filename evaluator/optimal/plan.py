@@ -6,6 +6,7 @@ an error that names what differs.
 
 import dataclasses
 import json
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,8 @@ class Plan:
             raise MisuseError(f"seeds must be at least 1, not {self.seeds}")
         if self.limit is not None and self.limit < 1:
             raise MisuseError(f"limit must be at least 1, not {self.limit}")
+        if self.size is not None and not 0 < self.size < math.inf:
+            raise MisuseError(f"size must be a number of billions above 0, not {self.size}")
         if ROUTER in self.methods and self.router is None:
             raise MisuseError("the method router needs a router model: --router MODEL")
         if not self.name:

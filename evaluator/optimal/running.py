@@ -35,6 +35,8 @@ _TOO_LONG = re.compile(r"\bcontext\b|\btoo long\b", re.IGNORECASE)
 """In what engines and providers say of a prompt that is too long; that stays so."""
 
 QUESTIONS_FILE = "questions.jsonl"
+MOST_REQUESTS = 10_000_000
+"""Of one method: what a run holds in memory."""
 
 
 def response_file(folder: Path, mode: str) -> Path:
@@ -108,7 +110,14 @@ def load_missing(
 
 
 def requests_of(items: Sequence[Item], plan: Plan) -> list[Request]:
-    """Return one request for each question and seed; seeds do not depend on the mode."""
+    """Return one request for each question and seed; seeds do not depend on the mode.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If they are more than memory holds.
+    """
+    _check_size(plan, len(items))
     return [
         Request(
             id=f"{item.key}/{sample}",
@@ -125,6 +134,14 @@ def requests_of(items: Sequence[Item], plan: Plan) -> list[Request]:
         for sample in range(plan.seeds)
         for item in items
     ]
+
+
+def _check_size(plan: Plan, questions: int) -> None:
+    if questions * plan.seeds > MOST_REQUESTS:
+        raise MisuseError(
+            f"{questions:,} questions and {plan.seeds:,} seeds are {questions * plan.seeds:,} "
+            f"requests of each method; at most {MOST_REQUESTS:,}"
+        )
 
 
 def run(
@@ -163,6 +180,7 @@ def run(
         # What cannot be asked, or nobody can answer, leaves no folder behind.
         if not (folder / PLAN_FILE).exists():
             loaded = load_missing(plan, _kept(folder), _making(progress))
+            _check_size(plan, len(loaded))
             if responder is None:
                 responder = stack.enter_context(open_responder(plan.model))
             if router is None and ROUTER in plan.methods and plan.router is not None:

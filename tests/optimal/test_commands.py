@@ -99,6 +99,14 @@ def test_build_makes_a_data_set_that_run_takes(model, tmp_path, capsys):
     assert question.answer == "Paris"
     stp("optimal", "build", tmp_path / "x", "--generator", "m:a", "--types", "essay", code=2)
     assert "no answer type 'essay'" in capsys.readouterr().err
+    for types in ("", "short,short"):
+        stp("optimal", "build", tmp_path / "x", "--generator", "m:a", "--types", types, code=2)
+        assert "answer types must be named, each once" in capsys.readouterr().err
+    stp(
+        *("optimal", "build", tmp_path / "y", "--generator", f"{model}:questions"),
+        *("--domains", "Geografy", "--types", "short", "--per-pair", 1, "--k", 1),
+    )
+    assert "a domain of your own; did you mean 'Geography'?" in capsys.readouterr().err
 
 
 def test_select_writes_its_table(model, tmp_path, capsys):
@@ -145,6 +153,9 @@ def test_all_tasks_can_be_drawn_from():
         (["--subsets", "ovt-general"], "needs its questions"),
         (["--subsets", "ovt:demo"], "cannot be loaded: AttributeError"),
         (["--methods", "thinkin"], "no method 'thinkin'; did you mean 'thinking'"),
+        (["--subsets", "ovt:demo", "--size", "nan"], "size must be a number of billions"),
+        (["--subsets", "ovt:demo", "--size", "-3"], "size must be a number of billions"),
+        (["--subsets", "ovt:demo", "--seeds", 10**12], "requests of each method; at most"),
     ],
 )
 def test_a_run_that_cannot_be_leaves_no_folder(arguments, message, model, tmp_path, capsys):
