@@ -6,7 +6,7 @@ rule that knows everything, for rules that lose no accuracy, and for the methods
 """
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -162,7 +162,12 @@ def per_stop(curves: Curves, stop: IntArray, t_max: int = T_MAX) -> pd.DataFrame
 
 
 def bridge(
-    curves: Curves, *, t_max: int = T_MAX, replicates: int = REPLICATES, seed: int = SEED
+    curves: Curves,
+    *,
+    t_max: int = T_MAX,
+    replicates: int = REPLICATES,
+    seed: int = SEED,
+    progress: Callable[[int, int], None] | None = None,
 ) -> list[BridgeCell]:
     """Put AUC_OAA beside the early-exit frontier, cell by cell.
 
@@ -174,23 +179,23 @@ def bridge(
         Of AUC_OAA.
     replicates, seed
         Of the bootstrap.
+    progress
+        Told how many cells are done, and of how many.
 
     Notes
     -----
     The ideal rule chooses by the probes that it is scored on, so it is a bound: chance makes it
     look a little better than any rule could be.
     """
-    return [
-        _cell(
-            cell,
-            model_name(curves, model),
-            benchmark_name(curves, benchmark),
-            t_max,
-            replicates,
-            seed,
-        )
-        for model, benchmark, cell in curves.cells()
-    ]
+    check_t_max(t_max)
+    found: list[BridgeCell] = []
+    cells = list(curves.cells())
+    for model, benchmark, cell in cells:
+        if progress is not None:
+            progress(len(found), len(cells))
+        names = (model_name(curves, model), benchmark_name(curves, benchmark))
+        found.append(_cell(cell, *names, t_max, replicates, seed))
+    return found
 
 
 def _cell(

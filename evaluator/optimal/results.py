@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -149,19 +150,19 @@ def _check_names(frames: Sequence[pd.DataFrame]) -> None:
 def _with_texts(examples: Sequence[Example], folders: Sequence[Path]) -> tuple[ShownExample, ...]:
     shown = []
     by_model = {read_plan(folder).name: folder for folder in folders}
+    items = cache(lambda folder: {i.key: i for i in items_of(read_plan(folder), folder)})
+    stored = cache(lambda path: ResponseStore(path).read())
     for example in examples:
         folder = by_model.get(example.model)
         if folder is None:
             continue
-        item = next(i for i in items_of(read_plan(folder), folder) if i.key == example.question)
+        item = items(folder)[example.question]
         texts = {}
         for method, sample in (
             (example.better, example.better_sample),
             (example.worse, example.worse_sample),
         ):
-            response = ResponseStore(response_file(folder, method)).read()[
-                f"{example.question}/{sample}"
-            ]
+            response = stored(response_file(folder, method))[f"{example.question}/{sample}"]
             thinking = f"{response.thinking.strip()}\n\n" if response.thinking else ""
             texts[method] = f"{thinking}{response.text}".strip()
         shown.append(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from evaluator.optimal.bridging import BridgeCell
     from evaluator.optimal.results import Results
+    from evaluator.watch import Watch
     from stp.curves import Curves
 
 optimal = typer.Typer(
@@ -167,7 +168,7 @@ def score(
         results = make_results(
             [graded],
             folders=[folder],
-            cells=_cells(curves, t_max),
+            cells=_cells(curves, t_max, watch),
             t_max=t_max,
             replicates=replicates,
             allow_undecided=allow_undecided,
@@ -280,7 +281,7 @@ def compare(
             [read_graded(folder) for folder in runs],
             folders=runs,
             further_rows=further,
-            cells=_cells(curves, t_max),
+            cells=_cells(curves, t_max, watch),
             t_max=t_max,
             replicates=replicates,
             allow_undecided=allow_undecided,
@@ -299,12 +300,14 @@ def _curves(campaigns: list[str] | None) -> "Curves | None":
     return load_curves(campaigns)
 
 
-def _cells(curves: "Curves | None", t_max: int) -> "list[BridgeCell]":
+def _cells(curves: "Curves | None", t_max: int, watch: "Watch") -> "list[BridgeCell]":
     if curves is None:
         return []
     from evaluator.optimal.bridging import bridge
 
-    return bridge(curves, t_max=t_max)
+    return bridge(
+        curves, t_max=t_max, progress=lambda done, total: watch("frontiers", done, total)
+    )
 
 
 def _show(console: "Console", results: "Results", folder: Path, title: str) -> None:

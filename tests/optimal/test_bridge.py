@@ -56,7 +56,9 @@ def test_stops_are_those_of_the_slow_twin(seed):
 @pytest.mark.parametrize("seed", range(4))
 def test_no_stop_beats_the_ideal_one_and_losing_no_accuracy_loses_none(seed):
     measured = curves(seed)
-    (cell,) = bridge(measured, replicates=50)
+    told = []
+    (cell,) = bridge(measured, replicates=50, progress=lambda *far: told.append(far))
+    assert told == [(0, 1)]
     full, none, safe, ideal = cell.rules
     assert ideal.auc_oaa >= max(full.auc_oaa, none.auc_oaa, safe.auc_oaa) - 1e-12
     assert safe.accuracy >= full.accuracy - 1e-12
@@ -127,3 +129,17 @@ def test_sides_that_cannot_be_are_told_in_words_that_can_be_typed():
         sides_of(["my sums"], ovt=["my sums"], ut=["MATH"])
     with pytest.raises(MisuseError, match="by --ovt and by --ut"):
         sides_of(["demo"], ovt=["demo"], ut=["demo"])
+
+
+@pytest.mark.parametrize("t_max", [10**30, 10**9, 0, float("inf")])
+def test_a_t_max_that_is_none_is_refused(t_max):
+    measured = curves(1)
+    sides = {"math500_level_1": ("ovt-math", "ovt")}
+    for work in (
+        lambda: bridge(measured, t_max=t_max),
+        lambda: stop_ideal(measured, t_max),
+        lambda: campaign_rows(measured, sides=sides, t_max=t_max),
+        lambda: score(campaign_rows(measured, sides=sides), t_max=t_max, replicates=0),
+    ):
+        with pytest.raises(MisuseError, match="t_max must be"):
+            work()
