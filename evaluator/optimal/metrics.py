@@ -196,7 +196,7 @@ def check_t_max(t_max: int) -> int:
     return int(t_max)
 
 
-def _threshold(name: str, value: int, least: int = 0) -> int:
+def _threshold(name: str, value: Any, least: int = 0) -> int:
     whole = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     # Compared first: an infinity and a NaN are no integers.
     if not whole or not least <= value < _EXACT_SUM or value != int(value):

@@ -73,7 +73,9 @@ class Recipe:
         if not self.domains or len(set(self.domains)) < len(self.domains):
             raise MisuseError("domains must be named, each once")
         if not self.answer_types or len(set(self.answer_types)) < len(self.answer_types):
-            raise MisuseError(f"answer types must be named, each once, of {', '.join(ANSWER_TYPES)}")
+            raise MisuseError(
+                f"answer types must be named, each once, of {', '.join(ANSWER_TYPES)}"
+            )
         for kind in self.answer_types:
             if kind not in ANSWER_TYPES:
                 raise MisuseError(

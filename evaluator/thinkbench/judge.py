@@ -138,6 +138,7 @@ def _ask(
     if not missing:
         return replies
     errors: list[str] = []
+    done = len(requests) - len(missing)
 
     def take(reply: Response) -> None:
         nonlocal done

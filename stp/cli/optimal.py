@@ -305,9 +305,7 @@ def _cells(curves: "Curves | None", t_max: int, watch: "Watch") -> "list[BridgeC
         return []
     from evaluator.optimal.bridging import bridge
 
-    return bridge(
-        curves, t_max=t_max, progress=lambda done, total: watch("frontiers", done, total)
-    )
+    return bridge(curves, t_max=t_max, progress=lambda done, total: watch("frontiers", done, total))
 
 
 def _show(console: "Console", results: "Results", folder: Path, title: str) -> None:

@@ -21,7 +21,10 @@ ThinkingTokens = Annotated[
 ]
 Temperature = Annotated[float, typer.Option("--temperature", help="Of the sampling.")]
 Replicates = Annotated[
-    int, typer.Option("--replicates", min=0, max=1_000_000, help="Bootstrap replicates; 0: no intervals.")
+    int,
+    typer.Option(
+        "--replicates", min=0, max=1_000_000, help="Bootstrap replicates; 0: no intervals."
+    ),
 ]
 TMax = Annotated[int, typer.Option("--t-max", min=1, help="Of AUC OAA.")]
 JudgeOption = Annotated[

@@ -20,7 +20,10 @@ PoolOption = Annotated[
     str, typer.Option("--pool", help="Range of tokens: global, or per-task.", show_default=True)
 ]
 Replicates = Annotated[
-    int, typer.Option("--replicates", min=0, max=1_000_000, help="Bootstrap replicates; 0: no intervals.")
+    int,
+    typer.Option(
+        "--replicates", min=0, max=1_000_000, help="Bootstrap replicates; 0: no intervals."
+    ),
 ]
 AllowIncomplete = Annotated[
     bool,

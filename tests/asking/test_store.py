@@ -173,11 +173,13 @@ def test_a_full_disk_is_one_error_and_what_was_written_stays(tmp_path):
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     old = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
-        with pytest.raises(StoreError, match="cannot be written: File too large"):  # noqa: PT012
-            with ResponseStore(path) as store:
-                store.append(response("0"))
-                resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 50, limit[1]))
-                store.append(response("1"))
+        with (
+            pytest.raises(StoreError, match="cannot be written: File too large"),
+            ResponseStore(path) as store,
+        ):
+            store.append(response("0"))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 50, limit[1]))
+            store.append(response("1"))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
         signal.signal(signal.SIGXFSZ, old)
