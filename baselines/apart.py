@@ -7,34 +7,40 @@ and of a test trajectory the prefix so far. Calls arrive pickled; replies go bac
 evaluator runs nothing that comes from here.
 """
 
+import ctypes
 import json
 import pickle
 import signal
+import socket
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
-from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
 
 from baselines.player import Player
 from baselines.registry import MethodSource, Whereabouts, find_where
+from baselines.wire import Wire
 from data.errors import MisuseError, StpError
+
+_ANY_LENGTH = 2**63
+_PR_SET_PDEATHSIG = 1
 
 
 class Host:
     """Calls on a method that is found here; each is named by the evaluator."""
 
     def __init__(self) -> None:
-        self.spec = ""
+        self.where: Whereabouts | None = None
         self._source: MethodSource | None = None
         self._player: Player | None = None
 
     def find(self, where: Whereabouts) -> dict[str, Any]:
         """Import the method, and return what its class says of itself."""
-        self.spec = where.spec
+        self.where = where
         self._source = find_where(where)
         return asdict(self._source.description)
 
@@ -50,13 +56,19 @@ class Host:
             return pickle.dumps(self._player.method)
         except (pickle.PicklingError, TypeError, AttributeError) as error:
             raise MisuseError(
-                f"method {self.spec}: cannot be pickled after training ({error}); keep lambdas, "
-                "open files and classes made in functions out of it"
+                f"{self._player.method.name}: cannot be pickled after training ({error}); keep "
+                "lambdas, open files and classes made in functions out of it"
             ) from error
 
     def thaw(self, frozen: bytes) -> None:
         """Let a frozen method sit here."""
         self._player = Player(pickle.loads(frozen))
+
+    def owned(self, text: str) -> str:
+        """Return what went wrong with the method that it went wrong with."""
+        spec = self.where.spec if self.where is not None else ""
+        name = self._player.method.name if self._player is not None else spec
+        return text if text.startswith((f"{name}: ", "method ")) else f"method {spec}: {text}"
 
     def call(self, name: str, arguments: tuple[Any, ...]) -> Any:
         """Call what is here, or what the player does."""
@@ -64,38 +76,70 @@ class Host:
         return (mine or getattr(self._player, name))(*arguments)
 
 
-def serve(pipe: Connection) -> None:
-    """Answer calls until the pipe ends."""
+def serve(wire: Wire) -> None:
+    """Answer calls until the wire ends."""
     # Ctrl-C is for the evaluator, which then ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _end_with_parent()
     host = Host()
     while True:
         try:
-            name, arguments = pipe.recv()
+            name, arguments = pickle.loads(wire.receive(_ANY_LENGTH))
         except EOFError:
             return
         try:
             value = host.call(name, arguments)
             if isinstance(value, bytes):
-                _reply(pipe, "bytes", len(value))
-                pipe.send_bytes(value)
+                _reply(wire, "bytes", len(value))
+                wire.send(value)
             else:
-                _reply(pipe, "answer", value)
+                _reply(wire, "answer", value)
         except StpError as error:
-            _reply(pipe, "failure", str(error))
-        # A stranger's code may raise anything; it is told as theirs, with the place.
+            _fail(wire, host, _line(error))
+        except SystemExit:
+            _fail(wire, host, "ends its own process (sys.exit)")
+        # Somebody else's code may raise anything; it is told as theirs, with the place.
         except Exception as error:  # noqa: BLE001 (sent back, raised there)
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            _reply(
-                pipe,
-                "failure",
-                f"method {host.spec}: {type(error).__name__} in line {place.lineno} of "
-                f"{place.filename}: {error}",
-            )
+            place = _place(error, host.where)
+            said = f": {_line(error)}" if str(error) else ""
+            _fail(wire, host, f"{type(error).__name__}{place}{said}{_hint(error, name)}")
 
 
-def _reply(pipe: Connection, kind: str, value: Any) -> None:
-    pipe.send_bytes(json.dumps([kind, value], default=_plain).encode("utf-8", "replace"))
+def _fail(wire: Wire, host: Host, text: str) -> None:
+    _reply(wire, "failure", [host.owned(text), traceback.format_exc()])
+
+
+def _place(error: Exception, where: Whereabouts | None) -> str:
+    """Return the last line of the method's own that led to an error."""
+    frames = traceback.extract_tb(error.__traceback__)
+    file = where.value.rpartition(":")[0] if where is not None else ""
+    mine = [frame for frame in frames if frame.filename == file] or frames[-1:]
+    return f" in line {mine[-1].lineno} of {mine[-1].filename}" if mine else ""
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def _hint(error: Exception, name: str) -> str:
+    if isinstance(error, ModuleNotFoundError | FileNotFoundError):
+        return (
+            "; a method in a file sees that file alone: with modules or data of its own make it a "
+            "package with an entry point"
+        )
+    if name == "hyperparameters" and isinstance(error, TypeError | ValueError):
+        return "; hyperparameters are numbers, texts and lists or dictionaries of these"
+    return ""
+
+
+def _end_with_parent() -> None:
+    """Let Linux end this process with the evaluator, also where no sandbox does."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _reply(wire: Wire, kind: str, value: Any) -> None:
+    wire.send(json.dumps([kind, value], default=_plain).encode("utf-8", "replace"))
 
 
 def _plain(value: Any) -> Any:
@@ -104,4 +148,4 @@ def _plain(value: Any) -> Any:
 
 
 if __name__ == "__main__":
-    serve(Connection(int(sys.argv[1])))
+    serve(Wire(socket.socket(fileno=int(sys.argv[1]))))

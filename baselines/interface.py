@@ -47,7 +47,7 @@ class Method:
     Attributes
     ----------
     name
-        Short, unique, for files and tables.
+        Unique, for files and tables: small letters, digits and underscores, at most 40.
     strategy
         Which frontier it is compared with.
     needs
@@ -55,11 +55,11 @@ class Method:
     control
         What the control parameter is, in a few words.
     grid
-        The settings to sweep.
+        The settings to sweep; at most 100 of a method of others, since a curve is the best of them.
     citation
         Where the method comes from.
     trivial
-        Whether it is a line that any method must beat, drawn in every plot.
+        Whether it is a line that any method must beat, drawn in every plot; this project's alone.
     packages
         What it imports beyond this project's own requirements.
     """
@@ -96,7 +96,7 @@ class Router(Method):
 
     def score(self, question: QuestionView) -> float:
         """Return how much the question wants thinking, on the method's own scale."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{self.name}: define score")
 
     def thinks(self, score: float, setting: Setting) -> bool:
         """Return whether to think: by default, if the score is at least the setting."""
@@ -111,7 +111,7 @@ class FixedBudget(Method):
 
     def score(self, question: QuestionView) -> Any:
         """Return the budget that the question wants, in tokens."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{self.name}: define score")
 
     def cap(self, score: Any, setting: Setting) -> int | None:
         """Return the cap in tokens, None for none: by default, score times setting, rounded.
@@ -131,7 +131,7 @@ class EarlyExit(Method):
 
     def score(self, prefix: Prefix) -> Any:
         """Return what the prefix tells; asked at k = 0, 1, 2, ... while any setting goes on."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{self.name}: define score")
 
     def stops(self, score: Any, setting: Setting) -> bool:
         """Return whether to stop here: by default, if the score is at least the setting."""

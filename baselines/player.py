@@ -7,7 +7,7 @@ to look at but what was dealt.
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -17,6 +17,8 @@ from baselines.interface import EarlyExit, FixedBudget, Method, Router, Setting
 from baselines.measurements import Array, Measurements
 from baselines.views import Prefix, QuestionView, Unfolding
 from data.errors import MisuseError
+
+_SETTING_DEPTH = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -38,8 +40,8 @@ class Seat(Protocol):
     def fit(self, train: Measurements, validation: Measurements) -> None:
         """Let the method learn."""
 
-    def twin(self) -> "Seat":
-        """Return another seat, where the same trained method has decided on nothing yet."""
+    def freeze(self) -> "Start":
+        """Return what starts seats where the method is as it is now."""
 
     def settings(self) -> tuple[Setting, ...]:
         """Return its settings."""
@@ -60,6 +62,10 @@ class Seat(Protocol):
 
     def close(self) -> None:
         """End it."""
+
+
+Start = Callable[[], Seat]
+"""Starts a seat where a trained method has decided on nothing yet."""
 
 
 class Player:
@@ -85,9 +91,10 @@ class Player:
         """The method that sits here."""
         return self._method
 
-    def twin(self) -> "Player":
-        """Return a player of a copy of the method as it is now."""
-        return Player(copy.deepcopy(self._method))
+    def freeze(self) -> Start:
+        """Return what starts players of copies of the method as it is now."""
+        frozen = copy.deepcopy(self._method)
+        return lambda: Player(copy.deepcopy(frozen))
 
     def settings(self) -> tuple[Setting, ...]:
         """Return the settings that decisions are asked for.
@@ -118,7 +125,7 @@ class Player:
         method = self._method
         if isinstance(method, Router):
             score = self._checked(method.score(question.view()))
-            return [self._yes("thinks", method.thinks(score, s)) for s in self._settings]
+            return [self._yes("thinks", score, setting) for setting in self._settings]
         if isinstance(method, FixedBudget):
             score = self._checked(method.score(question.view()))
             return [self._cap(method, score, setting) for setting in self._settings]
@@ -159,8 +166,8 @@ class Player:
         prefix: Prefix = self._unfolding.reveal(tokens, signals)
         score = self._checked(method.score(prefix))
         settings = self._settings
-        paying = [i for i in alive if self._yes("pays", method.pays(score, settings[i]))]
-        stopping = [i for i in alive if self._yes("stops", method.stops(score, settings[i]))]
+        paying = [i for i in alive if self._yes("pays", score, settings[i])]
+        stopping = [i for i in alive if self._yes("stops", score, settings[i])]
         return stopping, paying
 
     def close(self) -> None:
@@ -175,16 +182,25 @@ class Player:
             )
         return score
 
-    def _yes(self, call: str, value: Any) -> bool:
+    def _yes(self, call: str, score: Any, setting: Setting) -> bool:
         """Return a decision; refuse one that is none, as what a forgotten ``return`` gives."""
-        if isinstance(value, bool | np.bool_):
-            return bool(value)
-        if value is None or _is_nan(value):
+        try:
+            value = getattr(self._method, call)(score, setting)
+            if isinstance(value, bool | np.bool_):
+                return bool(value)
+            if value is not None and not _is_nan(value):
+                return bool(value)
+        except ValueError as error:
+            if np.ndim(score) == 0:
+                raise
             raise MisuseError(
-                f"{self._method.name}: {call} returned {value}, which is neither yes nor no; "
-                "return True or False"
-            )
-        return bool(value)
+                f"{self._method.name}: {call} makes no decision of a score of shape "
+                f"{np.shape(score)}; return one number, or define {call}"
+            ) from error
+        raise MisuseError(
+            f"{self._method.name}: {call} returned {value}, which is neither yes nor no; "
+            "return True or False"
+        )
 
     def _cap(self, method: FixedBudget, score: Any, setting: Setting) -> int | None:
         cap: Any = method.cap(score, setting)
@@ -198,7 +214,7 @@ class Player:
         return int(cap)
 
 
-def plain_setting(method: str, setting: Any) -> Setting:
+def plain_setting(method: str, setting: Any, depth: int = _SETTING_DEPTH) -> Setting:
     """Return a setting as numbers, texts and tuples of Python's own.
 
     Raises
@@ -208,19 +224,30 @@ def plain_setting(method: str, setting: Any) -> Setting:
     """
     if isinstance(setting, np.generic):
         setting = setting.item()
-    if isinstance(setting, tuple | list):
-        return tuple(plain_setting(method, each) for each in setting)
-    plain = setting is None or isinstance(setting, bool | int | float | str)
-    if plain and not (isinstance(setting, float) and math.isnan(setting)):
+    if isinstance(setting, tuple | list) and depth:
+        return tuple(plain_setting(method, each, depth - 1) for each in setting)
+    number = isinstance(setting, int) or (isinstance(setting, float) and not math.isnan(setting))
+    if setting is None or number or (isinstance(setting, str) and is_written(setting)):
         return setting
     raise MisuseError(
-        f"{method}: a setting of its grid is {setting!r}; a setting is a number, a text, None or "
-        "a tuple of these"
+        f"{method}: a setting of its grid is {ascii(setting)[:80]}; a setting is a number, a text, "
+        "None or a tuple of these"
     )
+
+
+def is_written(text: str) -> bool:
+    """Return whether a text can be written to a file."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_nan(score: Any) -> bool:
     """Return whether a score is, or holds, what is no number; it may be an array or a tensor."""
+    # A tensor that training left its gradient on does not become an array by itself.
+    score = score.detach() if hasattr(score, "detach") else score
     try:
         return bool(np.isnan(np.asarray(score, np.float64)).any())
     except (TypeError, ValueError):

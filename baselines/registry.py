@@ -13,6 +13,7 @@ and a file needs no package: ``calm.py:CalmEnding``.
 
 import difflib
 import hashlib
+import re
 import sys
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -28,6 +29,7 @@ from data.errors import MisuseError
 from oracle.actions import STRATEGIES, Strategy
 
 GROUP = "stp.methods"
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 BUILT_IN: dict[str, str] = {
     "think_switcher": "baselines.think_switcher:ThinkSwitcher",
@@ -130,7 +132,7 @@ class MethodSource:
             for name, field in getattr(self.method, "__dataclass_fields__", {}).items()
             if field.init
         }
-        hints = get_type_hints(self.method)
+        hints = _hints(self.method) if given else {}
         for key, value in given.items():
             if fields and key not in fields:
                 raise MisuseError(
@@ -238,11 +240,19 @@ def find_where(where: Whereabouts) -> MethodSource:
         entry = EntryPoint(name=where.spec, value=where.value, group=GROUP)
         try:
             found = entry.load()
-        except (ImportError, AttributeError) as error:
+        except (ImportError, AttributeError, ValueError) as error:
             raise MisuseError(
                 f"method {where.spec}: its package cannot be imported: {error}"
             ) from error
     return MethodSource(spec=where.spec, method=_checked(found, where.spec), origin=where.origin)
+
+
+def _hints(method: type[Method]) -> dict[str, Any]:
+    """Return the annotations of a class; none where they name what is there for checkers alone."""
+    try:
+        return get_type_hints(method)
+    except NameError:
+        return {}
 
 
 def _registered() -> dict[str, EntryPoint]:
@@ -278,6 +288,11 @@ def _checked(found: Any, spec: str) -> type[Method]:
         )
     if not getattr(found, "name", ""):
         raise MisuseError(f"method {spec}: the class {found.__name__} has no name; give it one")
+    if not _NAME.fullmatch(str(found.name)):
+        raise MisuseError(
+            f"method {spec}: its name is {ascii(found.name)[:80]}; a name has small letters, "
+            "digits and underscores, begins with a letter, and has at most 40"
+        )
     if found.strategy not in STRATEGIES:
         raise MisuseError(f"method {spec}: unknown strategy {found.strategy!r}")
     needs: Any = found.needs

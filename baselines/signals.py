@@ -100,8 +100,8 @@ SIGNALS: dict[str, Signal] = {
             level="position",
             cost="answer_tokens",
             meaning=(
-                "number of the first probe's answer; equal answers to a question have equal "
-                "numbers, -1 is no answer"
+                "number of the first probe's answer, in the order in which a trajectory gives "
+                "them; equal answers have equal numbers, -1 is no answer"
             ),
         ),
         Signal(

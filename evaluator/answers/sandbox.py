@@ -98,8 +98,8 @@ def run_program(
             "(Debian: apt-get install bubblewrap), or say --unsandboxed if you trust them"
         )
     with contextlib.ExitStack() as stack:
-        source = stack.enter_context(_file_with(program.encode("utf-8", "surrogatepass")))
-        given = stack.enter_context(_file_with(test_input.encode("utf-8", "surrogatepass")))
+        source = stack.enter_context(file_with(program.encode("utf-8", "surrogatepass")))
+        given = stack.enter_context(file_with(test_input.encode("utf-8", "surrogatepass")))
         reply_end, reply_start = os.pipe()
         replies = stack.enter_context(os.fdopen(reply_end, "rb", buffering=0))
         reply_writer = stack.enter_context(os.fdopen(reply_start, "wb", buffering=0))
@@ -138,8 +138,8 @@ def _python() -> str:
 
 
 @contextlib.contextmanager
-def _file_with(content: bytes) -> Iterator[IO[bytes]]:
-    """Open a file without a name that holds a content, at its start."""
+def file_with(content: bytes) -> Iterator[IO[bytes]]:
+    """Open a file without a name that holds a content, at its start; for a descriptor to read."""
     with tempfile.TemporaryFile() as file:
         file.write(content)
         file.flush()
@@ -167,7 +167,7 @@ def _sandbox_command(
     descriptors: list[int] = []
     filter_bytes = filter_program()
     if filter_bytes is not None:
-        file = stack.enter_context(_file_with(filter_bytes))
+        file = stack.enter_context(file_with(filter_bytes))
         command += ["--seccomp", str(file.fileno())]
         descriptors.append(file.fileno())
     return [*command, "--"], descriptors

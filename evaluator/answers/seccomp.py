@@ -13,6 +13,7 @@ _LOAD, _JUMP_EQUAL, _JUMP_GREATER_EQUAL, _JUMP_SET, _RETURN = 0x20, 0x15, 0x35, 
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 _NUMBER_OFFSET, _ARCHITECTURE_OFFSET, _FIRST_ARGUMENT_OFFSET = 0, 4, 16
 _CLONE_THREAD = 0x00010000
+_CLONE_NAMESPACES = 0x7E020000
 
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _CLONE = {"x86_64": 56, "aarch64": 220}
@@ -37,15 +38,31 @@ _DENIED: dict[str, dict[str, int]] = {
         "personality": 92,
     },
 }  # fmt: skip
+_OF_PROCESSES = frozenset(
+    (
+        "fork",
+        "vfork",
+        "shmget",
+        "semget",
+        "msgget",
+        "memfd_create",
+        "socket",
+        "socketpair",
+        "mq_open",
+    )
+)
+"""What several processes of one program start and talk by."""
 
 
-def filter_program(machine: str | None = None) -> bytes | None:
+def filter_program(machine: str | None = None, *, processes: bool = False) -> bytes | None:
     """Assemble the filter for ``bwrap --seccomp``.
 
     Parameters
     ----------
     machine
         As in ``platform.machine()``, the default.
+    processes
+        Allow new processes, and what they talk by; not new namespaces.
 
     Returns
     -------
@@ -64,14 +81,16 @@ def filter_program(machine: str | None = None) -> bytes | None:
     ]
     if machine == "x86_64":  # the x32 numbers would go around the list
         program += [(_JUMP_GREATER_EQUAL, 0, 1, 0x40000000), (_RETURN, 0, 0, deny)]
-    for number in _DENIED[machine].values():
+    denied = _DENIED[machine]
+    for number in (denied[name] for name in denied if not (processes and name in _OF_PROCESSES)):
         program += [(_JUMP_EQUAL, 0, 1, number), (_RETURN, 0, 0, deny)]
     # clone3 hides its flags in memory; without it the C library falls back to clone.
     program += [(_JUMP_EQUAL, 0, 1, _CLONE3), (_RETURN, 0, 0, _ERRNO | errno.ENOSYS)]
+    flags = (_JUMP_SET, 0, 1, _CLONE_NAMESPACES) if processes else (_JUMP_SET, 1, 0, _CLONE_THREAD)
     program += [
         (_JUMP_EQUAL, 0, 3, _CLONE[machine]),
         (_LOAD, 0, 0, _FIRST_ARGUMENT_OFFSET),
-        (_JUMP_SET, 1, 0, _CLONE_THREAD),
+        flags,
         (_RETURN, 0, 0, deny),
         (_RETURN, 0, 0, _ALLOW),
     ]

@@ -341,12 +341,12 @@ def method_rows(
         stop that the method's selected setting chose, ``thinking_tokens`` what it had thought.
         Output tokens are not known of a thinking that was cut.
     """
-    from evaluator.otbench.run import evaluate, methods_for, split_curves
+    from evaluator.otbench.asked import methods_for
+    from evaluator.otbench.run import evaluate, split_curves
 
     curves = split_curves(release, "test")
-    asked, _ = methods_for(release, methods)
     frames = []
-    for each in asked:
+    for each in methods_for(release, methods).asked:
         result = evaluate(release, each, progress=progress)
         stop = result.decided.stop[result.selected]
         frames.append(per_stop(curves, stop).assign(method=result.label))

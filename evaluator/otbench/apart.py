@@ -7,13 +7,16 @@ dealt (:mod:`baselines.apart`) and, where there is bubblewrap, no file and no ot
 """
 
 import json
+import os
+import pickle
+import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -21,16 +24,23 @@ from pydantic import Field, StrictBool, StrictInt, TypeAdapter, ValidationError
 
 from baselines.interface import Setting
 from baselines.measurements import Measurements
-from baselines.player import Question, plain_setting
+from baselines.player import Question, is_written, plain_setting
 from baselines.registry import BUILT_IN, Description, MethodSource, Whereabouts, find_method, locate
 from baselines.signals import check_needs
+from baselines.wire import Wire, WireError
 from data.errors import MisuseError
+from evaluator.names import visible
 from evaluator.otbench.sandbox import bubblewrap, environment, package_folders, sandboxed
 
 ANSWER_SECONDS = 600.0
 """How long a method may take over anything but training."""
-_LARGEST_ANSWER = 64 * 2**20
+MOST_SETTINGS = 100
+"""A method curve is the best of a grid on test questions: a large grid flatters it."""
+_LARGEST_ANSWER = 2**20
 _LARGEST_METHOD = 2**32
+_SHOWN = 80
+_DEPTH = 6
+_LONGEST_LINE = 4096
 
 _DESCRIPTION = TypeAdapter(Description)
 _LIST = TypeAdapter(list[Any])
@@ -38,6 +48,7 @@ _THINKS = TypeAdapter(list[StrictBool])
 _CAPS = TypeAdapter(list[Annotated[StrictInt, Field(ge=0)] | None])
 _PLACES = TypeAdapter(Annotated[list[list[StrictInt]], Field(min_length=2, max_length=2)])
 _MAPPING = TypeAdapter(dict[str, Any])
+_FAILURE = TypeAdapter(Annotated[list[str], Field(min_length=2, max_length=2)])
 
 _T = TypeVar("_T")
 
@@ -52,14 +63,17 @@ class ApartSource:
         Where it is; the content of its file was read once, and is what runs.
     description
         What it says of itself.
+    hidden
+        Folders that its process must not read.
     """
 
     where: Whereabouts
     description: Description
+    hidden: tuple[Path, ...] = ()
 
     def seat(self, hyperparameters: dict[str, Any]) -> "ApartPlayer":
         """Return a new, untrained method in a process of its own."""
-        player = ApartPlayer(self.where)
+        player = ApartPlayer(self.where, self.hidden)
         try:
             if player.description != self.description:
                 raise MisuseError(
@@ -77,7 +91,9 @@ Source = MethodSource | ApartSource
 """Where a method comes from, and what makes new ones."""
 
 
-def find_source(spec: str, hyperparameters: dict[str, Any]) -> Source:
+def find_source(
+    spec: str, hyperparameters: dict[str, Any], hidden: tuple[Path, ...] = ()
+) -> Source:
     """Return where a method comes from; one of others is looked at in its own process.
 
     Parameters
@@ -86,6 +102,8 @@ def find_source(spec: str, hyperparameters: dict[str, Any]) -> Source:
         A name, or ``path/to/file.py:Class``.
     hyperparameters
         Which it must take.
+    hidden
+        Folders that a method of others must not read.
 
     Raises
     ------
@@ -97,12 +115,12 @@ def find_source(spec: str, hyperparameters: dict[str, Any]) -> Source:
         source.make(hyperparameters)
         return source
     where = locate(spec)
-    player = ApartPlayer(where)
+    player = ApartPlayer(where, hidden)
     try:
         player.make(hyperparameters)
     finally:
         player.close()
-    return ApartSource(where=where, description=player.description)
+    return ApartSource(where=where, description=player.description, hidden=hidden)
 
 
 def isolation_of(source: Source) -> str:
@@ -112,6 +130,10 @@ def isolation_of(source: Source) -> str:
     return "sandbox" if bubblewrap() else "process"
 
 
+class TheirError(Exception):
+    """The traceback of an error in a method's process, for ``--debug``."""
+
+
 class ApartPlayer:
     """A method in another process; a :class:`baselines.player.Seat`.
 
@@ -119,6 +141,8 @@ class ApartPlayer:
     ----------
     where
         What to import there.
+    hidden
+        Folders that the process must not read.
 
     Raises
     ------
@@ -126,24 +150,12 @@ class ApartPlayer:
         By every call, if the method does what it must not; in a line.
     """
 
-    def __init__(self, where: Whereabouts) -> None:
+    def __init__(self, where: Whereabouts, hidden: tuple[Path, ...] = ()) -> None:
         self._where = where
+        self._hidden = hidden
         self._settings: tuple[Setting, ...] = ()
-        ours, theirs = socket.socketpair()
-        file, _, _ = where.value.rpartition(":")
-        readable = (Path(file),) if where.content is not None else package_folders(where.value)
-        # A new interpreter: a fork would hold all that this process holds.
-        command = [sys.executable, "-P", "-m", "baselines.apart", str(theirs.fileno())]
-        self._process = subprocess.Popen(
-            sandboxed(command, readable),
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            # Results go to standard output; what a method prints does not.
-            stdout=2,
-            env=environment(),
-        )
-        theirs.close()
-        self._ours = Connection(ours.detach())
+        self._process, self._wire = _start(where, hidden)
+        threading.Thread(target=_pass_on, args=(self._process,), daemon=True).start()
         try:
             self.description = self._described(self._ask("find", where))
         except BaseException:
@@ -158,26 +170,40 @@ class ApartPlayer:
         """Let the method learn; it may take as long as it wants."""
         self._ask("fit", train, validation, patient=True)
 
-    def twin(self) -> "ApartPlayer":
-        """Return another process, where the same trained method has decided on nothing yet."""
+    def freeze(self) -> Callable[[], "ApartPlayer"]:
+        """Return what starts another process, with the method as it is now."""
         frozen = self._ask("freeze")
-        other = ApartPlayer(self._where)
-        try:
-            other._ask("thaw", frozen)
-        except BaseException:
-            other.close()
-            raise
-        return other
+        if not isinstance(frozen, bytes):
+            raise self._strange("freeze", frozen)
+
+        def start() -> ApartPlayer:
+            other = ApartPlayer(self._where, self._hidden)
+            try:
+                other._ask("thaw", frozen)
+            except BaseException:
+                other.close()
+                raise
+            return other
+
+        return start
 
     def settings(self) -> tuple[Setting, ...]:
         """Return its settings."""
         answer = self._checked(_LIST, "settings", self._ask("settings"))
+        if not 0 < len(answer) <= MOST_SETTINGS:
+            raise MisuseError(
+                f"{self.description.name}: its grid has {len(answer):,} settings, and may have 1 "
+                f"to {MOST_SETTINGS}: a curve is the best of them"
+            )
         self._settings = tuple(plain_setting(self.description.name, each) for each in answer)
         return self._settings
 
     def hyperparameters(self) -> dict[str, Any]:
         """Return its hyperparameters."""
-        return self._checked(_MAPPING, "hyperparameters", self._ask("hyperparameters"))
+        found = self._checked(_MAPPING, "hyperparameters", self._ask("hyperparameters"))
+        if not _is_plain(found, _DEPTH):
+            raise self._strange("hyperparameters", found)
+        return found
 
     def decide(self, question: Question) -> list[Any]:
         """Return its decision on a question for every setting."""
@@ -203,13 +229,15 @@ class ApartPlayer:
         return stopping, list(dict.fromkeys(paying))
 
     def close(self) -> None:
-        """End the process."""
-        self._ours.close()
+        """End the process, and all that it started."""
+        self._wire.close()
         try:
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(timeout=5)
         finally:
             # Also where the wait is interrupted: a method that hangs must not outlive us.
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
             self._process.kill()
             self._process.wait()
 
@@ -217,16 +245,19 @@ class ApartPlayer:
         """Make a call over there."""
         spec = self._where.spec
         try:
-            self._ours.send((call, arguments))
-            if not self._ours.poll(None if patient else ANSWER_SECONDS):
-                raise MisuseError(
-                    f"method {spec}: took longer than {ANSWER_SECONDS:,g} s to {call}; only "
-                    "training (fit) may take longer"
-                )
-            reply = json.loads(self._ours.recv_bytes(_LARGEST_ANSWER))
-            kind, value = reply
-            if kind == "bytes":
-                return self._ours.recv_bytes(_LARGEST_METHOD)
+            self._wire.send(pickle.dumps((call, arguments)), seconds=ANSWER_SECONDS)
+            if patient:
+                self._wire.wait()
+            kind, value = json.loads(self._wire.receive(_LARGEST_ANSWER, seconds=ANSWER_SECONDS))
+            if kind == "bytes" and call == "freeze":
+                return self._wire.receive(_LARGEST_METHOD, seconds=ANSWER_SECONDS)
+        except TimeoutError as error:
+            raise MisuseError(
+                f"method {spec}: took longer than {ANSWER_SECONDS:,g} s to {call}; only training "
+                "(fit) may take longer"
+            ) from error
+        except WireError as error:
+            raise self._strange(call, str(error)) from error
         except (EOFError, OSError) as error:
             raise MisuseError(
                 f"method {spec}: its process ended while it was asked to {call}"
@@ -235,7 +266,8 @@ class ApartPlayer:
             raise self._strange(call, "no JSON") from error
         if kind == "answer":
             return value
-        raise MisuseError(str(value))
+        told, trace = self._checked(_FAILURE, call, value)
+        raise MisuseError(visible(told)) from TheirError(visible(trace))
 
     def _described(self, answer: Any) -> Description:
         """Return what the method says of itself, as far as it can be."""
@@ -246,11 +278,18 @@ class ApartPlayer:
                 f"method {self._where.spec}: its name is {description.name!r}, as that of a method "
                 "of this project; give it another"
             )
+        if description.trivial:
+            raise MisuseError(
+                f"method {self._where.spec}: calls itself trivial; the lines that any method must "
+                "beat are this project's own"
+            )
         if not all(package.isidentifier() for package in description.packages):
             raise MisuseError(
                 f"method {self._where.spec}: packages are {description.packages}; name top "
                 "packages, as they are imported"
             )
+        if not _is_plain([description.name, description.control, description.citation], 1):
+            raise self._strange("find", answer)
         return replace(description, spec=self._where.spec, origin=self._where.origin)
 
     def _checked(self, kind: TypeAdapter[_T], call: str, answer: Any) -> _T:
@@ -262,5 +301,50 @@ class ApartPlayer:
     def _strange(self, call: str, answer: Any) -> MisuseError:
         return MisuseError(
             f"method {self._where.spec}: its process was asked to {call} and answered "
-            f"{str(answer)[:80]!r}, which is no answer to that"
+            f"{str(answer)[:_SHOWN]!a}, which is no answer to that"
         )
+
+
+def _start(where: Whereabouts, hidden: tuple[Path, ...]) -> tuple[subprocess.Popen[bytes], Wire]:
+    ours, theirs = socket.socketpair()
+    file, _, _ = where.value.rpartition(":")
+    readable = (Path(file),) if where.content is not None else package_folders(where.value)
+    # A new interpreter: a fork would hold all that this process holds.
+    command = [sys.executable, "-P", "-m", "baselines.apart", str(theirs.fileno())]
+    with ExitStack() as stack:
+        stack.enter_context(theirs)
+        command, descriptors = sandboxed(command, readable, hidden, stack)
+        process = subprocess.Popen(
+            command,
+            pass_fds=[theirs.fileno(), *descriptors],
+            stdin=subprocess.DEVNULL,
+            # No terminal, from which it could read, and no file that two methods could share.
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=environment(),
+            start_new_session=True,
+        )
+    return process, Wire(ours)
+
+
+def _pass_on(process: subprocess.Popen[bytes]) -> None:
+    """Show what a method prints, where progress is shown; results go elsewhere."""
+    assert process.stdout is not None
+    with process.stdout as lines:
+        while line := lines.readline(_LONGEST_LINE):
+            sys.stderr.write(visible(line.decode("utf-8", "replace").rstrip("\n")) + "\n")
+
+
+def _is_plain(value: Any, depth: int) -> bool:
+    """Return whether a value of JSON is not too deep, and can be written to a file."""
+    if isinstance(value, str):
+        return is_written(value)
+    if isinstance(value, dict):
+        return (
+            depth > 0
+            and all(_is_plain(k, depth) for k in value)
+            and all(_is_plain(each, depth - 1) for each in value.values())
+        )
+    if isinstance(value, list):
+        return depth > 0 and all(_is_plain(each, depth - 1) for each in value)
+    return True

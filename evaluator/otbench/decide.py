@@ -3,12 +3,13 @@
 Rows are dealt to where the method sits (:mod:`baselines.player`); costs and verdicts stay here. All
 settings walk a trajectory together: at position k every one of them has been shown the prefix up to
 k and nothing else, and a trajectory is walked once. Afterwards some trajectories, the last ones and
-others drawn at random, are dealt in another order: again to the method, and to its twin, which was
-trained with it and has decided on nothing. Decisions that differ mean that the method remembers
-other questions, and are refused.
+others drawn at random, are dealt in another order: again to the method, and, when that has ended,
+to its twin, which was trained with it and has decided on nothing. Decisions that differ mean that
+the method remembers other questions, and are refused.
 """
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,14 +17,14 @@ import numpy.typing as npt
 
 from baselines.interface import Setting
 from baselines.measurements import Measurements
-from baselines.player import Question, Seat
+from baselines.player import Question, Seat, Start
 from baselines.registry import Description
 from baselines.signals import PASS, cost_sources
 from data.errors import MisuseError
 from stp.curves import IntArray
 
 _LAST_REPEATED = 24
-_RANDOM_REPEATED = 24
+_RANDOM_REPEATED = 104
 _ORDER_SEED = 20260721
 
 Progress = Callable[[int, int], None]
@@ -48,23 +49,8 @@ class Decisions:
     signal_tokens: IntArray
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Seats:
-    """Where a trained method sits, and its twin, trained with it."""
-
-    first: Seat
-    second: Seat
-
-    def close(self) -> None:
-        """End both."""
-        try:
-            self.first.close()
-        finally:
-            self.second.close()
-
-
 def decide(
-    seats: Seats,
+    start: Start,
     description: Description,
     measurements: Measurements,
     lot_q: npt.NDArray[np.float64],
@@ -75,8 +61,8 @@ def decide(
 
     Parameters
     ----------
-    seats
-        Where the trained method and its twin sit.
+    start
+        Starts seats where the trained method has decided on nothing yet.
     description
         The method's name, strategy and needs.
     measurements
@@ -91,28 +77,39 @@ def decide(
     data.errors.MisuseError
         If the grid is empty, a decision is no decision, or decisions depend on other questions.
     """
-    settings = seats.first.settings()
-    walk = _Walk(description, len(settings), measurements, lot_q)
-    stop = np.zeros((len(settings), measurements.curves.trajectories), np.int64)
-    cost = np.zeros_like(stop)
-    order = np.random.default_rng(_ORDER_SEED).permutation(walk.units)
-    for done, unit in enumerate(order.tolist(), start=1):
-        rows = walk.trajectories(unit)
-        stop[:, rows], cost[:, rows] = walk.of(unit, seats.first)
-        if progress is not None:
-            progress(done, walk.units)
-    if seats.second.settings() != settings:
-        raise MisuseError(f"{description.name}: its settings change while it decides")
-    for unit in _repeated(order):
-        for seat in (seats.first, seats.second):
-            again, _ = walk.of(unit, seat)
-            if not np.array_equal(again, stop[:, walk.trajectories(unit)]):
-                raise MisuseError(
-                    f"{description.name}: decides otherwise when questions come in another order; "
-                    "a method must not remember the questions that it decided on (see "
-                    "EarlyExit.start), nor draw numbers without a seed"
-                )
+    with closing(start()) as seat:
+        settings = seat.settings()
+        walk = _Walk(description, len(settings), measurements, lot_q)
+        stop = np.zeros((len(settings), measurements.curves.trajectories), np.int64)
+        cost = np.zeros_like(stop)
+        order = np.random.default_rng(_ORDER_SEED).permutation(walk.units)
+        for done, unit in enumerate(order.tolist(), start=1):
+            rows = walk.trajectories(unit)
+            stop[:, rows], cost[:, rows] = walk.of(unit, seat)
+            if progress is not None:
+                progress(done, walk.units)
+        repeated = _repeated(order)
+        _check_forgets(description, walk, seat, repeated, stop)
+    # Only now, so that the first can tell the second nothing.
+    with closing(start()) as seat:
+        if seat.settings() != settings:
+            raise MisuseError(f"{description.name}: its settings change while it decides")
+        _check_forgets(description, walk, seat, repeated, stop)
     return Decisions(settings=settings, stop=stop, signal_tokens=cost)
+
+
+def _check_forgets(
+    description: Description, walk: "_Walk", seat: Seat, repeated: list[int], stop: IntArray
+) -> None:
+    """Walk some units again; see that nothing changes."""
+    for unit in repeated:
+        again, _ = walk.of(unit, seat)
+        if not np.array_equal(again, stop[:, walk.trajectories(unit)]):
+            raise MisuseError(
+                f"{description.name}: decides otherwise when questions come in another order; a "
+                "method must not remember the questions that it decided on (see "
+                "EarlyExit.start), nor draw numbers without a seed"
+            )
 
 
 def _repeated(order: IntArray) -> list[int]:

@@ -24,12 +24,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from baselines.registry import locate
+from baselines.registry import Description, locate
 from data.errors import MisuseError, StoreError
-from evaluator.otbench.apart import find_source, isolation_of
+from evaluator.otbench.apart import isolation_of
+from evaluator.otbench.asked import Asked, ask
 from evaluator.otbench.intervals import POINT_COLUMNS, Replicates, interval
 from evaluator.otbench.load import Release
-from evaluator.otbench.run import Asked, MethodResult
+from evaluator.otbench.run import MethodResult
 from evaluator.otbench.summary import SUMMARIES, gaps, shares
 
 ROWS = "leaderboard.jsonl"
@@ -110,7 +111,7 @@ def digest_of(row: Mapping[str, Any]) -> str:
     return hashlib.sha256(_json(lasting).encode()).hexdigest()
 
 
-def asked_in(row: Mapping[str, Any]) -> Asked:
+def asked_in(row: Mapping[str, Any], release: Release | None = None) -> Asked:
     """Return the method that a row is about, found and configured again.
 
     Raises
@@ -128,7 +129,7 @@ def asked_in(row: Mapping[str, Any]) -> Asked:
             f"method {spec}: the row was made with {then}, and the file is "
             f"{locate(spec).origin} now"
         )
-    return Asked(source=find_source(spec, given), hyperparameters=given)
+    return ask(spec, given, release)
 
 
 def _summary(
@@ -191,25 +192,63 @@ def _cells(release: Release, result: MethodResult) -> list[dict[str, Any]]:
 # -- files ---------------------------------------------------------------------------------------
 
 
-def write_rows(folder: Path, rows: Sequence[Row], replicates: Mapping[str, Replicates]) -> Path:
-    """Write rows and their replicates into a folder; rows of other labels there are kept.
+def check_replaceable(
+    folder: Path, release: Release, methods: Iterable[tuple[str, Description]]
+) -> None:
+    """Refuse to write rows where rows of another release, or of other methods, would be lost.
+
+    Parameters
+    ----------
+    folder
+        Where rows are to go.
+    release
+        What they will be measured on.
+    methods
+        Their labels and methods.
 
     Raises
     ------
     data.errors.MisuseError
-        If the folder holds rows of another release.
+        Names the row that is in the way.
+    """
+    if not (folder / ROWS).exists():
+        return
+    there = {row["label"]: row for row in read_rows([folder])}
+    for row in there.values():
+        if row["release"]["checksum"] != release.checksum:
+            raise MisuseError(
+                f"{folder / ROWS}: holds rows of another release ({row['release']['name']}); "
+                "choose another folder"
+            )
+    for label, method in methods:
+        old = there[label]["method"] if label in there else None
+        if old and _whose(old["spec"], old["origin"]) != _whose(method.spec, method.origin):
+            raise MisuseError(
+                f"{folder / ROWS}: holds a row {label!r} of another method ({old['spec']}); give "
+                "the new one another name, or choose another --out"
+            )
+
+
+def _whose(spec: str, origin: str) -> tuple[str, str]:
+    """Return what stays the same of a method whose file or package is edited or moved."""
+    if "sha256:" in origin:
+        return origin.partition(" sha256:")[0], spec.rpartition(":")[2]
+    return origin.partition(" ")[0], spec
+
+
+def write_rows(folder: Path, rows: Sequence[Row], replicates: Mapping[str, Replicates]) -> Path:
+    """Write rows and their replicates into a folder; rows of other labels there are kept.
+
+    What they would replace is checked before they are made: :func:`check_replaceable`.
+
+    Raises
+    ------
     data.errors.StoreError
         If it cannot be written.
     """
     path = folder / ROWS
     labels = {row["label"] for row in rows}
     kept = [row for row in read_rows([path]) if row["label"] not in labels] if path.exists() else []
-    for row in kept:
-        if row["release"]["checksum"] != rows[0]["release"]["checksum"]:
-            raise MisuseError(
-                f"{path}: holds rows of another release ({row['release']['name']}); choose another "
-                "folder"
-            )
     for row in kept:
         del row["run"]["file"]
     try:

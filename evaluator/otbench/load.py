@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import pyarrow as pa
 
 from baselines.measurements import Measurements
@@ -181,7 +182,7 @@ class Release:
         if name == "answer":
             first, greatest = first_of_lists(path, table, column, self.curves.probes)
             self._check_answers(path, cell, in_order(greatest, cell.order_k))
-            return in_order(first, cell.order_k)
+            return _by_appearance(in_order(first, cell.order_k), cell.keys_k[2])
         values = numbers(path, table, column)
         if values.dtype.kind == "f" and np.isnan(values).all():
             raise changed(path, f"{name} was not measured, and {MANIFEST} says that it was")
@@ -317,6 +318,25 @@ def _positions(curves: Curves, keep_s: IntArray) -> IntArray:
     ends = np.cumsum(lengths)
     rows = np.arange(int(lengths.sum())) + np.repeat(starts - (ends - lengths), lengths)
     return np.asarray(rows, np.int64)
+
+
+def _by_appearance(answer_k: Array, position_k: Array) -> Array:
+    """Return a trajectory's answers numbered 0, 1, 2, ... as they come; -1 stays.
+
+    Stored numbers count over all of a question's probes: a small one is likely right, and says
+    something of answers that are still to come.
+    """
+    trajectory = np.cumsum(position_k == 0)
+    given = answer_k >= 0
+    codes, _ = pd.factorize(
+        trajectory[given].astype(np.int64) * (int(answer_k.max(initial=0)) + 1) + answer_k[given]
+    )
+    # Codes rise from trajectory to trajectory: the least of each is its first answer's.
+    least = np.full(int(trajectory.max(initial=0)) + 1, codes.size)
+    np.minimum.at(least, trajectory[given], codes)
+    numbers = np.full(answer_k.size, -1, np.int32)
+    numbers[given] = codes - least[trajectory[given]]
+    return numbers
 
 
 def _stack(

@@ -4,10 +4,9 @@ Questions of the three splits are kept apart here: what a method was given in tr
 with it, and deciding on any of these questions is refused.
 """
 
-import ast
-import re
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +14,12 @@ import numpy as np
 
 from baselines.interface import Setting
 from baselines.measurements import Measurements
-from baselines.player import Seat
-from baselines.registry import Description, method_names
+from baselines.player import Start
+from baselines.registry import Description
 from baselines.signals import with_costs
 from data.errors import MisuseError
-from evaluator.otbench.apart import Source, find_source, isolation_of
-from evaluator.otbench.decide import Decisions, Seats, decide
+from evaluator.otbench.asked import Asked
+from evaluator.otbench.decide import Decisions, decide
 from evaluator.otbench.intervals import Decided
 from evaluator.otbench.load import Release
 from evaluator.otbench.points import CellTotals, Points, cell_frontiers_of, cell_totals
@@ -29,32 +28,7 @@ from evaluator.otbench.splits import SPLITS
 from evaluator.otbench.summary import select, summarise
 from stp.curves import Curves, IntArray
 
-_CALL = re.compile(r"(?P<spec>.+?)\((?P<inside>.*)\)", re.DOTALL)
-
 Progress = Callable[[str, int, int], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """A method to evaluate: where its class is, and its hyperparameters."""
-
-    source: Source
-    hyperparameters: dict[str, Any]
-
-    @property
-    def description(self) -> Description:
-        """What the method says of itself."""
-        return self.source.description
-
-    @property
-    def label(self) -> str:
-        """Its name, with the hyperparameters that were given."""
-        given = ", ".join(f"{key}={value!r}" for key, value in self.hyperparameters.items())
-        return f"{self.description.name}({given})" if given else self.description.name
-
-    def seat(self) -> Seat:
-        """Return a new, untrained method where it is to sit: one of others in its own process."""
-        return self.source.seat(self.hyperparameters)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -63,17 +37,20 @@ class Trained:
 
     Attributes
     ----------
-    seats
-        Where the method sits, trained on one model.
+    start
+        Starts seats where the method sits, trained on one model.
     description
         What it says of itself.
     seen
         Question numbers of training and validation.
+    hyperparameters
+        All of them, defaults included.
     """
 
-    seats: Seats
+    start: Start
     description: Description
     seen: IntArray
+    hyperparameters: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -118,94 +95,6 @@ class MethodResult:
         return self.asked.label
 
 
-def parse_method(text: str) -> Asked:
-    """Return the method that a text names.
-
-    Parameters
-    ----------
-    text
-        ``name``, ``file.py:Class``, or either with hyperparameters in brackets, as in
-        ``deer(mean="arithmetic")``.
-
-    Raises
-    ------
-    data.errors.MisuseError
-        If there is none, or the brackets hold something else than ``key=literal``.
-    """
-    match = _CALL.fullmatch(text.strip())
-    spec, inside = (match["spec"], match["inside"]) if match else (text.strip(), "")
-    try:
-        call = ast.parse(f"f({inside})", mode="eval").body
-        if not isinstance(call, ast.Call) or call.args:
-            raise ValueError
-        given = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords if k.arg}
-    except (SyntaxError, ValueError) as error:
-        raise MisuseError(
-            f"method {text!r}: hyperparameters are written as name(key=value, ...), each value a "
-            "number, a text in quotes or a tuple"
-        ) from error
-    return Asked(source=find_source(spec, given), hyperparameters=given)
-
-
-def methods_for(release: Release, texts: Sequence[str] = ()) -> tuple[list[Asked], list[str]]:
-    """Return the methods to run, and notes: what was left out and why.
-
-    Parameters
-    ----------
-    release
-        What they are to run on.
-    texts
-        See :func:`parse_method`. Without any: all that there are, without those whose signals the
-        release lacks. The trivial ones are always among them: every plot has them.
-
-    Raises
-    ------
-    data.errors.MisuseError
-        If a method named needs what the release lacks, or is named twice.
-    """
-    every, notes = _registered()
-    if texts:
-        named = [parse_method(text) for text in texts]
-        labels = {asked.label for asked in named}
-        named += [a for a in every if a.description.trivial and a.label not in labels]
-    else:
-        named = every
-    seen: set[str] = set()
-    kept = []
-    for asked in named:
-        missing = release.lacking(asked.description.needs)
-        if asked.label in seen:
-            raise MisuseError(f"method {asked.label} is named twice")
-        seen.add(asked.label)
-        if not missing:
-            kept.append(asked)
-        elif texts:
-            raise MisuseError(
-                f"method {asked.label} needs {', '.join(missing)}, which {release.folder} does not "
-                "hold; make the campaign's signals with `stp signals CAMPAIGN` and release it anew"
-            )
-        else:
-            notes.append(f"{asked.label} is left out: the release holds no {', '.join(missing)}")
-    for asked in kept:
-        if isolation_of(asked.source) == "process":
-            notes.append(
-                f"{asked.label} runs in a process of its own, but in no sandbox: it could read the "
-                "release from disk; install bubblewrap (Debian: apt-get install bubblewrap)"
-            )
-    return kept, notes
-
-
-def _registered() -> tuple[list[Asked], list[str]]:
-    """Return all methods that can be had by name, and which of other packages cannot, and why."""
-    found, broken = [], []
-    for name in method_names():
-        try:
-            found.append(parse_method(name))
-        except MisuseError as error:
-            broken.append(f"{name} is left out: {error}")
-    return found, broken
-
-
 def check_apart(release: Release) -> None:
     """Refuse a release whose splits share questions.
 
@@ -243,18 +132,15 @@ def train(asked: Asked, training: Measurements, validation: Measurements) -> Tra
             f"{asked.label}: leak: {shared.size} questions are in training and in validation, as "
             f"question {_name(training.curves, int(shared[0]))}"
         )
-    seat, needs = asked.seat(), asked.description.needs
-    try:
+    needs = asked.description.needs
+    with closing(asked.seat()) as seat:
         seat.fit(training.restricted(needs), validation.restricted(needs))
-        seats = Seats(first=seat, second=seat.twin())
-    except BaseException:
-        seat.close()
-        raise
-    return Trained(
-        seats=seats,
-        description=asked.description,
-        seen=np.concatenate([training.questions, validation.questions]),
-    )
+        return Trained(
+            start=seat.freeze(),
+            description=asked.description,
+            seen=np.concatenate([training.questions, validation.questions]),
+            hyperparameters=seat.hyperparameters(),
+        )
 
 
 def decide_on(trained: Trained, test: Measurements, lots: Any, progress: Any = None) -> Decisions:
@@ -272,7 +158,7 @@ def decide_on(trained: Trained, test: Measurements, lots: Any, progress: Any = N
             f"training, as question {_name(test.curves, int(shared[0]))}; a method is measured on "
             "questions that it has not seen"
         )
-    return decide(trained.seats, trained.description, test, lots, progress=progress)
+    return decide(trained.start, trained.description, test, lots, progress=progress)
 
 
 def evaluate(release: Release, asked: Asked, *, progress: Progress | None = None) -> MethodResult:
@@ -346,20 +232,16 @@ def _of_model(release: Release, asked: Asked, model: int, progress: Progress | N
     begin = time.perf_counter()
     trained = train(asked, splits["train"], splits["validation"])
     fitted = time.perf_counter()
-    try:
-        # Settings are selected on validation questions, which training may have looked at too.
-        validation = decide(trained.seats, trained.description, splits["validation"], release.lot_q)
-        told = _told(progress, f"{asked.label}, {release.curves.model_names[model]}")
-        test = decide_on(trained, splits["test"], release.lot_q, told)
-        hyperparameters = trained.seats.first.hyperparameters()
-    finally:
-        trained.seats.close()
+    # Settings are selected on validation questions, which training may have looked at too.
+    validation = decide(trained.start, trained.description, splits["validation"], release.lot_q)
+    told = _told(progress, f"{asked.label}, {release.curves.model_names[model]}")
+    test = decide_on(trained, splits["test"], release.lot_q, told)
     if validation.settings != test.settings:
         raise MisuseError(f"{asked.label}: its settings change while it decides")
     return _OfModel(
         validation=validation,
         test=test,
-        hyperparameters=hyperparameters,
+        hyperparameters=trained.hyperparameters,
         fit_seconds=fitted - begin,
         decide_seconds=time.perf_counter() - fitted,
     )

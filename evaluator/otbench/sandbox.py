@@ -1,11 +1,12 @@
 """The sandbox for methods of others: bubblewrap, with Python and the method, and nothing else.
 
-In it there is no network, no other process, and of files only the system's and Python's own, those
-packages that the method may import, and its own file, all read-only, beside an empty temporary
-folder. So a method can read neither the release nor a campaign from disk, nor the evaluator's
-memory, and can change nothing.
+In it there is no network, no other process, no key ring, and of files only the system's libraries
+and Python's own, those packages that the method may import, and its own file, all read-only, beside
+an empty temporary folder. So a method can read neither the release nor a campaign from disk, nor
+the evaluator's memory, and can change nothing.
 """
 
+import contextlib
 import functools
 import importlib.util
 import os
@@ -15,12 +16,21 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from evaluator.answers.sandbox import library_links
+from evaluator.answers.sandbox import file_with, library_links
+from evaluator.answers.seccomp import filter_program
 
 _OURS = ("baselines", "data", "oracle", "stp")
-_SYSTEM = ("/usr", "/etc", "/sys")
+_SYSTEM = (
+    *("/usr/bin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/share"),
+    *("/usr/local/bin", "/usr/local/lib", "/usr/local/cuda", "/bin", "/sbin"),
+    *("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d"),
+    *("/etc/localtime", "/sys/devices", "/sys/bus/pci", "/sys/module/nvidia"),
+)
+_OF_PYTHON = ("bin", "lib", "lib64", "include", "share", "pyvenv.cfg")
 _DEVICES = ("nvidia*", "kfd", "dri")
+_KERNEL_FILES = ("--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc")
 _START_SECONDS = 30
+_FOLDER_BYTES = 2**30
 _HOME = "/tmp/home"
 # What a method might need of our environment; keys and tokens are not among it.
 _KEPT = ("PATH", "LD_LIBRARY_PATH", "LANG", "TZ")
@@ -35,7 +45,7 @@ def bubblewrap() -> str | None:
         return None
     try:
         tried = subprocess.run(
-            [path, "--ro-bind", "/", "/", "--unshare-all", *_own_kernel_files(), "true"],
+            [path, "--ro-bind", "/", "/", "--unshare-all", *_KERNEL_FILES, "true"],
             capture_output=True,
             check=False,
             timeout=_START_SECONDS,
@@ -45,7 +55,12 @@ def bubblewrap() -> str | None:
     return None if tried.returncode else path
 
 
-def sandboxed(command: list[str], readable: Iterable[Path]) -> list[str]:
+def sandboxed(
+    command: list[str],
+    readable: Iterable[Path],
+    hidden: Iterable[Path],
+    stack: contextlib.ExitStack,
+) -> tuple[list[str], list[int]]:
     """Return a command as it runs in the sandbox, or as it is where there is no bubblewrap.
 
     Parameters
@@ -54,24 +69,39 @@ def sandboxed(command: list[str], readable: Iterable[Path]) -> list[str]:
         Of this Python.
     readable
         Files and folders that it may read besides Python and its packages.
+    hidden
+        Folders that it must not read, wherever they are.
+    stack
+        Holds what must be open until the command has started.
+
+    Returns
+    -------
+    tuple
+        The command, and the descriptors that it needs.
     """
     bwrap = bubblewrap()
     if bwrap is None:
-        return command
+        return command, []
     around = [bwrap, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
-    around += [*_own_kernel_files(), "--tmpfs", "/tmp", "--dir", _HOME]
+    around += [*_KERNEL_FILES, "--size", str(_FOLDER_BYTES), "--tmpfs", "/tmp", "--dir", _HOME]
+    around += library_links()
     for path in _SYSTEM:
         around += ["--ro-bind-try", path, path]
-    around += library_links()
-    for link in ("/bin", "/sbin"):
-        around += ["--ro-bind-try", link, link]
     for device in (str(path) for kind in _DEVICES for path in sorted(Path("/dev").glob(kind))):
         around += ["--dev-bind-try", device, device]
     for folder in (*_python_folders(), *readable):
         around += ["--ro-bind-try", str(folder), str(folder)]
+    for folder in hidden:
+        around += ["--tmpfs", str(folder)]
     # Numba writes compiled code beside its source where it is not told otherwise.
     around += ["--setenv", "HOME", _HOME, "--setenv", "NUMBA_CACHE_DIR", _HOME]
-    return [*around, "--chdir", "/tmp", "--", *command]
+    descriptors = []
+    rules = filter_program(processes=True)
+    if rules is not None:
+        file = stack.enter_context(file_with(rules))
+        around += ["--seccomp", str(file.fileno())]
+        descriptors.append(file.fileno())
+    return [*around, "--remount-ro", "/", "--chdir", "/tmp", "--", *command], descriptors
 
 
 def environment() -> dict[str, str]:
@@ -81,12 +111,17 @@ def environment() -> dict[str, str]:
         for key, value in os.environ.items()
         if key in _KEPT or key.startswith(_KEPT_GROUPS)
     }
-    return {**kept, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
+    path = os.pathsep.join(entry for entry in sys.path if entry)
+    # Sets of texts come in the same order each time, so that a row can be made again.
+    return {**kept, "PYTHONPATH": path, "PYTHONHASHSEED": "0"}
 
 
-def package_folders(module: str) -> tuple[Path, ...]:
-    """Return where a module's top package lies, without importing any of it."""
-    found = importlib.util.find_spec(module.partition(".")[0])
+def package_folders(value: str) -> tuple[Path, ...]:
+    """Return where the top package of ``module:Class`` lies, without importing any of it."""
+    try:
+        found = importlib.util.find_spec(value.partition(":")[0].partition(".")[0])
+    except (ImportError, ValueError):
+        return ()
     if found is None:
         return ()
     if found.submodule_search_locations:
@@ -94,13 +129,11 @@ def package_folders(module: str) -> tuple[Path, ...]:
     return (Path(found.origin),) if found.origin else ()
 
 
-def _own_kernel_files() -> tuple[str, ...]:
-    return ("--dev", "/dev", "--proc", "/proc")
-
-
 def _python_folders() -> list[Path]:
     """Return where Python and its packages are; of a checkout only our packages."""
-    folders = [Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).resolve().parent]
+    prefixes = dict.fromkeys((Path(sys.prefix), Path(sys.base_prefix)))
+    folders = [prefix / name for prefix in prefixes for name in _OF_PYTHON]
+    folders += [Path(sys.executable).resolve().parent]
     folders += [Path(entry) for entry in sys.path if Path(entry).name.endswith("-packages")]
     folders += [folder for package in _OURS for folder in package_folders(package)]
     return list(dict.fromkeys(folders))

@@ -1,17 +1,19 @@
 """From a release and names of methods to rows, replicates and a report; and a row made again."""
 
-import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from baselines.registry import BUILT_IN
 from data.errors import MisuseError
+from evaluator.otbench.asked import Asked, methods_for
 from evaluator.otbench.intervals import REPLICATES, SEED, Replicates, bootstrap_methods
 from evaluator.otbench.leaderboard import (
     ROWS,
     Resampling,
     Row,
     asked_in,
+    check_replaceable,
     make_row,
     read_rows,
     versions,
@@ -19,13 +21,7 @@ from evaluator.otbench.leaderboard import (
 )
 from evaluator.otbench.load import Release, load_release
 from evaluator.otbench.page import write_page
-from evaluator.otbench.run import (
-    Asked,
-    check_apart,
-    evaluate,
-    methods_for,
-    split_curves,
-)
+from evaluator.otbench.run import MethodResult, check_apart, evaluate, split_curves
 
 Progress = Callable[[str, int, int], None]
 
@@ -79,22 +75,31 @@ def run_methods(
     Raises
     ------
     data.errors.StpError
-        If the release is damaged or leaks, or a method cannot be run.
+        If the release is damaged or leaks, or a method cannot be run; the rows of those that can
+        are written first.
     """
     release = open_release(folder, progress=progress)
     resampling = Resampling(replicates=replicates, seed=seed)
-    asked, notes = methods_for(release, methods)
-    known = _known(out, release, resampling)
-    asked = [a for a in asked if not (methods and a.label in known and a.label not in methods)]
-    asked, without = _possible(asked, named=bool(methods))
-    notes += without
-    rows, found = _evaluate(release, asked, resampling, workers, progress)
+    chosen = methods_for(release, methods)
+    known = _known(out, release, resampling) - chosen.named if methods else set()
+    asked = [method for method in chosen.asked if method.label not in known]
+    check_replaceable(out, release, [(each.label, each.description) for each in asked])
+    results, failed = _evaluated(release, asked, progress)
+    refused = [error for label, error in failed.items() if label in chosen.named | set(BUILT_IN)]
+    if refused and not results:
+        raise refused[0]
+    rows, found = _measured(release, results, resampling, workers, progress)
     if progress is not None:
         progress("writing rows and report", 0, 0)
     path = write_rows(out, rows, found)
     every = read_rows([path])
-    notes = [*release.manifest["notes"], *notes]
+    notes = [*release.manifest["notes"], *chosen.notes]
+    notes += [f"{label} is left out: {error}" for label, error in failed.items()]
     pages = write_page(release, every, out, notes=notes)
+    if refused:
+        raise MisuseError(f"{refused[0]}; the rows of the other methods are in {out}") from refused[
+            0
+        ]
     return Session(rows=tuple(every), leaderboard=path, page=pages.page, notes=tuple(notes))
 
 
@@ -155,20 +160,10 @@ def regenerate(row: Row, release: Release | str | Path, *, progress: Progress | 
             f"{release.folder}: its checksum begins {release.checksum[:12]}, and the row was "
             f"measured on a release whose begins {row['release']['checksum'][:12]}"
         )
-    rows, _ = _evaluate(release, [asked_in(row)], Resampling(**row["resampling"]), None, progress)
+    asked = asked_in(row, release)
+    results = [evaluate(release, asked, progress=_of_method(progress, asked.label, asked.label))]
+    rows, _ = _measured(release, results, Resampling(**row["resampling"]), None, progress)
     return rows[0]
-
-
-def _possible(asked: Sequence[Asked], *, named: bool) -> tuple[list[Asked], list[str]]:
-    """Leave out methods whose packages are not installed, unless they were asked for by name."""
-    kept, left_out = [], []
-    for method in asked:
-        missing = [p for p in method.description.packages if importlib.util.find_spec(p) is None]
-        if missing and not named:
-            left_out.append(f"{method.label} is left out: it needs {', '.join(missing)}")
-        else:
-            kept.append(method)
-    return kept, left_out
 
 
 def _known(out: Path, release: Release, resampling: Resampling) -> set[str]:
@@ -185,49 +180,60 @@ def _known(out: Path, release: Release, resampling: Resampling) -> set[str]:
     }
 
 
-def _evaluate(
+def _evaluated(
+    release: Release, asked: Sequence[Asked], progress: Progress | None
+) -> tuple[list[MethodResult], dict[str, MisuseError]]:
+    """Return the results of those methods that can be run, and by label why others cannot."""
+    results, failed = [], {}
+    for place, method in enumerate(asked, start=1):
+        name = method.label if len(asked) == 1 else f"{method.label} ({place} of {len(asked)})"
+        told = _of_method(progress, method.label, name)
+        try:
+            results.append(evaluate(release, method, progress=told))
+        except MisuseError as error:
+            failed[method.label] = error
+    return results, failed
+
+
+def _measured(
     release: Release,
-    asked: Sequence[Asked],
+    results: Sequence[MethodResult],
     resampling: Resampling,
     workers: int | None,
     progress: Progress | None,
 ) -> tuple[list[Row], dict[str, Replicates]]:
-    results = []
-    for place, method in enumerate(asked, start=1):
-        told = None
-        if progress is not None:
-            name = method.label if len(asked) == 1 else f"{method.label} ({place} of {len(asked)})"
-            told = _of_method(progress, method.label, name)
-        results.append(evaluate(release, method, progress=told))
+    """Return rows of results, and the replicates behind their intervals."""
     found: dict[str, Replicates] = {}
-    if resampling.replicates:
+    if resampling.replicates and results:
         found = bootstrap_methods(
             split_curves(release, "test"),
             {result.label: result.decided for result in results},
             replicates=resampling.replicates,
             seed=resampling.seed,
             workers=workers,
-            progress=None if progress is None else _named(progress, _bootstrap_of(asked)),
+            progress=None if progress is None else _named(progress, _bootstrap_of(results)),
         )
-    rows = [make_row(release, r, resampling, found.get(r.label)) for r in results]
-    return rows, found
+    return [make_row(release, r, resampling, found.get(r.label)) for r in results], found
 
 
-def _of_method(progress: Progress, label: str, name: str) -> Progress:
+def _of_method(progress: Progress | None, label: str, name: str) -> Progress | None:
     """Return who is told of a method's stages: which method of how many, and what it does."""
+    if progress is None:
+        return None
+    show = progress
 
     def told(stage: str, done: int, total: int) -> None:
         step = stage.removeprefix(f"{label}, ")
-        progress(f"{name}: {f'deciding, {step}' if total else step}", done, total)
+        show(f"{name}: {f'deciding, {step}' if total else step}", done, total)
         if total and done >= total:
             # All is decided; the frontier of its strategy is solved where it is not yet.
-            progress(f"{name}: beside the frontier", 0, 0)
+            show(f"{name}: beside the frontier", 0, 0)
 
     return told
 
 
-def _bootstrap_of(asked: Sequence[Asked]) -> str:
-    return f"{asked[0].label}: bootstrap" if len(asked) == 1 else "bootstrap"
+def _bootstrap_of(results: Sequence[MethodResult]) -> str:
+    return f"{results[0].label}: bootstrap" if len(results) == 1 else "bootstrap"
 
 
 def _named(progress: Progress, what: str) -> Callable[[int, int], None]:

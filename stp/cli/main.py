@@ -95,9 +95,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _fail(str(error), error.exit_code)
     except SystemExit as ended:
         # Typer ends without a word where it is interrupted.
-        if debug or not _was_interrupted(ended):
+        if debug or not _interruption(ended):
             raise
-        _fail("stopped at once; what was finished is kept", 130)
+        _fail(_interruption(ended), 130)
     except Exception as error:
         if debug:
             raise
@@ -106,10 +106,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _fail(f"unexpected {kind}: {first}; this is a defect: --debug shows where", 1)
 
 
-def _was_interrupted(ended: BaseException | None) -> bool:
+def _interruption(ended: BaseException | None) -> str:
+    """Return what is left of work that was interrupted; empty if it was not."""
     while ended is not None and not isinstance(ended, KeyboardInterrupt):
         ended = ended.__cause__ or ended.__context__
-    return ended is not None
+    if ended is None:
+        return ""
+    return f"stopped at once; {str(ended) or 'what was finished is kept'}"
 
 
 def _arguments(given: Sequence[str]) -> list[str]:
@@ -132,6 +135,10 @@ def _arguments(given: Sequence[str]) -> list[str]:
 def _fail(message: str, code: int) -> None:
     # What others say in several lines (a chat template, a library) is one here, as promised.
     line = " ".join(part.strip() for part in message.splitlines())
+    if not line.isascii() or not line.isprintable():
+        from stp.cli.seen import seen
+
+        line = seen(line)
     typer.echo(f"stp: error: {line}", err=True)
     raise SystemExit(code)
 

@@ -58,9 +58,19 @@ def run(
         from evaluator.otbench.terminal import terminal_rows
         from stp.cli.seen import seen
 
-        session = run_methods(
-            release, method or [], folder, replicates=replicates, workers=workers, progress=progress
-        )
+        try:
+            session = run_methods(
+                release,
+                method or [],
+                folder,
+                replicates=replicates,
+                workers=workers,
+                progress=progress,
+            )
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(
+                "rows are written at the end: none of this run is kept"
+            ) from None
     console = _console()
     rows = order_rows(session.rows)
     console.print(terminal_rows(rows, intervals=False))
@@ -137,15 +147,20 @@ def regenerate(
         loaded = open_release(release.expanduser(), progress=progress)
         for place, row in enumerate(found, start=1):
             which = "" if len(found) == 1 else f"row {place} of {len(found)}, "
-            again = make_again(
-                row,
-                loaded,
-                progress=lambda stage, *far, which=which: progress(f"{which}{stage}", *far),
-            )
-            same = again["digest"] == row["digest"]
-            different = different or not same
+            try:
+                again = make_again(
+                    row,
+                    loaded,
+                    progress=lambda stage, *far, which=which: progress(f"{which}{stage}", *far),
+                )
+                said = "the same" if again["digest"] == row["digest"] else "differs"
+            except MisuseError as error:
+                if len(found) == 1:
+                    raise
+                said = f"cannot be made again: {seen(str(error))}"
+            different = different or said != "the same"
             with progress.aside():
-                typer.echo(f"{seen(row['label'])}: {'the same' if same else 'differs'}")
+                typer.echo(f"{seen(row['label'])}: {said}")
     if different:
         raise typer.Exit(1)
 

@@ -4,13 +4,15 @@ A trajectory's own number stands in its ``answer`` signal, so a method that is t
 look up what the oracle would do.
 """
 
+import copy
+
 import numpy as np
 
 from baselines.interface import EarlyExit, FixedBudget, Router
 from baselines.measurements import Measurements
 from baselines.player import Player
 from baselines.registry import MethodSource
-from evaluator.otbench.decide import Seats, decide
+from evaluator.otbench.decide import decide
 from evaluator.otbench.splits import lot
 from oracle import exact_frontier
 from oracle.actions import question_groups
@@ -72,10 +74,10 @@ def source_of(kind):
 
 
 def decided(method, made, lots_q, **options):
-    """Return the decisions of a method in this process."""
-    seat = Player(method)
-    seats = Seats(first=seat, second=seat.twin())
-    return decide(seats, source_of(type(method)).description, made, lots_q, **options)
+    """Return the decisions of a method in this process: of this very one, then of its copy."""
+    waiting = [copy.deepcopy(method), method]
+    description = source_of(type(method)).description
+    return decide(lambda: Player(waiting.pop()), description, made, lots_q, **options)
 
 
 def told_the_truth(curves_, strategy):

@@ -5,7 +5,7 @@ import os
 import pickle
 import socket
 import sys
-from multiprocessing.connection import Connection
+from contextlib import closing, suppress
 
 import numpy as np
 import pytest
@@ -15,8 +15,9 @@ from data.errors import MisuseError
 from evaluator.otbench import apart, sandbox
 from evaluator.otbench import decide as decide_module
 from evaluator.otbench.apart import ApartPlayer, find_source, isolation_of
-from evaluator.otbench.decide import Seats, decide
-from evaluator.otbench.run import Asked, decide_on, parse_method, train
+from evaluator.otbench.asked import Asked, parse_method
+from evaluator.otbench.decide import decide
+from evaluator.otbench.run import decide_on, train
 from tests.otbench.made import curves, lots, measured
 from tests.requirements import require_bubblewrap
 
@@ -257,11 +258,12 @@ import os
 import pickle
 import socket
 import sys
-from multiprocessing.connection import Connection
+import socket
+import time
 
 from baselines import {kind}
 
-PIPE = Connection(int(sys.argv[1]))
+WIRE = socket.socket(fileno=os.dup(int(sys.argv[1])))
 
 
 class Forger({kind}):
@@ -271,8 +273,8 @@ class Forger({kind}):
     grid = (1, 2)
 
     def {call}:
-        PIPE.send_bytes({reply!r})
-        os._exit(0)
+        WIRE.sendall({reply!r})
+        {then}
 '''
 
 
@@ -293,19 +295,31 @@ def file(tmp_path):
     return path
 
 
-def run(seat, description, made):
-    """Return decisions and what the method says of its hyperparameters afterwards."""
-    seats = Seats(first=seat, second=seat.twin())
-    try:
-        decisions = decide(seats, description, made, lots(made.curves))
-        return decisions, seat.hyperparameters()
-    finally:
-        seats.close()
+def run(source, made, hyperparameters=None):
+    """Return a method's decisions, and what it said when its process was to end."""
+    said = []
+    with closing(source.seat(hyperparameters or {})) as seat:
+        freeze = seat.freeze()
+
+    def start():
+        seat = freeze()
+        close = seat.close
+
+        def listen():
+            with suppress(MisuseError):
+                said.append(seat.hyperparameters())
+            close()
+
+        seat.close = listen
+        return seat
+
+    decisions = decide(start, source.description, made, lots(made.curves))
+    return decisions, said[0]
 
 
 def run_file(spec, made):
     asked = parse_method(spec)
-    return run(asked.seat(), asked.description, made)
+    return run(asked.source, made, asked.hyperparameters)
 
 
 def test_frames_objects_and_memory_hold_nothing_later(tmp_path):
@@ -321,8 +335,7 @@ def test_frames_objects_and_memory_hold_nothing_later(tmp_path):
     for here, latest in told[:steps]:
         assert latest == here, "what was dealt is found, and nothing that comes later"
     # In this process the same search finds the rows to come: it can find what is there.
-    source = find_method(spec)
-    here, latest = run(source.seat(), source.description, made)[1]["told"][0]
+    here, latest = run(find_method(spec), made)[1]["told"][0]
     assert latest > here
 
 
@@ -339,8 +352,7 @@ def test_a_file_that_patches_the_evaluator_patches_nothing(tmp_path, file):
         assert set(sys.modules) == modules
         assert decisions.stop[0].tolist() == honest.tolist()
         # Imported in this process, it reads the labels: the attack is a real one.
-        source = find_method(spec)
-        told, _ = run(source.seat(), source.description, made)
+        told, _ = run(find_method(spec), made)
         starts = made.curves.trajectory_offsets[:-1]
         assert made.curves.correct[starts + told.stop[0]].sum() > (
             1.1 * made.curves.correct[starts + honest].sum()
@@ -360,7 +372,7 @@ def test_in_the_sandbox_there_is_no_other_file_process_or_network(tmp_path, monk
         (tmp_path / "thief.py").write_text(text)
         asked = parse_method(f"{tmp_path / 'thief.py'}:Thief")
         assert isolation_of(asked.source) == "sandbox"
-        _, told = run(asked.seat(), asked.description, measured(curves(questions=2)))
+        _, told = run(asked.source, measured(curves(questions=2)))
     assert told["file"] == "FileNotFoundError"
     assert told["beside"] == ["thief.py"]
     assert len(told["processes"]) <= 2
@@ -378,7 +390,7 @@ def test_without_bubblewrap_methods_run_and_it_is_said(file, monkeypatch):
     data = curves(questions=3)
     asked = parse_method(f"{file}:Prints")
     assert isolation_of(asked.source) == "process"
-    decisions, _ = run(asked.seat(), asked.description, measured(data))
+    decisions, _ = run(asked.source, measured(data))
     assert decisions.stop.max() > 0
 
 
@@ -391,11 +403,8 @@ def test_the_same_decisions_as_in_this_process(file):
     stops = []
     for source in (find_source(spec, given), find_method(spec)):
         trained = train(Asked(source=source, hyperparameters=given), *fit)
-        try:
-            stops.append(decide_on(trained, made, lots(test)).stop)
-            assert trained.seats.first.hyperparameters() == given
-        finally:
-            trained.seats.close()
+        stops.append(decide_on(trained, made, lots(test)).stop)
+        assert trained.hyperparameters == given
     assert np.array_equal(*stops)
     assert stops[0].min() < stops[0].max()
 
@@ -504,7 +513,9 @@ SETTINGS = ("Router", "settings(self)")
     ],
 )
 def test_forged_answers_are_refused_in_a_line(tmp_path, kind, reply):
-    (tmp_path / "forger.py").write_text(FORGER.format(kind=kind[0], call=kind[1], reply=reply))
+    sent = len(reply).to_bytes(8, "big") + reply
+    text = FORGER.format(kind=kind[0], call=kind[1], reply=sent, then="os._exit(0)")
+    (tmp_path / "forger.py").write_text(text)
     with pytest.raises(MisuseError) as caught:
         run_file(f"{tmp_path / 'forger.py'}:Forger", measured(curves(questions=3)))
     assert "\n" not in str(caught.value)
@@ -532,7 +543,7 @@ def test_a_method_of_another_package_is_not_imported_here(tmp_path, monkeypatch)
     monkeypatch.syspath_prepend(str(tmp_path))
     asked = parse_method("theirs")
     assert asked.description.origin == "their-package 2.1"
-    decisions, _ = run(asked.seat(), asked.description, measured(curves(questions=3)))
+    decisions, _ = run(asked.source, measured(curves(questions=3)))
     assert decisions.stop.max() == 0
     assert not [name for name in sys.modules if name.startswith("their_methods")]
     (package / "theirs.py").unlink()
@@ -543,7 +554,6 @@ def test_a_method_of_another_package_is_not_imported_here(tmp_path, monkeypatch)
 def test_the_process_ends_with_its_seat(file):
     seat = parse_method(f"{file}:Mean").seat()
     assert isinstance(seat, ApartPlayer)
-    assert isinstance(seat._ours, Connection)
     assert seat.settings() == (0.0, 0.5)
     seat.close()
     assert seat._process.returncode == 0

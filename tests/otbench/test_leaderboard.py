@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 from data.errors import MisuseError
+from evaluator.otbench.asked import methods_for, parse_method
 from evaluator.otbench.compare import best_trivial, differences_table, leaderboard_table
 from evaluator.otbench.intervals import interval
 from evaluator.otbench.leaderboard import digest_of, read_rows, replicates_of
 from evaluator.otbench.load import load_release
-from evaluator.otbench.run import methods_for, parse_method
 from evaluator.otbench.session import regenerate, run_methods
 from evaluator.otbench.summary import SUMMARIES
 from tests.otbench.campaigns import campaign, released, with_signals
@@ -255,9 +255,11 @@ def test_methods_are_named_with_hyperparameters(made):
 def test_methods_whose_signals_are_not_there_are_left_out_or_refused(tmp_path):
     folder = released(tmp_path / "r", campaign(tmp_path / "c", models=1, questions=(9, 9)))
     release = load_release(folder)
-    kept, left_out = methods_for(release)
-    assert {a.label for a in kept} >= {"constant_cap", "answer_convergence", "dynasor"}
-    assert "deer is left out: the release holds no trial_logprob, trial_probability" in left_out
+    chosen = methods_for(release)
+    labels = {asked.label for asked in chosen.asked}
+    assert labels >= {"constant_cap", "answer_convergence", "dynasor"}
+    assert not chosen.named
+    assert "deer is left out: the release holds no trial_logprob, trial_probability" in chosen.notes
     with pytest.raises(MisuseError, match=r"think_brake needs end_logprob, .* which .* does not"):
         methods_for(release, ["think_brake"])
 

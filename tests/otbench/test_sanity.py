@@ -9,9 +9,9 @@ from baselines.constant_cap import ConstantCap
 from baselines.interface import EarlyExit, FixedBudget, Router
 from baselines.player import Player
 from data.errors import MisuseError
-from evaluator.otbench.decide import Seats
+from evaluator.otbench.asked import Asked
 from evaluator.otbench.points import cell_frontiers_of, cell_totals, operating_points
-from evaluator.otbench.run import Asked, Trained, decide_on, train
+from evaluator.otbench.run import Trained, decide_on, train
 from evaluator.otbench.summary import gaps, shares, summarise
 from oracle import STRATEGIES
 from tests.otbench.made import curves, lots, measured, source_of, told_the_truth
@@ -209,8 +209,11 @@ def test_a_method_that_remembers_and_answers_alike_when_asked_again_is_refused()
 
 def test_a_method_trained_elsewhere_is_held_to_what_it_has_seen():
     made = measured(curves(questions=5, seed=3))
-    seats = Seats(first=Player(Lottery()), second=Player(Lottery()))
-    description = source_of(Lottery).description
-    trained = Trained(seats=seats, description=description, seen=np.array([4, 99]))
+    trained = Trained(
+        start=lambda: Player(Lottery()),
+        description=source_of(Lottery).description,
+        seen=np.array([4, 99]),
+        hyperparameters={},
+    )
     with pytest.raises(MisuseError, match="1 test questions were used in training, as question q4"):
         decide_on(trained, made, lots(made.curves))
