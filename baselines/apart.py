@@ -148,4 +148,6 @@ def _plain(value: Any) -> Any:
 
 
 if __name__ == "__main__":
-    serve(Wire(socket.socket(fileno=int(sys.argv[1]))))
+    # The evaluator may have gone while an answer was made.
+    with suppress(BrokenPipeError):
+        serve(Wire(socket.socket(fileno=int(sys.argv[1]))))

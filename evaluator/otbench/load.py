@@ -182,7 +182,7 @@ class Release:
         if name == "answer":
             first, greatest = first_of_lists(path, table, column, self.curves.probes)
             self._check_answers(path, cell, in_order(greatest, cell.order_k))
-            return _by_appearance(in_order(first, cell.order_k), cell.keys_k[2])
+            return by_appearance(in_order(first, cell.order_k), cell.keys_k[2])
         values = numbers(path, table, column)
         if values.dtype.kind == "f" and np.isnan(values).all():
             raise changed(path, f"{name} was not measured, and {MANIFEST} says that it was")
@@ -320,7 +320,7 @@ def _positions(curves: Curves, keep_s: IntArray) -> IntArray:
     return np.asarray(rows, np.int64)
 
 
-def _by_appearance(answer_k: Array, position_k: Array) -> Array:
+def by_appearance(answer_k: Array, position_k: Array) -> Array:
     """Return a trajectory's answers numbered 0, 1, 2, ... as they come; -1 stays.
 
     Stored numbers count over all of a question's probes: a small one is likely right, and says

@@ -195,6 +195,52 @@ def test_a_second_run_keeps_other_rows_and_replaces_its_own(made, tmp_path):
         run_methods(other, ["no_thinking"], copy, replicates=0)
 
 
+def test_a_row_of_another_method_is_not_replaced(made, tmp_path):
+    folder, out, _ = made
+    copy = tmp_path / "copy"
+    subprocess.run(["cp", "-r", out, copy], check=True)
+    (tmp_path / "other.py").write_text(CALM)
+    with pytest.raises(MisuseError, match=r"holds a row 'calm\(shift=0.1\)' of another method"):
+        run_methods(folder, [f"{tmp_path}/other.py:Calm(shift=0.1)"], copy, replicates=0)
+    # The same file, moved and edited, is the same method.
+    (tmp_path / "calm.py").write_text(CALM.replace("0.9", "0.8"))
+    spec = f"{tmp_path}/calm.py:Calm(shift=0.1)"
+    session = run_methods(folder, [spec], copy, replicates=0)
+    assert row_of(session, "calm")["points"][2]["setting"] == 0.8
+
+
+def test_a_method_that_fails_costs_no_other_its_row(made, tmp_path):
+    (tmp_path / "fails.py").write_text(CALM.replace("+ self.shift", "+ 1 // 0"))
+    with pytest.raises(MisuseError, match=r"ZeroDivisionError .*; the rows of the other methods"):
+        run_methods(made[0], [f"{tmp_path}/fails.py:Calm", "deer"], tmp_path, replicates=0)
+    assert "deer" in {row["label"] for row in read_rows([tmp_path])}
+    alone = tmp_path / "alone"
+    run_methods(made[0], ["constant_cap"], alone, replicates=0)
+    with pytest.raises(MisuseError, match="ZeroDivisionError"):
+        run_methods(made[0], [f"{tmp_path}/fails.py:Calm"], alone, replicates=0)
+
+
+def test_other_packages_break_nothing(made, tmp_path, monkeypatch):
+    (tmp_path / "theirs.py").write_text(CALM.replace("+ self.shift", "+ 1 // 0"))
+    info = tmp_path / "theirs-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(
+        "[stp.methods]\nfails = theirs:Calm\ngone = theirs:Gone\nmain = __main__.x:Bad\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    release = load_release(made[0])
+    # Nothing of theirs is looked at where methods are named.
+    assert {a.label for a in methods_for(release, ["deer"]).asked} >= {"deer", "constant_cap"}
+    assert not [note for note in methods_for(release, ["deer"]).notes if "left out" in note]
+    session = run_methods(made[0], [], tmp_path / "out", replicates=0)
+    left = "\n".join(session.notes)
+    assert re.search("calm is left out: .*ZeroDivisionError", left)
+    assert "gone is left out: method gone: its package cannot be imported" in left
+    assert "main is left out: method main: its package cannot be imported" in left
+    assert {row["label"] for row in session.rows} >= {"deer", "constant_cap", "hidden_probe"}
+
+
 def test_trivial_rows_that_are_there_are_not_run_again(made, tmp_path):
     folder, out, _ = made
     copy = tmp_path / "copy"

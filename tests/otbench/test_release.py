@@ -14,7 +14,7 @@ import pytest
 from data.errors import MisuseError, StpError
 from evaluator.otbench.answer_numbers import AnswerNumbers
 from evaluator.otbench.integrity import ChangedReleaseError, write_manifest
-from evaluator.otbench.load import load_release
+from evaluator.otbench.load import by_appearance, load_release
 from evaluator.otbench.release import write_release
 from evaluator.otbench.run import check_apart
 from evaluator.otbench.splits import SPLITS, SplitRule, divide, prompt_digest
@@ -101,6 +101,25 @@ def test_signals_lie_beside_their_positions(made):
                 assert data["prompt_hidden"][place, 0].tolist() == states.tolist()
                 row = expected[name, 0, 0]
                 assert data["short_answer_logprob"][place] == signals.trial_logprob[row]
+
+
+def appearance(trajectories):
+    """Return each trajectory's answers numbered as they come, the slow way."""
+    out = []
+    for answers in trajectories:
+        known = {}
+        out += [-1 if a < 0 else known.setdefault(a, len(known)) for a in answers]
+    return out
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_dealt_numbers_of_answers_say_nothing_of_what_is_to_come(seed):
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, 9, rng.integers(0, 6))
+    trajectories = [rng.integers(-1, rng.integers(1, 6), n).tolist() for n in lengths]
+    answers = np.array([a for each in trajectories for a in each], np.int32)
+    position = np.array([k for n in lengths for k in range(n)], np.int64)
+    assert by_appearance(answers, position).tolist() == appearance(trajectories)
 
 
 def test_answers_of_probes_are_numbered_by_question(made):

@@ -1,0 +1,194 @@
+"""Methods that try to get more than they are dealt, or to do harm; and honest ones beside them."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from data.errors import MisuseError
+from evaluator.otbench import apart, sandbox
+from evaluator.otbench.asked import ask, parse_method
+from evaluator.otbench.run import train
+from tests.otbench import hostile
+from tests.otbench.made import curves, measured
+from tests.otbench.test_apart import run, run_file
+from tests.requirements import require_bubblewrap, require_module
+
+
+def written(folder, text, name="theirs.py"):
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("name", ["Siblings", "Locks"])
+def test_what_was_seen_of_siblings_cannot_be_used(tmp_path, name):
+    file = written(tmp_path, hostile.SIBLINGS)
+    made = measured(curves(questions=8, trajectories=6, seed=2))
+    with pytest.raises(MisuseError, match="decides otherwise when questions come in another order"):
+        run_file(f"{file}:{name}", made)
+
+
+def test_what_a_burglar_finds(tmp_path):
+    require_bubblewrap()
+    inside = tmp_path / "their_package"
+    hidden = inside / "release"
+    hidden.mkdir(parents=True)
+    (hidden / "labels").write_text("all of them")
+    (inside / "__init__.py").write_text(hostile.BURGLAR.format(hidden=hidden))
+    info = tmp_path / "their_package-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: their-package\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[stp.methods]\nburglar = their_package:Burglar\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(tmp_path))
+        asked = ask("burglar", {}, SimpleNamespace(folder=hidden))
+        _, found = run(asked.source, measured(curves(questions=2)))
+    python = set(found.pop("python"))
+    assert python <= {"bin", "lib", "lib64", "include", "share", "pyvenv.cfg"}
+    assert found == {
+        "sysctl": False,
+        "keys": False,
+        "namespaces": False,
+        "terminal": False,
+        "hidden": [],
+        "hash": "0",
+        "passwords": False,
+    }
+
+
+@pytest.mark.parametrize("name", ["Half", "Dripping", "Promising", "Deaf"])
+def test_whoever_does_not_answer_in_time_is_ended(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(apart, "ANSWER_SECONDS", 3.0)
+    file = written(tmp_path, hostile.HANGING)
+    begin = time.monotonic()
+    with pytest.raises(MisuseError, match=r"took longer than 3 s|which is no answer to that"):
+        run_file(f"{file}:{name}", measured(curves(questions=40)))
+    assert time.monotonic() - begin < 30
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("Many", "its grid has 101 settings, and may have 1 to 100"),
+        ("Endless", "answered .*a message of .* bytes.*, which is no answer to that"),
+        ("Surrogate", "a setting of its grid is .*ud800"),
+        ("Remark", "asked to hyperparameters and answered"),
+        ("Deep", "a setting of its grid is"),
+        ("Deeper", "asked to hyperparameters and answered"),
+        ("Keys", "TypeError .* hyperparameters are numbers, texts and lists"),
+        ("Long", "a message of 2,097,1.. bytes"),
+        ("Escapes", "ValueError in line .* second line"),
+        ("Leaves", r"ends its own process \(sys.exit\)"),
+        ("Endlessly", r"RecursionError in line \d+ of .*theirs.py"),
+        ("Named", "its name is .* a name has small letters"),
+        ("Blank", "its name is ' '"),
+        ("Turned", "its name is"),
+        ("Trivial", "calls itself trivial; the lines that any method must beat are this project"),
+        ("Packed", "name top packages"),
+    ],
+)
+def test_odd_methods_are_told_so_in_a_line(tmp_path, name, message):
+    file = written(tmp_path, hostile.ODD)
+    with pytest.raises(MisuseError, match=message) as caught:
+        train(parse_method(f"{file}:{name}"), *(measured(curves(first=f)) for f in (0, 20)))
+        run_file(f"{file}:{name}", measured(curves(questions=3)))
+    text = str(caught.value)
+    assert "\n" not in text
+    assert "\x1b" not in text
+    text.encode()
+
+
+def test_caps_beyond_all_numbers_are_caps(tmp_path):
+    made = measured(curves(questions=3))
+    decisions, _ = run_file(f"{written(tmp_path, hostile.ODD)}:Huge", made)
+    full = np.diff(made.curves.trajectory_offsets) - 1
+    assert decisions.stop.tolist() == [full.tolist()] * 2
+
+
+def gone(process_id):
+    """Return whether a process has ended, within a moment."""
+    for _ in range(50):
+        try:
+            state = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def test_without_a_sandbox_nothing_is_left_behind_either(tmp_path, monkeypatch):
+    for module in (apart, sandbox):
+        monkeypatch.setattr(module, "bubblewrap", lambda: None)
+    asked = parse_method(f"{written(tmp_path, hostile.ODD)}:Leaving")
+    made = measured(curves(questions=2)), measured(curves(questions=2, first=5))
+    left = train(asked, *made).hyperparameters
+    assert left["child"] > 0
+    assert gone(left["own"])
+    assert gone(left["child"])
+
+
+def test_a_method_ends_with_an_evaluator_that_is_killed(tmp_path):
+    program = f"""
+        import sys, time
+        from evaluator.otbench import apart, sandbox
+        if {{}}:
+            apart.bubblewrap = sandbox.bubblewrap = lambda: None
+        from evaluator.otbench.asked import parse_method
+        seat = parse_method("{written(tmp_path, hostile.ODD)}:R").seat()
+        print(seat._process.pid, flush=True)
+        time.sleep(1000)
+    """
+    for without in (True, False):
+        text = textwrap.dedent(program.format(without))
+        with subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE) as evaluator:
+            method = int(evaluator.stdout.readline())
+            os.kill(evaluator.pid, signal.SIGKILL)
+        assert gone(method)
+
+
+@pytest.mark.parametrize("name", ["Checked", "MyDeer(extra=2)", "Gradient"])
+def test_honest_methods_run(tmp_path, name):
+    require_module("torch")
+    folder = tmp_path / "My folder (1) ü"
+    folder.mkdir()
+    file = written(folder, hostile.HONEST, "méthode 1.py")
+    data = curves(questions=3)
+    values = np.full(data.positions, 0.5, np.float32)
+    made = measured(data, trial_logprob=values, trial_probability=values, trial_tokens=values)
+    asked = parse_method(f"{file}:{name}")
+    other = measured(curves(questions=2, first=9))
+    trained = train(asked, other, measured(curves(questions=2, first=20)))
+    decisions = run(asked.source, made, asked.hyperparameters)[0] if name != "Gradient" else None
+    assert decisions is None or decisions.stop.shape[1] == data.trajectories
+    assert trained.description.name == name.partition("(")[0].lower().replace("mydeer", "my_deer")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("Shaped", r"shaped: thinks makes no decision of a score of shape \(2,\); return one num"),
+        ("Undefined", "NotImplementedError .*: undefined: define score"),
+        ("Forgot", r"theirs\.py:Forgot: signal 'prompt_tokens' is not among the method's needs"),
+        ("Helped", "No module named 'helper'; a method in a file sees that file alone"),
+        ("Text", r"needs is a text; write needs = \('entropy',\)"),
+        ("Ratio", r"ValueError in line \d+ of .*theirs\.py: could not convert"),
+    ],
+)
+def test_what_honest_methods_get_wrong_is_said_so_that_it_helps(tmp_path, name, message):
+    (tmp_path / "helper.py").write_text("def score(question):\n    return 1\n")
+    file = written(tmp_path, hostile.HONEST)
+    with pytest.raises(MisuseError, match=message) as caught:
+        run_file(f"{file}:{name}", measured(curves(questions=2)))
+    if name == "Ratio":
+        # Their traceback is there for --debug.
+        assert "in score" in str(caught.value.__cause__)
