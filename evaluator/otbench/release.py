@@ -227,7 +227,7 @@ def _check_together(gathered: Sequence[Gathered]) -> None:
 
 
 def _has_signals(item: Gathered) -> bool:
-    from stp.campaign.signals import read_signals_record
+    from stp.campaign.signal_record import read_signals_record
 
     return read_signals_record(item.store) is not None
 

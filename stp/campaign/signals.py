@@ -30,9 +30,9 @@ from stp.campaign.signal_record import (
     SIGNALS_FILE,
     SignalSettings,
     SignalsRecord,
+    read_signals_record,
     signal_source,
 )
-from stp.campaign.signal_record import read_signals_record as read_signals_record
 from stp.campaign.signal_rows import SignalsJob
 from stp.campaign.store import Store
 from stp.campaign.tables import trajectory_source
