@@ -63,18 +63,27 @@ def items_of(plan: Plan, folder: Path, loaded: Sequence[Item] = ()) -> list[Item
         The run's.
     loaded
         From :func:`load_missing`, where it was called before.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If questions cannot be had, or are more than memory holds responses to; nothing is written.
+    data.errors.StoreError
+        If the file cannot be read or written.
     """
     kept = _kept(folder)
     there = {item.subset for item in kept}
     new = [item for item in loaded if item.subset not in there]
     new += load_missing(plan, [*kept, *new])
-    if new:
-        kept += new
-        write_items(folder / QUESTIONS_FILE, kept)
     place = {subset: number for number, subset in enumerate(plan.subsets)}
-    return sorted(
-        (item for item in kept if item.subset in place), key=lambda item: place[item.subset]
+    items = sorted(
+        (item for item in [*kept, *new] if item.subset in place),
+        key=lambda item: place[item.subset],
     )
+    _check_size(plan, len(items))
+    if new:
+        write_items(folder / QUESTIONS_FILE, [*kept, *new])
+    return items
 
 
 def _kept(folder: Path) -> list[Item]:
@@ -197,11 +206,12 @@ def _run(
     router: Responder | None,
     progress: Progress | None,
 ) -> None:
-    merged_plan(folder, plan)
+    plan = merged_plan(folder, plan)
     loaded = loaded or load_missing(plan, _kept(folder), _making(progress))
+    # A plan that cannot be asked is never written: the larger number of seeds would stay in it.
     items = items_of(plan, folder, loaded)
-    write_plan(folder, plan)
     requests = requests_of(items, plan)
+    write_plan(folder, plan)
     opened: list[Responder] = []
     errors: list[str] = []
     try:

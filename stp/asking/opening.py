@@ -192,8 +192,10 @@ def _open_function(spec: ModelSpec) -> Responder:
 def _source_hash(module: ModuleType) -> str | None:
     """Return the digest of a module's file: a function of another one is another model."""
     try:
-        return hashlib.sha256(Path(module.__file__ or "").read_bytes()).hexdigest()
-    except OSError:  # It is no file: built in, or in an archive.
+        # Modules that are built in have no such attribute, packages without a file have None.
+        file = Path(getattr(module, "__file__", None) or "")
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    except OSError:  # It is no file, or one in an archive.
         return None
 
 

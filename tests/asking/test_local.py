@@ -356,6 +356,13 @@ class TestFunctions:
         assert open_responder("stp.asking.base:failed").describe()["source_hash"]
         assert "source_hash" not in CallableResponder(len).describe()
 
+    @pytest.mark.parametrize("name", ["builtins:repr", "json:dumps", "tests:__doc__"])
+    def test_a_module_without_a_file_is_opened_too(self, name, monkeypatch):
+        monkeypatch.delattr("json.__file__")
+        monkeypatch.setattr("tests.__file__", None)
+        monkeypatch.setattr("tests.__doc__", repr)
+        assert "source_hash" not in open_responder(name).describe()
+
     def test_what_a_function_has_not_is_refused(self, tmp_path):
         (tmp_path / "own.py").write_text("def ask(prompt):\n    return 'x'\n")
         name = f"{tmp_path}/own.py:ask"

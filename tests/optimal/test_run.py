@@ -12,7 +12,7 @@ from evaluator.optimal.grading import decide_by_rule, grade, read_graded
 from evaluator.optimal.judge import open_judge
 from evaluator.optimal.methods import METHODS, check_methods, read_route
 from evaluator.optimal.model_names import parse_model
-from evaluator.optimal.plan import Plan, read_plan
+from evaluator.optimal.plan import Plan, read_plan, write_plan
 from evaluator.optimal.results import make_results, write_results
 from evaluator.optimal.running import items_of, requests_of, response_file, run
 from evaluator.optimal.scores import score
@@ -149,6 +149,37 @@ def test_a_plan_that_cannot_be_leaves_nothing_behind(tmp_path):
             run(plan(subsets=(bad,)), tmp_path, responder=responder)
     run(plan(methods=("default",), limit=1, seeds=1), tmp_path, responder=responder)
     assert read_plan(tmp_path).subsets == ("ovt:demo", "ut:think-sum")
+
+
+def test_a_size_that_cannot_be_leaves_a_run_as_it_was(tmp_path):
+    responder = CallableResponder(lambda prompt: "\\boxed{6}", name="m")
+    small = plan(methods=("default",), subsets=("ut:think-sum",), seeds=1)
+    run(small, tmp_path, responder=responder)
+    grade(tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.glob("*.json*")}
+    too_many = dataclasses.replace(small, seeds=10**9, subsets=("ut:think-sum", "ovt:demo"))
+    with pytest.raises(MisuseError, match="4 questions and 1,000,000,000 seeds"):
+        run(too_many, tmp_path, responder=responder)
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("*.json*")} == before
+    assert len(read_graded(tmp_path)[0]) == 2
+
+
+def test_a_run_goes_on_with_all_that_its_folder_asks(tmp_path):
+    asked = []
+
+    def model(prompt):
+        asked.append(prompt)
+        return "\\boxed{6}"
+
+    responder = CallableResponder(model, name="m")
+    small = plan(methods=("default",), subsets=("ut:think-sum",), seeds=1)
+    run(small, tmp_path, responder=responder)
+    more = dataclasses.replace(small, seeds=2, subsets=("ovt:demo",))
+    write_plan(tmp_path, more)
+    # Whoever scores needs a response to each of four questions and two seeds.
+    run(more, tmp_path, responder=responder)
+    assert len(asked) == 8
+    assert len(grade(tmp_path)[0]) == 8
 
 
 def test_one_failure_costs_one_response_and_is_no_wrong_answer(tmp_path):
