@@ -80,9 +80,7 @@ def kept_share_table(probes: int, m: int) -> CountTable:
     >>> kept_share_table(2, 1).mass.tolist()
     [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]
     """
-    if not 1 <= m <= probes:
-        raise ValueError(f"m must lie between 1 and {probes}, the probes at a position, not {m}")
-    m = whole_number("m", m, least=1)
+    m = whole_number("m", m, least=1, most=probes)
     x = np.arange(m + 1)
     return _hypergeometric(probes, m, np.tile(x / m, (probes + 1, 1)))
 
@@ -95,9 +93,9 @@ def held_out_table(probes: int, m: int) -> CountTable:
     ValueError
         If m is no integer in 1..probes - 1, so that there are no probes on one of the sides.
     """
-    if not 1 <= m < probes:
-        raise ValueError(f"m must lie between 1 and {probes - 1}, not {m}; both parts need probes")
-    m = whole_number("m", m, least=1)
+    if probes < 2:
+        raise ValueError(f"{probes} probes at a position cannot be split; both parts need probes")
+    m = whole_number("m", m, least=1, most=probes - 1)
     c, x = np.arange(probes + 1)[:, np.newaxis], np.arange(m + 1)
     return _hypergeometric(probes, m, (c - x) / (probes - m))
 

@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from stp.curves import integer_array
+
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
@@ -141,10 +143,10 @@ def make_nesting(
         two benchmarks.
     """
     model_s, benchmark_s, question_s = (
-        _indices(name, array)
+        integer_array(name, array)
         for name, array in (("model", model), ("benchmark", benchmark), ("question", question))
     )
-    sample_s = np.zeros(model_s.size, np.int64) if sample is None else _indices("sample", sample)
+    sample_s = integer_array("sample", np.zeros_like(model_s) if sample is None else sample)
     if model_s.size == 0:
         raise ValueError("there is no trajectory to average")
     if not model_s.size == benchmark_s.size == question_s.size == sample_s.size:
@@ -169,16 +171,6 @@ def make_nesting(
         order=order.astype(np.int64),
         pair_offsets=offsets,
     )
-
-
-def _indices(name: str, values: npt.ArrayLike) -> IntArray:
-    """Return one index per trajectory as int64; a fraction would fall into another's place."""
-    array = np.asarray(values)
-    if array.ndim != 1:
-        raise ValueError(f"{name} must have one dimension, not {array.ndim}")
-    if array.size and not np.issubdtype(array.dtype, np.integer):
-        raise ValueError(f"{name} must hold integers, not {array.dtype}")
-    return array.astype(np.int64)
 
 
 def check_columns(frame: pd.DataFrame, names: Sequence[str]) -> None:

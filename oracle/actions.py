@@ -13,7 +13,7 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from stp.curves import Curves, IntArray
+from stp.curves import Curves, IntArray, integer_array
 
 Strategy = Literal["routing", "fixed_budget", "early_exit"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
@@ -97,11 +97,8 @@ def make_actions(
     columns = {"reward": reward, "cost": cost, "unit_offsets": unit_offsets}
     arrays = {}
     for name, values in columns.items():
-        array = np.asarray(values)
-        if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
-            raise ValueError(f"{name} must be a one-dimensional array of integers")
-        arrays[name] = array.astype(np.int64)
-        if array.size and int(arrays[name].min()) < 0:
+        arrays[name] = integer_array(name, values)
+        if arrays[name].size and int(arrays[name].min()) < 0:
             raise ValueError(f"{name} must not be negative")
     reward_a, cost_a, offsets = arrays["reward"], arrays["cost"], arrays["unit_offsets"]
     if offsets.size == 0 or offsets[0] != 0 or offsets[-1] != reward_a.size:

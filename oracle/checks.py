@@ -6,6 +6,7 @@ LARGEST_INT64 = 2**63 - 1
 """Tokens are int64: a budget beyond it buys what it buys."""
 
 LARGEST_SEED = 2**64 - 1
+"""Random streams are keyed by unsigned 64-bit integers."""
 
 
 def whole_number(name: str, value: object, *, least: int, most: int | None = None) -> int:
@@ -14,7 +15,7 @@ def whole_number(name: str, value: object, *, least: int, most: int | None = Non
     Raises
     ------
     ValueError
-        If it is no integer, or outside of ``least..most``.
+        If it is no integer (True and False are none here), or outside of ``least..most``.
 
     Examples
     --------
@@ -22,7 +23,8 @@ def whole_number(name: str, value: object, *, least: int, most: int | None = Non
     100
     """
     try:
-        number = index(value)  # type: ignore[arg-type]
+        # Python counts with True as with 1; as a number of anything it is a slip.
+        number = None if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
     except TypeError:
         number = None
     if number is None or number < least or (most is not None and number > most):

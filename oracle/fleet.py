@@ -12,6 +12,7 @@ from math import gcd, lcm
 import numpy as np
 
 from oracle.actions import Actions, make_actions
+from oracle.checks import whole_number
 from oracle.frontier import Frontier, frontier_of_actions
 from stp.curves import IntArray
 
@@ -96,13 +97,12 @@ def _fleet_actions(
 ) -> tuple[Actions, tuple[int, ...]]:
     if not frontiers:
         raise ValueError("a fleet needs at least one cell")
-    given: list[object] = [1] * len(frontiers) if weights is None else list(weights)
+    given = [1] * len(frontiers) if weights is None else list(weights)
     if len(given) != len(frontiers):
         raise ValueError(f"{len(given)} weights for {len(frontiers)} cells")
-    numbers = [int(weight) for weight in given if isinstance(weight, int | np.integer)]
-    if len(numbers) != len(given) or min(numbers) < 1:
-        raise ValueError(f"weights must be positive integers, not {given}")
-    whole = _lowest_terms(numbers)
+    whole = _lowest_terms(
+        [whole_number(f"weights[{c}]", weight, least=1) for c, weight in enumerate(given)]
+    )
     sizes = np.array([frontier.cost.size for frontier in frontiers], np.int64)
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     actions = make_actions(

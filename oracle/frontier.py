@@ -23,7 +23,7 @@ from oracle.actions import (
     strategy_actions,
 )
 from oracle.checks import LARGEST_INT64, whole_number
-from stp.curves import Curves, IntArray
+from stp.curves import Curves, IntArray, integer_array
 
 FloatArray = npt.NDArray[np.float64]
 # A float fraction stands for the simplest rational near it: 0.29 is 29/100, whatever its bits say.
@@ -287,7 +287,7 @@ def stopping_positions(
     if strategy == "early_exit":
         return _positions("choice", choice, curves)
     groups = question_groups(curves)
-    chosen = _whole_numbers("choice", choice, groups.count, "(model, question) pairs")
+    chosen = _one_per_unit("choice", choice, groups.count, "(model, question) pairs")
     most = 1 if strategy == "routing" else LARGEST_INT64
     if chosen.size and not 0 <= chosen.min() <= chosen.max() <= most:
         allowed = "0 or 1 (thinks)" if strategy == "routing" else "caps in tokens, 0 or more"
@@ -316,7 +316,7 @@ def measured_point(curves: Curves, stop_s: IntArray) -> tuple[int, int]:
 
 def _positions(name: str, values: npt.ArrayLike, curves: Curves) -> IntArray:
     """Return a position of every trajectory, refusing what is none of its own."""
-    stops = _whole_numbers(name, values, curves.trajectories, "trajectories")
+    stops = _one_per_unit(name, values, curves.trajectories, "trajectories")
     wrong = np.flatnonzero((stops < 0) | (stops >= np.diff(curves.trajectory_offsets)))
     if wrong.size:
         s = int(wrong[0])
@@ -325,11 +325,9 @@ def _positions(name: str, values: npt.ArrayLike, curves: Curves) -> IntArray:
     return stops
 
 
-def _whole_numbers(name: str, values: npt.ArrayLike, count: int, units: str) -> IntArray:
+def _one_per_unit(name: str, values: npt.ArrayLike, count: int, units: str) -> IntArray:
     """Return a copy of one integer per unit as int64."""
-    array = np.asarray(values)
-    if array.shape != (count,):
-        raise ValueError(f"{name} has shape {array.shape}; it needs one entry for {count} {units}")
-    if array.size and not np.issubdtype(array.dtype, np.integer):
-        raise ValueError(f"{name} must hold integers, not {array.dtype}")
-    return array.astype(np.int64)
+    array = integer_array(name, values)
+    if array.size != count:
+        raise ValueError(f"{name} has {array.size} entries; it needs one entry for {count} {units}")
+    return array.copy()

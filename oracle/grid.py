@@ -7,7 +7,7 @@ import numpy as np
 from oracle import core, dense, tree
 from oracle.actions import Actions
 from oracle.search import BELOW_BASE, UNSETTLED
-from stp.curves import IntArray
+from stp.curves import IntArray, integer_array
 
 # Up to so many elementary steps the full program is as fast as a hundred searches; where units have
 # one step each, searches find fewer ways to fill a gap and take longer.
@@ -60,9 +60,7 @@ def best_rewards(actions: Actions, budgets: IntArray) -> Grid:
     >>> best_rewards(actions, np.array([3, 4, 5, 9])).reward.tolist()
     [0, 2, 3, 5]
     """
-    asked = np.asarray(budgets)
-    if asked.ndim != 1 or (asked.size and not np.issubdtype(asked.dtype, np.integer)):
-        raise ValueError("budgets must be a one-dimensional array of integers")
+    asked = integer_array("budgets", budgets)
     offsets = actions.unit_offsets
     states = dense.small_frontier(actions.reward, actions.cost, offsets)
     if states is None and _is_quick(actions.reward, offsets):
@@ -75,7 +73,7 @@ def best_rewards(actions: Actions, budgets: IntArray) -> Grid:
         actions.reward - actions.reward[base],
         actions.cost - actions.cost[base],
         offsets,
-        asked[order].astype(np.int64) - actions.base_cost,
+        asked[order] - actions.base_cost,
     )
     result = np.empty_like(rewards)
     result[order] = np.where(rewards == BELOW_BASE, -1, rewards + actions.base_reward)

@@ -16,8 +16,31 @@ IntArray = npt.NDArray[np.int64]
 Int32Array = npt.NDArray[np.int32]
 
 
-def _integers(name: str, values: npt.ArrayLike, dtype: type[np.signedinteger]) -> np.ndarray:
-    """Return ``values`` as a one-dimensional ``dtype`` array, refusing what would change."""
+def integer_array(
+    name: str, values: npt.ArrayLike, dtype: type[np.signedinteger] = np.int64
+) -> np.ndarray:
+    """Return values as a one-dimensional array of integers, refusing what would change.
+
+    Parameters
+    ----------
+    name
+        What errors call them.
+    values
+        Integers of any width. Nothing, such as ``[]``, may have any type.
+    dtype
+        Of the result. An array that has it already is returned as it is, not copied.
+
+    Raises
+    ------
+    ValueError
+        If there is not one dimension, a value is no integer (a mask is none), or one lies outside
+        of what ``dtype`` holds.
+
+    Examples
+    --------
+    >>> integer_array("rows", [3, 1]).tolist(), integer_array("rows", []).dtype.name
+    ([3, 1], 'int64')
+    """
     array = np.asarray(values)
     if array.ndim != 1:
         raise ValueError(f"{name} must have one dimension, not {array.ndim}")
@@ -90,12 +113,10 @@ class Curves:
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
-        put("tokens", _integers("tokens", self.tokens, np.int64))
-        put("correct", _integers("correct", self.correct, np.int32))
-        put(
-            "trajectory_offsets", _integers("trajectory_offsets", self.trajectory_offsets, np.int64)
-        )
-        put("question", _integers("question", self.question, np.int32))
+        put("tokens", integer_array("tokens", self.tokens))
+        put("correct", integer_array("correct", self.correct, np.int32))
+        put("trajectory_offsets", integer_array("trajectory_offsets", self.trajectory_offsets))
+        put("question", integer_array("question", self.question, np.int32))
         trajectories = self.question.size
         if self.trajectory_offsets.size != trajectories + 1:
             raise ValueError(
@@ -106,16 +127,16 @@ class Curves:
             values = np.asarray(getattr(self, name))
             if values.size == 0:
                 values = np.zeros(trajectories, np.int32)
-            put(name, _integers(name, values, np.int32))
+            put(name, integer_array(name, values, np.int32))
         if self.model.size != trajectories:
             raise ValueError(f"model has {self.model.size} entries for {trajectories} trajectories")
         if np.asarray(self.sample).size == 0 and trajectories:
             put("sample", _count_within(self.model, self.question))
-        put("sample", _integers("sample", self.sample, np.int32))
+        put("sample", integer_array("sample", self.sample, np.int32))
         original = np.asarray(self.original_correct)
         if original.size == 0:
             original = np.full(trajectories, -1, np.int8)
-        put("original_correct", _integers("original_correct", original, np.int8))
+        put("original_correct", integer_array("original_correct", original, np.int8))
         self._check()
 
     def _check(self) -> None:
@@ -145,7 +166,7 @@ class Curves:
                 f"tokens has {self.tokens.size} positions and correct has {self.correct.size}"
             )
         probes: object = self.probes
-        if not isinstance(probes, int | np.integer) or probes < 1:
+        if isinstance(probes, bool) or not isinstance(probes, int | np.integer) or probes < 1:
             raise ValueError(f"probes must be a positive integer, not {self.probes!r}")
         offsets = self.trajectory_offsets
         if offsets[0] != 0 or offsets[-1] != self.tokens.size:
@@ -214,7 +235,7 @@ class Curves:
                     f"{self.trajectories} trajectories"
                 )
             rows = np.flatnonzero(rows)
-        rows = _integers("trajectory_s", rows, np.int64)
+        rows = integer_array("trajectory_s", rows)
         if rows.size and not 0 <= rows.min() <= rows.max() < self.trajectories:
             wrong = rows[(rows < 0) | (rows >= self.trajectories)][0]
             raise ValueError(

@@ -159,7 +159,7 @@ def test_nothing_may_be_selected() -> None:
     assert curves.select([]).trajectories == curves.select([False]).trajectories == 0
 
 
-@pytest.mark.parametrize("probes", [float("nan"), float("inf"), 2.5, "four", None, -1])
+@pytest.mark.parametrize("probes", [float("nan"), float("inf"), 2.5, "four", None, True, -1])
 def test_probes_are_a_positive_integer(probes: object) -> None:
     with pytest.raises(ValueError, match="probes must be a positive integer"):
         Curves(

@@ -104,6 +104,8 @@ def test_indices_are_integers(name, values):
     given = {"model": [0, 0], "benchmark": [0, 0], "question": [0, 1], name: values}
     with pytest.raises(ValueError, match=f"{name} must"):
         make_nesting(**given)
+    with pytest.raises(ValueError, match=f"{name} holds values outside the range of int64"):
+        make_nesting(**{**given, name: np.array([0, 2**63], np.uint64)})
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (9, 1), (2,)])
@@ -147,9 +149,10 @@ def test_an_average_is_of_cells(average):
 def test_a_table_is_for_the_probes_of_the_curves():
     with pytest.raises(ValueError, match="for 2 probes at a position, and the curves have 4"):
         expected_choice(CURVES, kept_share_table(2, 1))
-    for table in (kept_share_table, held_out_table):
-        with pytest.raises(ValueError, match="m must be positive, and an integer"):
-            table(4, 1.5)
+    for table, most in ((kept_share_table, 4), (held_out_table, 3)):
+        for m in (1.5, "x", None, True, 0, most + 1):
+            with pytest.raises(ValueError, match=f"m must be in 1..{most}, and an integer"):
+                table(4, m)
 
 
 @pytest.mark.parametrize("changed", [{"steps": 1.5}, {"splits": 0}, {"seed": -1}])

@@ -154,7 +154,7 @@ def test_flat_and_empty_curves():
 
 @pytest.mark.parametrize("m", [0, 17, -1])
 def test_a_number_of_probes_out_of_range_is_refused(m):
-    with pytest.raises(ValueError, match="between 1 and 16"):
+    with pytest.raises(ValueError, match=r"m must be in 1\.\.16"):
         thin_probes(one_curve([0], [7], 16), m)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracle
-from oracle.checks import LARGEST_INT64
+from oracle.checks import LARGEST_INT64, whole_number
 from oracle.scale_out import bootstrap_frontiers_on_ray
 from stp.curves import Curves
 
@@ -104,6 +104,8 @@ def test_a_frontier_of_actions_is_a_part_of_something(changed):
         ([0, 2], "trajectory 1 has positions 0..1, not 2"),
         ([0.5, 0], "must hold integers"),
         ([0], "one entry for 2 trajectories"),
+        ([True, False], "must hold integers"),
+        (np.array([0, 2**63], np.uint64), "outside the range of int64"),
     ],
 )
 def test_a_stop_is_a_position_of_its_trajectory(stops, message):
@@ -120,6 +122,7 @@ def test_a_stop_is_a_position_of_its_trajectory(stops, message):
         ("routing", [0], "one entry for 2"),
         ("fixed_budget", [-7, 0], "caps in tokens"),
         ("fixed_budget", [0.5, 0], "must hold integers"),
+        ("fixed_budget", np.array([2**63, 0], np.uint64), "outside the range of int64"),
         ("greedy", [0, 0], "unknown strategy 'greedy'"),
     ],
 )
@@ -159,9 +162,32 @@ def test_replicates_are_asked_for_as_they_are_there():
         oracle.percentile_interval(np.empty((0, 3)))
 
 
+def test_stops_are_copied():
+    stops = np.array([1, 0])
+    found = oracle.stopping_positions(CURVES, "early_exit", stops)
+    stops[0] = 0
+    assert found.tolist() == [1, 0]
+
+
+def test_what_int64_does_not_hold_is_refused():
+    beyond = np.array([0, 2**63], np.uint64)
+    with pytest.raises(ValueError, match="cost holds values outside the range of int64"):
+        oracle.make_actions(reward=[0, 1], cost=beyond, unit_offsets=[0, 2])
+    with pytest.raises(ValueError, match="budgets holds values outside the range of int64"):
+        oracle.best_rewards(ACTIONS, beyond)
+
+
+@pytest.mark.parametrize("value", [True, False, np.True_, 1.0, "1", None])
+def test_what_is_no_number_is_no_whole_number(value):
+    with pytest.raises(ValueError, match=r"steps must be 0 or more, and an integer, not "):
+        whole_number("steps", value, least=0)
+    assert whole_number("steps", np.int8(1), least=0) == 1
+
+
 def test_a_fleet_is_of_cells_with_probes_and_whole_weights():
-    with pytest.raises(ValueError, match="positive integers"):
-        oracle.fleet_frontier([FRONTIER], [1.5])
+    for weight in (1.5, True, 0, None, "2"):
+        with pytest.raises(ValueError, match=r"weights\[1\] must be positive, and an integer"):
+            oracle.fleet_frontier([FRONTIER, FRONTIER], [1, weight])
     with pytest.raises(ValueError, match="without probes"):
         oracle.equal_weights([FRONTIER, oracle.exact_frontier(EMPTY, "routing")])
     with pytest.raises(ValueError, match="at least one cell"):

@@ -151,7 +151,7 @@ def test_fleet_weights_and_misuse():
     fleet = oracle.fleet_frontier(own, weights)
     top = np.mean([f.reward[-1] / f.probes for f in own])
     assert fleet.frontier.accuracy_at([1.0])[0] == pytest.approx(top, abs=1e-15)
-    with pytest.raises(ValueError, match="positive integers"):
+    with pytest.raises(ValueError, match=r"weights\[1\] must be positive, and an integer, not 0"):
         oracle.fleet_frontier(own, (1, 0))
     with pytest.raises(ValueError, match="more than"):
         oracle.fleet_frontier(own, (10**8, 10**8 + 1))
