@@ -15,13 +15,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from data.errors import MisuseError
+from data.hints import did_you_mean
 from data.optimal.general import ANSWER_TYPES
 from evaluator.bootstrap import SEED, Quantity, bootstrap_values
 from evaluator.names import benchmark_name, model_name
 from evaluator.optimal.metrics import T_MAX, check_t_max
 from evaluator.optimal.subsets import BENCHMARKS, GENERAL, Side
 from oracle import exact_frontier
-from stp.asking.hints import did_you_mean
 from stp.curves import Curves, IntArray
 
 if TYPE_CHECKING:

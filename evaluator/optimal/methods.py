@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from data.errors import MisuseError
+from data.hints import did_you_mean
 from data.optimal import prompt_text
 from stp.asking import Settings
-from stp.asking.hints import did_you_mean
 
 THINKING, NO_THINKING = "thinking", "no-thinking"
 ROUTER, ORACLE_ROUTER = "router", "oracle-router"

@@ -16,10 +16,10 @@ from data.catalogue.underthinking import TASKS, gym_benchmark
 from data.choices import LETTERS, letter_question
 from data.draws import StableDraws
 from data.errors import MisuseError, StoreError
+from data.hints import did_you_mean
 from data.optimal import prompt_text
 from data.optimal.general import JUDGED, load_general
 from evaluator.files import write_atomically
-from stp.asking.hints import did_you_mean
 
 Side = Literal["ovt", "ut", "none"]
 

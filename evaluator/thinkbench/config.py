@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
 
 from data.errors import ConfigError, MisuseError
+from data.hints import did_you_mean
 from data.puzzles import puzzle_names
 from data.tasks import TaskParameters, task_names
 from data.tasks.base import DEFAULT_HIGH, DEFAULT_LOW, DEFAULT_SAMPLES, DEFAULT_SEED
 from stp.asking import Settings
-from stp.asking.hints import did_you_mean
 
 Style = Literal["standard", "concise", "ultra-concise"]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from data.errors import ConfigError
-from stp.asking.hints import did_you_mean
+from data.hints import did_you_mean
 
 Finish = Literal["stop", "length", "filtered", "error"]
 """``"stop"``: the model ended its turn; ``"length"``: a token limit did; ``"filtered"``: a provider

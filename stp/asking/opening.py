@@ -11,8 +11,8 @@ from types import ModuleType
 from typing import Any, Final
 
 from data.errors import ConfigError, MisuseError
+from data.hints import did_you_mean
 from stp.asking.base import Responder, Settings
-from stp.asking.hints import did_you_mean
 
 PROVIDERS: Final = frozenset(
     {

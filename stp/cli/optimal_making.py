@@ -146,8 +146,8 @@ def select(
 
 
 def _domains(text: str) -> tuple[str, ...]:
+    from data.hints import did_you_mean
     from data.optimal.domains import domain_names
-    from stp.asking.hints import did_you_mean
 
     if text == "all":
         return domain_names()

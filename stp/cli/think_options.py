@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, get_args
 
 from data.errors import ConfigError
+from data.hints import did_you_mean
 from data.puzzles import puzzle_names
 from data.tasks import task_names
 from evaluator.thinkbench.config import STYLES, Style, ThinkConfig
 from stp.asking import ReasoningEffort, Settings, Thinking
-from stp.asking.hints import did_you_mean
 
 _SECONDS_BETWEEN_LINES = 10.0
 
