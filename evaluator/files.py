@@ -1,9 +1,12 @@
-"""Files of a run's folder: written whole or not at all, by one process at a time."""
+"""Files of a run's folder: written whole or not at all, by one process at a time, read or refused."""
 
 import contextlib
+import json
+import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from data.errors import MisuseError, StoreError
 
@@ -28,6 +31,65 @@ def write_atomically(path: Path, content: bytes) -> None:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the JSON object that a file holds.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no file: what that means, whoever asks for it has to say.
+    data.errors.StoreError
+        If it cannot be read, or holds no such object; see :func:`json_object`.
+    """
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read: {error.strerror}") from error
+    return json_object(content, str(path))
+
+
+def json_object(content: bytes, where: str) -> dict[str, Any]:
+    """Return a JSON object from its bytes; whatever comes back can be written again.
+
+    Parameters
+    ----------
+    content
+        The object as UTF-8, and nothing beside it.
+    where
+        Names it in errors: a file, or a line of one.
+
+    Raises
+    ------
+    data.errors.StoreError
+        If it is no UTF-8, no JSON, no object, nested without end, or holds a number that is not
+        finite or half of a character.
+
+    Examples
+    --------
+    >>> json_object(b'{"a": [1, 2.5]}', "values.json")
+    {'a': [1, 2.5]}
+    """
+    try:
+        values = json.loads(content.decode(), parse_constant=_finite, parse_float=_finite)
+        # Only an escape can stand for half of a character.
+        if b"\\u" in content:
+            json.dumps(values, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"{where}: cannot be read ({error})") from error
+    if not isinstance(values, dict):
+        raise StoreError(f"{where}: cannot be read (it holds no JSON object)")
+    return values
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is no number")
+    return number
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import MisuseError, StoreError, StoreMismatchError
-from evaluator.files import write_atomically
+from evaluator.files import read_json, write_atomically
 from evaluator.optimal.methods import ROUTER, check_methods
 from stp.asking import Settings, json_bytes
 from stp.asking.opening import ModelSpec
@@ -161,12 +161,10 @@ def read_plan(folder: Path) -> Plan:
     """
     path = folder / PLAN_FILE
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = read_json(path)
     except FileNotFoundError as error:
         raise MisuseError(f"{folder}: no run of `stp optimal run` is there") from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise StoreError(f"{path}: cannot be read ({error})") from error
-    if not isinstance(values, dict) or values.pop("schema", None) != SCHEMA:
+    if values.pop("schema", None) != SCHEMA:
         raise StoreError(f"{path}: was written by another version of this project")
     try:
         values["settings"]["tools"] = tuple(values["settings"]["tools"])

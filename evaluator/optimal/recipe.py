@@ -10,7 +10,7 @@ from data.errors import MisuseError, StoreError, StoreMismatchError
 from data.hints import did_you_mean
 from data.optimal.domains import domain_names
 from data.optimal.general import ANSWER_TYPES, AnswerType, GeneralQuestion
-from evaluator.files import write_atomically
+from evaluator.files import read_json, write_atomically
 from evaluator.optimal.formats import LEAST_OPTIONS, MOST_OPTIONS, Dropped
 from evaluator.optimal.judge import Agreement
 from stp.asking import Settings, json_bytes
@@ -162,18 +162,20 @@ def write_recipe(folder: Path, recipe: Recipe) -> None:
         values[who]["options"] = dict(values[who]["options"])
     values = json.loads(json.dumps(values))
     try:
-        if path.exists():
-            stored = dict(json.loads(path.read_text(encoding="utf-8")))
-            # More rounds add to what is there, and addresses say nothing of the replies.
-            for each in (stored, (given := json.loads(json.dumps(values)))):
-                each["rounds"] = None
-                for who in ("generator", "answerer", "judge"):
-                    each[who]["base_url"] = each[who]["batch"] = None
-            differs = [key for key in given if stored.get(key) != given[key]]
-            if differs:
-                raise StoreMismatchError(
-                    f"{folder}: holds a data set with another {differs[0]}; give another folder"
-                )
-    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        raise StoreError(f"{path}: cannot be read ({error})") from error
+        stored, given = read_json(path), json.loads(json.dumps(values))
+        # More rounds add to what is there, and addresses say nothing of the replies.
+        for each in (stored, given):
+            each["rounds"] = None
+            for who in ("generator", "answerer", "judge"):
+                each[who]["base_url"] = each[who]["batch"] = None
+    except FileNotFoundError:
+        pass
+    except (TypeError, KeyError) as error:
+        raise StoreError(f"{path}: is no recipe of a data set ({error!r})") from error
+    else:
+        differs = [key for key in given if stored.get(key) != given[key]]
+        if differs:
+            raise StoreMismatchError(
+                f"{folder}: holds a data set with another {differs[0]}; give another folder"
+            )
     write_atomically(path, json_bytes(values, indent=1) + b"\n")

@@ -5,7 +5,6 @@ more seeds, methods or subsets add to what is there.
 """
 
 import contextlib
-import json
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from data.errors import EngineError, MisuseError, StoreError, StoreMismatchError
-from evaluator.files import locked_folder, write_atomically
+from evaluator.files import locked_folder, read_json, write_atomically
 from evaluator.optimal.methods import MODES, ROUTER, read_route
 from evaluator.optimal.plan import PLAN_FILE, Plan, merged_plan, write_plan
 from evaluator.optimal.subsets import Item, load_items, read_items, write_items
@@ -361,13 +360,14 @@ def check_models(folder: Path, **models: Responder) -> None:
 
     path = folder / MODEL_FILE
     try:
-        known = dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
-        before_of = {role: dict(known[role]) for role in models if known.get(role)}
-    except (OSError, ValueError, TypeError, RecursionError) as error:
-        raise StoreError(f"{path}: cannot be read ({error})") from error
+        known = read_json(path)
+    except FileNotFoundError:
+        known = {}
     for role, responder in models.items():
         described = dict(responder.describe())
-        before = before_of.get(role, described)
+        before = known.get(role) or described
+        if not isinstance(before, dict):
+            raise StoreError(f"{path}: what it says of the {role} cannot be read")
         differs = [key for key in _IDENTITY if before.get(key) != described.get(key)]
         if differs:
             key = differs[0]

@@ -5,11 +5,10 @@ counts the less the longer it was thought about; on the underthinking side (``"u
 right counts.
 """
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from data import Benchmark, Question, get_benchmark
 from data.catalogue.underthinking import TASKS, gym_benchmark
@@ -19,7 +18,7 @@ from data.errors import MisuseError, StoreError
 from data.hints import did_you_mean
 from data.optimal import prompt_text
 from data.optimal.general import JUDGED, load_general
-from evaluator.files import write_atomically
+from evaluator.files import json_object, write_atomically
 
 Side = Literal["ovt", "ut", "none"]
 
@@ -295,16 +294,24 @@ def read_items(path: Path) -> list[Item]:
     """
     items: dict[str, Item] = {}
     try:
-        for line in path.read_text(encoding="utf-8").split("\n"):
-            if not line:
-                continue
-            values = json.loads(line)
-            question = values.pop("question")
-            question["choices"] = tuple(question["choices"])
-            item = Item(**values, question=Question(**question))
-            if item.key in items:
-                raise StoreError(f"{path}: the question {item.key} is there twice; remove one")
-            items[item.key] = item
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise StoreError(f"{path}: cannot be read ({error})") from error
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read: {error.strerror}") from error
+    for number, line in enumerate(lines, start=1):
+        if not line:
+            continue
+        where = f"{path}, line {number}"
+        item = _read_item(json_object(line, where), where)
+        if item.key in items:
+            raise StoreError(f"{path}: the question {item.key} is there twice; remove one")
+        items[item.key] = item
     return list(items.values())
+
+
+def _read_item(values: dict[str, Any], where: str) -> Item:
+    try:
+        question = values.pop("question")
+        question["choices"] = tuple(question["choices"])
+        return Item(**values, question=Question(**question))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StoreError(f"{where}: is no question of a run ({error!r})") from error

@@ -1,7 +1,6 @@
 """The leaderboard file: runs with their pool and their metadata, so that rows can be made again."""
 
 import contextlib
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -9,8 +8,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
-from data.errors import MisuseError
-from evaluator.files import write_atomically
+from data.errors import MisuseError, StoreError
+from evaluator.files import read_json, write_atomically
 from evaluator.thinkbench.comparison import Comparison
 from evaluator.thinkbench.run import RUN, SCHEMA, Run, load_run
 from stp.asking import json_bytes
@@ -109,10 +108,12 @@ def read_leaderboard(path: str | Path) -> Mapping[str, Any]:
     """
     source = Path(path).expanduser()
     try:
-        content = json.loads(source.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise MisuseError(f"{source}: cannot be read as a leaderboard: {error}") from error
-    if not isinstance(content, dict) or content.get("kind") != LEADERBOARD:
+        content = read_json(source)
+    except FileNotFoundError as error:
+        raise MisuseError(f"{source}: no such leaderboard") from error
+    except StoreError as error:
+        raise MisuseError(f"{error}; a leaderboard is made with stp think aggregate") from error
+    if content.get("kind") != LEADERBOARD:
         raise MisuseError(f"{source}: it is no leaderboard; make one with stp think aggregate")
     return content
 

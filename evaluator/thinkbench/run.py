@@ -14,7 +14,6 @@ Only ``responses.jsonl`` costs anything; the rest is made again whenever a run e
 """
 
 import contextlib
-import json
 import logging
 import platform
 from collections.abc import Callable, Mapping
@@ -26,7 +25,7 @@ from typing import Any, Final
 
 from data.errors import ConfigError, MisuseError, StoreError, StoreMismatchError
 from evaluator.answers import CHECKER_VERSION
-from evaluator.files import locked_folder, write_atomically
+from evaluator.files import locked_folder, read_json, write_atomically
 from evaluator.thinkbench.config import ThinkConfig, differences
 from evaluator.thinkbench.grade import Graded, grade
 from evaluator.thinkbench.graded_file import read_graded, write_graded
@@ -350,18 +349,14 @@ def _config_of(folder: Path, record: Mapping[str, Any]) -> ThinkConfig:
 
 def _read_record(folder: Path) -> dict[str, Any]:
     try:
-        record = json.loads((folder / RUN).read_text(encoding="utf-8"))
+        record = read_json(folder / RUN)
     except FileNotFoundError as error:
         raise MisuseError(
             f"{folder}: no run here (no {RUN}); start one with stp think run MODEL --out FOLDER"
         ) from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise StoreError(f"{folder / RUN}: cannot be read: {error}") from error
     kinds = {"name": str, "config": dict, "model": dict, "attributes": dict}
-    if (
-        not isinstance(record, dict)
-        or record.get("schema") != SCHEMA
-        or not all(isinstance(record.get(key), kind) for key, kind in kinds.items())
+    if record.get("schema") != SCHEMA or not all(
+        isinstance(record.get(key), kind) for key, kind in kinds.items()
     ):
         raise ConfigError(f"{folder / RUN}: it is no record of a run that this version reads")
     return record

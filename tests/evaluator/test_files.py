@@ -3,7 +3,7 @@
 import pytest
 
 from data.errors import MisuseError, StoreError
-from evaluator.files import locked_folder, write_atomically
+from evaluator.files import json_object, locked_folder, read_json, write_atomically
 
 
 def test_a_file_is_whole_or_as_it_was(tmp_path, monkeypatch):
@@ -36,3 +36,44 @@ def test_a_folder_is_held_by_one_and_free_afterwards(tmp_path):
         pass
     with locked_folder(folder):
         assert folder.is_dir()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "Expecting value"),
+        (b"{", "Expecting property name"),
+        (b'{"a": 1} {"b": 2}', "Extra data"),
+        (b"[1, 2]", "holds no JSON object"),
+        (b"null", "holds no JSON object"),
+        (b"[" * 100_000, "recursion"),
+        (b'{"a": ' * 100_000, "recursion"),
+        (b'{"a": "\xff"}', "utf-8"),
+        ('{"a": 1}'.encode("utf-16"), "utf-8"),
+        (b'{"a": "\\ud800"}', "surrogates not allowed"),
+        (b'{"\\udc80": 1}', "surrogates not allowed"),
+        (b'{"a": NaN}', "NaN is no number"),
+        (b'{"a": -Infinity}', "-Infinity is no number"),
+        (b'{"a": 1e999}', "1e999 is no number"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "digits"),
+    ],
+)
+def test_what_is_no_json_object_is_one_line_that_names_it(tmp_path, content, message):
+    path = tmp_path / "values.json"
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match=rf"values\.json: cannot be read \(.*{message}") as said:
+        read_json(path)
+    assert "\n" not in str(said.value)
+    with pytest.raises(StoreError, match=r"^lines\.jsonl, line 3: cannot be read"):
+        json_object(content, "lines.jsonl, line 3")
+
+
+def test_a_json_object_is_read_and_what_is_not_there_is_left_to_whoever_asks(tmp_path):
+    path = tmp_path / "values.json"
+    path.write_text('{"a": "\\ud83d\\ude00 é", "b": [1.5, 2, true, null]}\n', encoding="utf-8")
+    assert read_json(path) == {"a": "\N{GRINNING FACE} é", "b": [1.5, 2, True, None]}
+    with pytest.raises(FileNotFoundError):
+        read_json(tmp_path / "another.json")
+    for odd in (tmp_path, path / "below"):
+        with pytest.raises(StoreError, match="cannot be read: "):
+            read_json(odd)

@@ -574,7 +574,9 @@ def test_more_responses_than_were_graded_are_graded_first(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["plan.json", "questions.jsonl", "model.json", "judging.json"])
-@pytest.mark.parametrize("text", ["", "[1, 2]", "{", '{"model": 3}', "[" * 100_000, "3"])
+@pytest.mark.parametrize(
+    "text", ["", "[1, 2]", "{", '{"model": 3}', "[" * 100_000, "3", '{"x": NaN}']
+)
 def test_a_file_that_was_changed_is_named(tmp_path, name, text):
     asked = plan(methods=("default",), seeds=1)
     responder = CallableResponder(lambda prompt: "1", name="m")
@@ -585,7 +587,7 @@ def test_a_file_that_was_changed_is_named(tmp_path, name, text):
         text = (tmp_path / name).read_text()
         text += text
     (tmp_path / name).write_text(text)
-    with pytest.raises(StoreError, match=rf"{name}: |graded\.parquet: "):
+    with pytest.raises(StoreError, match=rf"{name}(, line 1)?: |graded\.parquet: "):
         if name == "judging.json":
             read_graded(tmp_path)
         else:
