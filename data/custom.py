@@ -18,7 +18,6 @@ One real description, ``lab.toml``::
 TOML file's path wherever they take a benchmark's name.
 """
 
-import difflib
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from data.benchmark import INSTRUCTIONS, Benchmark
 from data.choices import LETTERS, letter_question
 from data.errors import ConfigError, MisuseError
 from data.files import Row, read_rows, text_of, value_of
+from data.hints import nearest
 from data.question import Question
 from data.tasks import task_names
 from data.tasks.base import TASK_INSTRUCTION
@@ -204,8 +204,8 @@ def _check_keys(table: dict[str, object], described: type, apart: set[str], wher
     types = {key: kind for key, kind in get_type_hints(described).items() if key not in apart}
     for key, value in table.items():
         if key not in types:
-            near = difflib.get_close_matches(key, types, n=1)
-            hint = f"did you mean {near[0]!r}? Known are" if near else "known are"
+            near = nearest(key, types)
+            hint = f"did you mean {near!r}? Known are" if near else "known are"
             raise ConfigError(f"{where}: unknown key {key!r}; {hint} {', '.join(types)}")
         allowed = tuple(
             getattr(kind, "__origin__", kind) for kind in get_args(types[key]) or (types[key],)

@@ -1,11 +1,14 @@
 """Curves: what they accept, what they refuse, and how trajectories are taken out of them."""
 
+import doctest
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stp.curves import Curves
+from stp import curves as curves_module
+from stp.curves import Curves, integer_array
 
 
 @st.composite
@@ -152,6 +155,20 @@ def test_what_selects_no_trajectory_is_refused(rows: object, message: str) -> No
     curves = build([(0, [0, 9, 20], [0, 2, 1]), (1, [0, 7], [0, 2])])
     with pytest.raises(ValueError, match=message):
         curves.select(rows)  # type: ignore[arg-type]
+
+
+def test_examples_hold() -> None:
+    assert doctest.testmod(curves_module).failed == 0
+
+
+def test_an_array_of_integers_holds_what_was_given() -> None:
+    given = np.array([2**31 - 1, -(2**31)])
+    assert integer_array("rows", given) is given
+    assert integer_array("rows", given, np.int32).tolist() == given.tolist()
+    with pytest.raises(ValueError, match="rows holds values outside the range of int32"):
+        integer_array("rows", given + 1, np.int32)
+    with pytest.raises(ValueError, match="rows must hold integers, not bool"):
+        integer_array("rows", [True])
 
 
 def test_nothing_may_be_selected() -> None:

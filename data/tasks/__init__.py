@@ -4,13 +4,13 @@ A task is one module that exposes ``TASK``; it is found by being here, and becom
 ``think-NAME`` and the answer kind ``NAME``.
 """
 
-import difflib
 import importlib
 import pkgutil
 from functools import cache, partial
 
 from data.benchmark import Benchmark, GeneratedSource
 from data.errors import MisuseError
+from data.hints import did_you_mean
 from data.tasks.base import TASK_INSTRUCTION, Task, TaskParameters, make_questions
 
 __all__ = ["Task", "TaskParameters", "get_task", "task_benchmark", "task_names"]
@@ -38,9 +38,10 @@ def get_task(name: str) -> Task:
     try:
         return _tasks()[name]
     except KeyError:
-        near = difflib.get_close_matches(name, task_names(), n=1)
-        hint = f"did you mean {near[0]!r}? There" if near else "there"
-        raise MisuseError(f"no task {name!r}; {hint} are {', '.join(task_names())}") from None
+        known = task_names()
+        raise MisuseError(
+            f"no task {name!r}{did_you_mean(name, known)} (there are {', '.join(known)})"
+        ) from None
 
 
 def task_benchmark(name: str, parameters: TaskParameters | None = None) -> Benchmark:

@@ -22,7 +22,6 @@ Every setting that is left out has the value of the paper (002, section 4.1 and 
 module knows nothing of stores and benchmarks, and of engines their names.
 """
 
-import difflib
 import hashlib
 import json
 import re
@@ -42,6 +41,7 @@ from pydantic import (
 )
 
 from data.errors import ConfigError
+from data.hints import did_you_mean, nearest
 from stp.engines.names import engine_names
 
 SCHEDULING_OPTIONS = frozenset(
@@ -176,11 +176,9 @@ class EngineConfig(_Section):
     def _known(cls, name: str) -> str:
         names = engine_names()
         if name not in names:
-            close = difflib.get_close_matches(name, names, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
             raise ValueError(
-                f"engine.name = {json.dumps(name)}: no such engine{hint} (there are "
-                f"{', '.join(names)})"
+                f"engine.name = {json.dumps(name)}: no such engine{did_you_mean(name, names)} "
+                f"(there are {', '.join(names)})"
             )
         return name
 
@@ -523,8 +521,7 @@ def _explain(error: ValidationError) -> str:
 
 def _meant(location: list[Any]) -> str | None:
     """Return the key that is allowed in a place and is nearest to the unknown one given."""
-    close = difflib.get_close_matches(str(location[-1]), _fields_at(location[:-1]), n=1)
-    return close[0] if close else None
+    return nearest(str(location[-1]), _fields_at(location[:-1]))
 
 
 def _place(problem: Mapping[str, Any]) -> list[Any]:
@@ -536,8 +533,7 @@ def _place(problem: Mapping[str, Any]) -> list[Any]:
 def _complaint(kind: str, key: str, location: list[Any], text: str, value: object) -> str:
     if kind == "extra_forbidden":
         known = _fields_at(location[:-1])
-        meant = _meant(location)
-        hint = f"; did you mean {meant!r}?" if meant else ""
+        hint = did_you_mean(str(location[-1]), known)
         return f"unknown key {key!r}{hint} (allowed here: {', '.join(known)})"
     if kind == "missing":
         table = f"add a [[{key}]] table" if key in ("models", "benchmarks") else f"set {key!r}"

@@ -3,7 +3,6 @@
 Knows Hugging Face folders; runs no model.
 """
 
-import difflib
 import hashlib
 import importlib.util
 import json
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from data.errors import MissingDependencyError, MisuseError
+from data.hints import nearest
 from stp.campaign.config import ModelConfig
 from stp.campaign.manifest import ModelRecord
 from stp.campaign.store import Store
@@ -145,8 +145,8 @@ def _check_path(config: ModelConfig) -> None:
     """Refuse what is neither a folder nor can be a hub id."""
     if config.path == DEMO or _local(config) is not None or _HUB_ID.fullmatch(config.path):
         return
-    near = difflib.get_close_matches(config.path, [DEMO, *_neighbours(config)], n=1)
-    hint = f"did you mean {near[0]!r}? Else " if near else ""
+    near = nearest(config.path, [DEMO, *_neighbours(config)])
+    hint = f"did you mean {near!r}? Else " if near else ""
     raise MisuseError(
         f"model {config.path!r}: no such folder; {hint}give the folder of a Hugging Face model, "
         f"a hub id such as Qwen/Qwen3-8B, or {DEMO!r}"

@@ -3,7 +3,6 @@
 :func:`open_engine` makes one by name; the libraries that run a model are imported only then.
 """
 
-import difflib
 import inspect
 import os
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from data.errors import ConfigError
+from data.hints import did_you_mean
 from stp.engines.base import (
     Branch,
     Completion,
@@ -91,10 +91,9 @@ def _check_options(name: str, engine_class: type[Engine], options: Mapping[str, 
         if key not in known:
             if inspect.Parameter.VAR_KEYWORD in kinds:
                 continue  # They go to a library that has its own check.
-            close = difflib.get_close_matches(key, known, n=1)
-            hint = f"did you mean {close[0]!r}? " if close else ""
             raise ConfigError(
-                f"engine {name!r} has no option {key!r}; {hint}It has {', '.join(known)}"
+                f"engine {name!r} has no option {key!r}{did_you_mean(key, known)} (there are "
+                f"{', '.join(known)})"
             )
         try:
             TypeAdapter(hints[key]).validate_python(value, strict=True)

@@ -7,7 +7,6 @@ sample is a request of its own with its own seed (:mod:`stp.engines.requests` sa
 
 import contextlib
 import dataclasses
-import difflib
 import inspect
 import os
 import sys
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from data.errors import ConfigError, EngineError, MissingDependencyError
+from data.hints import did_you_mean
 from stp.engines.admission import Admission
 from stp.engines.base import (
     Completion,
@@ -128,10 +128,9 @@ class VllmEngine(Engine):
         known = [*own, *(field.name for field in dataclasses.fields(self._vllm.EngineArgs))]
         for name in options:
             if name not in known:
-                close = difflib.get_close_matches(name, known, n=1)
-                hint = f"; did you mean {close[0]!r}?" if close else ""
                 raise ConfigError(
-                    f"engine option {name!r} is unknown to vLLM {self._vllm.__version__}{hint}"
+                    f"engine option {name!r} is unknown to vLLM {self._vllm.__version__}"
+                    f"{did_you_mean(name, known)}"
                 )
 
     def _start(self, context_limit: int | None) -> Any:

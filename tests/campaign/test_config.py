@@ -41,6 +41,8 @@ def test_left_out_settings_are_the_papers():
         ("[engine]\noptions = {a = 1979-05-27}", ["engine.options.a"]),
         ("[engine]\noptions = 3", ["[engine.options] table"]),
         ("[engine]\nname = 'vlm'", ["engine.name", "did you mean 'vllm'?", "server"]),
+        ("[engine]\nname = 'VLLM'", ["engine.name", "did you mean 'vllm'?"]),
+        ("[probing]\nStep_Tokens = 3", ["'probing.Step_Tokens'", "did you mean 'step_tokens'"]),
         ("[engine]\nstall_seconds = 0", ["engine.stall_seconds = 0", "greater than 0"]),
         ("[engine]\noptions = {a = inf}", ["engine.options.a"]),
         (BASE, ["models: the name 'demo' is used twice"]),

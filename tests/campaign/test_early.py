@@ -1,6 +1,8 @@
 """What is refused before anything is loaded, and what is left for later."""
 
 import shutil
+import types
+from dataclasses import dataclass
 
 import pytest
 
@@ -10,6 +12,7 @@ from stp.campaign.early import check_engine, engine_is_needed, planned_units
 from stp.campaign.lock import Part
 from stp.campaign.run import run_campaign as run
 from stp.campaign.store import Store
+from stp.engines import vllm as vllm_engine
 from tests.campaign.rows import rows_of
 
 
@@ -60,6 +63,37 @@ def test_a_library_that_is_missing_is_named():
     else:
         with pytest.raises(ConfigError, match="did you mean 'max_num_seqs'"):
             check_engine("vllm", {"max_num_seq": 3})
+        check_engine("vllm", {"max_num_seqs": 3})
+
+
+@pytest.fixture
+def scripted_vllm(monkeypatch):
+    """Put a vLLM in place that takes options and can never start."""
+
+    @dataclass
+    class EngineArgs:
+        max_num_seqs: int = 256
+
+    class LLM:
+        def __init__(self, model: str, *, dtype: str = "auto", **kwargs: object) -> None:
+            raise TypeError("nothing can be started without a model")
+
+    module = types.SimpleNamespace(__version__="0", LLM=LLM, EngineArgs=EngineArgs)
+    monkeypatch.setattr(vllm_engine, "_import_vllm", lambda: module)
+    monkeypatch.setattr(vllm_engine, "_is_cpu_build", lambda: False)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"max_num_seqs": 3}, {"dtype": "half", "context_limit": 64, "cache_share": 0.5}]
+)
+def test_options_that_vllm_takes_pass_and_nothing_is_started(options, scripted_vllm):
+    check_engine("vllm", options)
+
+
+@pytest.mark.parametrize("name", ["max_num_seq", "MAX_NUM_SEQS"])
+def test_options_that_vllm_has_not_are_refused(name, scripted_vllm):
+    with pytest.raises(ConfigError, match=f"'{name}' is unknown .*; did you mean 'max_num_seqs'"):
+        check_engine("vllm", {name: 3})
 
 
 OPTIONS = "\n[engine.options]\n{}\n"

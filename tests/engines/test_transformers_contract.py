@@ -273,6 +273,11 @@ def test_context_limit_option(model_folder):
     ("option", "words"),
     [
         ({"threds": 2}, r"has no option 'threds'; did you mean 'threads'\?"),
+        (
+            {"THREADS": 2},
+            r"has no option 'THREADS'; did you mean 'threads'\? \(there are .*threads",
+        ),
+        ({"beams": 2}, r"has no option 'beams' \(there are .*threads"),
         ({"threads": "many"}, "option threads is 'many': it must be a valid integer"),
         ({"threads": True}, "option threads is True"),
         ({"max_rows": 1.5}, r"option max_rows is 1\.5"),

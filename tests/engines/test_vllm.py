@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from data.errors import ConfigError, EngineError, MisuseError
+from stp.campaign.early import check_engine
 from stp.engines import open_engine
 from stp.engines.base import Branch, PromptTree, SamplingParameters, Usage
 from tests.engines.models import CONTEXT, VOCABULARY
@@ -135,6 +136,8 @@ def test_options_of_vllm_are_checked_before_it_starts(model_folder):
         open_engine("vllm", model_folder(KIND), max_num_seq=3)
     with pytest.raises(ConfigError, match=r"max_model_len cannot be set .* is context_limit"):
         open_engine("vllm", model_folder(KIND), max_model_len=64)
+    # What fails without a model is the start, and says nothing of the options.
+    check_engine("vllm", {**SMALL, "max_num_seqs": 3})
 
 
 @pytest.mark.vllm
