@@ -1,4 +1,4 @@
-"""Files of a run's folder: written whole or not at all, by one process at a time, read or refused."""
+"""Files of a run's folder: written whole, by one process at a time, and read or refused."""
 
 import contextlib
 import json

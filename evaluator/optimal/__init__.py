@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from evaluator.optimal.bridging import bridge, method_rows
     from evaluator.optimal.building import build
     from evaluator.optimal.examples import find_examples
-    from evaluator.optimal.grading import grade, read_graded
+    from evaluator.optimal.graded_file import read_graded
+    from evaluator.optimal.grading import grade
     from evaluator.optimal.judge import ModelJudge
     from evaluator.optimal.metrics import auc_oaa, f1_otb, oaa, oaa_curve
     from evaluator.optimal.plan import Plan
@@ -60,7 +61,7 @@ _HOMES = {
     "method_rows": "bridging",
     "oaa": "metrics",
     "oaa_curve": "metrics",
-    "read_graded": "grading",
+    "read_graded": "graded_file",
     "run": "running",
     "score": "scores",
     "select": "selection",

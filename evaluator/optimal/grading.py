@@ -5,30 +5,25 @@ A row is one response to one question under one method. What has no verdict stay
 """
 
 import contextlib
-import io
-import json
 import re
-import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from data.errors import MisuseError, StoreError
+from data.errors import MisuseError
 from data.optimal.domains import discipline_of
 from data.reasoning_gym_tasks import ANSWER_KIND as REASONING_GYM
 from evaluator.answers import Checker, Verdict
 from evaluator.answers.judged import boxed_or_whole, plain_words
 from evaluator.answers.reasoning_gym import partial_credit
-from evaluator.files import locked_folder, write_atomically
-from evaluator.optimal.freshness import changed_file, digests
+from evaluator.files import locked_folder
+from evaluator.optimal.graded_file import Judging, write_graded
 from evaluator.optimal.judge import Agreement, Case, ModelJudge, agreement, reason_of
 from evaluator.optimal.methods import MODES, NO_THINKING, ORACLE_ROUTER, ROUTER, THINKING
 from evaluator.optimal.plan import Plan, read_plan
 from evaluator.optimal.running import (
-    QUESTIONS_FILE,
     items_of,
     requests_of,
     response_file,
@@ -36,42 +31,12 @@ from evaluator.optimal.running import (
     routes_of,
 )
 from evaluator.optimal.subsets import Item
-from stp.asking import Response, ResponseStore, json_bytes
-
-GRADED_FILE = "graded.parquet"
-JUDGING_FILE = "judging.json"
+from stp.asking import Response, ResponseStore
 
 Progress = Callable[[str, int, int], None]
 
 _PLAIN_NUMBER = re.compile(r"[-+]?\d[\d.,/ ]*")
 _NO_ANSWER = Verdict(right=False, answer=None, reason="wrong: no answer")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judging:
-    """How the rows of a run got their verdicts.
-
-    Attributes
-    ----------
-    responses
-        Verdicts there are, over all modes.
-    by_rule, by_judge, undecided
-        How many were decided by rule, by the judge, and not at all.
-    agreement
-        How repeated judgements agree.
-    judge
-        Which model judged; ``""`` where none was needed.
-    unrouted
-        Questions that the router model did not sort; they are thought about.
-    """
-
-    responses: int
-    by_rule: int
-    by_judge: int
-    undecided: int
-    agreement: Agreement
-    judge: str = ""
-    unrouted: int = 0
 
 
 def grade(
@@ -103,7 +68,7 @@ def grade(
     Returns
     -------
     rows : pandas.DataFrame
-        See :func:`read_graded`.
+        See :func:`evaluator.optimal.graded_file.read_graded`.
     judging : Judging
         How they came about.
 
@@ -162,9 +127,7 @@ def _grade(
         judge=judge_name if judged else "",
         unrouted=unrouted,
     )
-    frame = _typed(frame)
-    _write(folder, frame, judging)
-    return frame, judging
+    return write_graded(folder, plan, frame, judging), judging
 
 
 def _responses(
@@ -329,66 +292,3 @@ def _with_routers(frame: pd.DataFrame, plan: Plan, folder: Path) -> tuple[pd.Dat
         wanted = frame["question"].map(thinks).map({True: THINKING, False: NO_THINKING})
         added.append(frame[frame["method"] == wanted].assign(method=method))
     return pd.concat([frame, *added], ignore_index=True), unrouted
-
-
-def _typed(frame: pd.DataFrame) -> pd.DataFrame:
-    types = {
-        "right": "boolean",
-        "thinking_tokens": "Int64",
-        "output_tokens": "Int64",
-        "credit": "Float64",
-        "size": "Float64",
-        "answer": "string",
-    }
-    return frame.astype(types)
-
-
-def _write(folder: Path, frame: pd.DataFrame, judging: Judging) -> None:
-    content = io.BytesIO()
-    frame.to_parquet(content, index=False)
-    write_atomically(folder / GRADED_FILE, content.getvalue())
-    files = [folder / name for name in (GRADED_FILE, QUESTIONS_FILE)]
-    files += [response_file(folder, mode) for mode in MODES]
-    files.append(route_file(folder))
-    values = {**asdict(judging), "made_from": digests(folder, files)}
-    write_atomically(folder / JUDGING_FILE, json_bytes(values, indent=1) + b"\n")
-
-
-def read_graded(folder: Path) -> tuple[pd.DataFrame, Judging]:
-    """Read the graded rows of a run.
-
-    Returns
-    -------
-    rows : pandas.DataFrame
-        One row for each response under each method: ``model``, ``method``, ``subset``, ``side``
-        (``"ovt"`` or ``"ut"``), ``benchmark``, ``question`` (a key), ``sample``, ``right``
-        (missing where undecided), ``thinking_tokens`` and ``output_tokens`` (missing where
-        unknown), ``credit`` (Reasoning Gym's own, missing elsewhere), ``answer``, ``reason``,
-        ``by_judge``, ``finish``, ``domain``, ``discipline``, ``answer_type``, ``options``,
-        ``size``.
-    judging : Judging
-        How the verdicts came about.
-
-    Raises
-    ------
-    data.errors.MisuseError
-        If the run is not graded yet, or its rows are no longer what its responses come to.
-    data.errors.StoreError
-        If a file cannot be read.
-    """
-    path = folder / GRADED_FILE
-    if not path.exists():
-        raise MisuseError(f"{folder}: is not graded; `stp optimal score {folder}` does it")
-    try:
-        values = json.loads((folder / JUDGING_FILE).read_text(encoding="utf-8"))
-        then = dict(values.pop("made_from", {}))
-        values["agreement"] = Agreement(**values["agreement"])
-        changed = changed_file(folder, then) if then else JUDGING_FILE
-        if changed is not None:
-            raise MisuseError(
-                f"{folder / changed}: has changed since the run was graded; "
-                f"`stp optimal score {shlex.quote(str(folder))}` grades it again"
-            )
-        return _typed(pd.read_parquet(path)), Judging(**values)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise StoreError(f"{path}: cannot be read ({error}); score the run again") from error

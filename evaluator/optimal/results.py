@@ -12,7 +12,7 @@ from evaluator.bootstrap import SEED
 from evaluator.files import write_atomically
 from evaluator.optimal.bridging import BridgeCell
 from evaluator.optimal.examples import Example, find_examples
-from evaluator.optimal.grading import Judging
+from evaluator.optimal.graded_file import Judging
 from evaluator.optimal.metrics import T_MAX
 from evaluator.optimal.plan import read_plan
 from evaluator.optimal.running import items_of, response_file
@@ -52,7 +52,7 @@ class Results:
     Attributes
     ----------
     rows
-        Graded rows of all runs; see :func:`evaluator.optimal.grading.read_graded`.
+        Graded rows of all runs; see :func:`evaluator.optimal.graded_file.read_graded`.
     scores
         Their scores.
     judgings

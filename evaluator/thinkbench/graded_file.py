@@ -6,16 +6,16 @@ or are older than their responses or the parser, are not read: a number never co
 """
 
 import hashlib
-import json
 import logging
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from data.errors import MisuseError, StoreError
 from evaluator.answers import CHECKER_VERSION
-from evaluator.files import write_atomically
+from evaluator.files import json_object, read_json, write_atomically
+from evaluator.freshness import difference, file_digest
 from evaluator.thinkbench.config import ThinkConfig
 from evaluator.thinkbench.grade import Graded, graded_from_json, graded_to_json
 from stp.asking import json_bytes
@@ -72,30 +72,25 @@ def read_graded(folder: Path, responses: Path, config: ThinkConfig) -> list[Grad
         _LOG.warning("%s: %s; graded anew, and `%s` keeps that", path, stale, again)
         return None
     # Not splitlines(): U+2028 and its kind may stand in what a model wrote.
-    rows = (json.loads(line) for line in content.split(b"\n") if line)
+    rows = (json_object(line, str(path)) for line in content.split(b"\n") if line)
     return graded_from_json(rows, str(path))
 
 
-def _why_stale(folder: Path, now: dict[str, Any]) -> str | None:
+def _why_stale(folder: Path, now: Mapping[str, Any]) -> str | None:
     try:
-        written = json.loads((folder / GRADING).read_text(encoding="utf-8"))
+        written = read_json(folder / GRADING)
     except FileNotFoundError:
         return "nothing says what it was made from"
-    except (OSError, ValueError, RecursionError):
-        written = None
-    if not isinstance(written, dict):
+    except StoreError:
         return f"{GRADING} beside it cannot be read"
-    return next((why for key, why in _REASONS.items() if written.get(key) != now[key]), None)
+    key = difference(written, now)
+    return None if key is None else _REASONS.get(key, "another version of this project made it")
 
 
 def _made_from(responses: Path, config: ThinkConfig, graded_sha256: str) -> dict[str, Any]:
-    try:
-        with responses.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-    except FileNotFoundError as error:
-        raise StoreError(f"{responses}: is not there, and all else is made from it") from error
-    except OSError as error:
-        raise StoreError(f"{responses}: cannot be read: {error.strerror}") from error
+    digest = file_digest(responses)
+    if digest is None:
+        raise StoreError(f"{responses}: is not there, and all else is made from it")
     return {
         "checker": CHECKER_VERSION,
         "questions_hash": config.questions_hash(),

@@ -254,7 +254,7 @@ def compare(
     """Put runs, and methods that stop a thinking, into one table, averaged over models."""
     from rich.console import Console
 
-    from evaluator.optimal.grading import read_graded
+    from evaluator.optimal.graded_file import read_graded
     from evaluator.optimal.metrics import check_t_max
     from evaluator.optimal.results import make_results
     from stp.cli.watching import shown_stages

@@ -1,8 +1,11 @@
 """Files of a run's folder: whole or as they were, and one process at a time."""
 
+import doctest
+
 import pytest
 
 from data.errors import MisuseError, StoreError
+from evaluator import files, freshness
 from evaluator.files import json_object, locked_folder, read_json, write_atomically
 
 
@@ -77,3 +80,10 @@ def test_a_json_object_is_read_and_what_is_not_there_is_left_to_whoever_asks(tmp
     for odd in (tmp_path, path / "below"):
         with pytest.raises(StoreError, match="cannot be read: "):
             read_json(odd)
+
+
+@pytest.mark.parametrize("module", [files, freshness])
+def test_examples_run(module):
+    found = doctest.testmod(module)
+    assert found.attempted > 0
+    assert found.failed == 0

@@ -8,7 +8,8 @@ import pytest
 
 from data.errors import EngineError, MisuseError, StoreError, StoreMismatchError
 from evaluator.answers import Checker
-from evaluator.optimal.grading import decide_by_rule, grade, read_graded
+from evaluator.optimal.graded_file import read_graded
+from evaluator.optimal.grading import decide_by_rule, grade
 from evaluator.optimal.judge import open_judge
 from evaluator.optimal.methods import METHODS, check_methods, read_route
 from evaluator.optimal.model_names import parse_model
@@ -540,9 +541,7 @@ def test_prompts_that_are_too_long_are_named_and_every_method_is_asked(tmp_path)
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "name", ["graded.parquet", "questions.jsonl", "responses/default.jsonl", "judging.json"]
-)
+@pytest.mark.parametrize("name", ["graded.parquet", "questions.jsonl", "responses/default.jsonl"])
 def test_rows_that_are_no_longer_what_the_responses_come_to_are_not_scored(tmp_path, name):
     asked = plan(methods=("default",), seeds=1)
     run(asked, tmp_path, responder=CallableResponder(lambda prompt: "1", name="m"))
@@ -550,10 +549,6 @@ def test_rows_that_are_no_longer_what_the_responses_come_to_are_not_scored(tmp_p
     path = tmp_path / name
     if name == "graded.parquet":
         rows.assign(right=True).to_parquet(path, index=False)
-    elif name == "judging.json":
-        values = json.loads(path.read_text())
-        del values["made_from"]
-        path.write_text(json.dumps(values))
     else:
         path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[1:]))
     with pytest.raises(MisuseError, match=rf"{name}: has changed since.*stp optimal score"):
@@ -561,6 +556,70 @@ def test_rows_that_are_no_longer_what_the_responses_come_to_are_not_scored(tmp_p
     run(asked, tmp_path, responder=CallableResponder(lambda prompt: "1", name="m"))
     again, _ = grade(tmp_path)
     pd.testing.assert_frame_equal(read_graded(tmp_path)[0], again)
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        lambda made: None,
+        lambda made: [],
+        lambda made: {},
+        lambda made: {key: made[key] for key in made if key != "checker"},
+        lambda made: {"graded.parquet": made["graded.parquet"]},
+        lambda made: {**made, "further": "0"},
+    ],
+    ids=["null", "list", "nothing", "no checker", "rows alone", "more"],
+)
+def test_rows_of_which_nothing_says_what_they_are_from_are_not_scored(tmp_path, left):
+    asked = plan(methods=("default",), seeds=1)
+    run(asked, tmp_path, responder=CallableResponder(lambda prompt: "1", name="m"))
+    grade(tmp_path)
+    path = tmp_path / "judging.json"
+    values = json.loads(path.read_text())
+    path.write_text(json.dumps({**values, "made_from": left(values["made_from"])}))
+    with pytest.raises(MisuseError, match=r"judging\.json: does not say what .*stp optimal score"):
+        read_graded(tmp_path)
+    del values["made_from"]
+    path.write_text(json.dumps(values))
+    with pytest.raises(MisuseError, match=r"judging\.json: does not say what .*stp optimal score"):
+        read_graded(tmp_path)
+    path.unlink()
+    with pytest.raises(MisuseError, match=r"judging\.json: is not there; .*stp optimal score"):
+        read_graded(tmp_path)
+    grade(tmp_path)
+    read_graded(tmp_path)
+
+
+def test_rows_of_another_checker_are_not_scored(tmp_path, monkeypatch):
+    run(
+        plan(methods=("default",), seeds=1),
+        tmp_path,
+        responder=CallableResponder(lambda prompt: "1", name="m"),
+    )
+    grade(tmp_path)
+    monkeypatch.setattr("evaluator.optimal.graded_file.CHECKER_VERSION", "another")
+    with pytest.raises(MisuseError, match=r"another version of the answer checker.*optimal score"):
+        read_graded(tmp_path)
+    grade(tmp_path)
+    read_graded(tmp_path)
+
+
+def test_methods_that_need_no_response_of_their_own_are_graded_first(tmp_path):
+    responder = CallableResponder(
+        lambda prompt: {"text": "\\boxed{1}", "thinking_tokens": 3}, name="m"
+    )
+    asked = plan(methods=("thinking", "no-thinking"), seeds=1)
+    run(asked, tmp_path, responder=responder)
+    grade(tmp_path)
+    # Where its questions are from changes no row.
+    run(dataclasses.replace(asked, data_dir=str(tmp_path)), tmp_path, responder=responder)
+    read_graded(tmp_path)
+    routed = dataclasses.replace(asked, methods=(*asked.methods, "oracle-router"))
+    run(routed, tmp_path, responder=responder)
+    with pytest.raises(MisuseError, match=r"plan\.json: has changed since the run was graded"):
+        read_graded(tmp_path)
+    assert "oracle-router" in set(grade(tmp_path)[0]["method"])
+    read_graded(tmp_path)
 
 
 def test_more_responses_than_were_graded_are_graded_first(tmp_path):

@@ -418,6 +418,11 @@ def test_graded_rows_follow_their_responses_and_the_parser(tmp_path, caplog, mon
     load_run(tmp_path)
     assert "nothing says what it was made from" in caplog.text
     grade_run(tmp_path)
+    grading = tmp_path / "grading.json"
+    grading.write_text(json.dumps({**json.loads(grading.read_text()), "further": 1}))
+    load_run(tmp_path)
+    assert "another version of this project made it" in caplog.text
+    grade_run(tmp_path)
     monkeypatch.setattr("evaluator.thinkbench.graded_file.CHECKER_VERSION", "another")
     load_run(tmp_path)
     assert "another version of the parser" in caplog.text
