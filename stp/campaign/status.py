@@ -112,9 +112,13 @@ class StageStatus:
 
 @dataclass(slots=True, kw_only=True)
 class SignalStatus:
-    """How many trajectories of a cell have their signals read, and how many there are."""
+    """How many trajectories of a cell have their signals read.
+
+    ``generated`` are those that are there, and could be read now; ``total`` all of the cell.
+    """
 
     trajectories: int = 0
+    generated: int = 0
     total: int = 0
 
 
@@ -206,6 +210,7 @@ def campaign_status(url: str | Path) -> CampaignStatus:
                 entry.trajectories += unit.trajectories
                 entry.record.add(work)
             signals.total += unit.trajectories
+            signals.generated += unit.trajectories * state.generated
             if settings is not None and _signals_read(store, unit, state, settings, status.torn):
                 signals.trajectories += unit.trajectories
     return status

@@ -186,7 +186,7 @@ def status(folder: Folder) -> None:
             console.print(f"    too long: {named(ids)}", markup=False)
         if read := found.signals.get(cell.cell.folder):
             line = f"    signals: {read.trajectories:,} of {read.total:,} trajectories"
-            go_on = read.trajectories < read.total
+            go_on = read.trajectories < read.generated
             more = f"; go on with: stp signals {found.url}" if go_on else ""
             console.print(line + more, markup=False, soft_wrap=True)
     table = Table(box=None, pad_edge=False, header_style="bold")

@@ -115,9 +115,17 @@ def test_status_counts_the_signals_that_are_read(stp, campaign, tmp_path):
     assert "signals: 12 of 20 trajectories; go on with" in stp("status", folder).out
     read_signals(folder, 5)
     assert "signals: 20 of 20 trajectories\n" in stp("status", folder).out
-    # Other trajectories than those that were read.
+    # What is not generated cannot be read: `stp run` is what goes on.
     store = Store(folder)
     name = store.files("trajectories")[0]
+    (folder / name).rename(tmp_path / "aside")
+    out = stp("status", folder).out
+    assert "signals: 16 of 20 trajectories\n" in out and f"go on with: stp run {folder}" in out
+    (folder / store.files("signals")[1]).unlink()
+    assert "signals: 12 of 20 trajectories; go on with: stp signals" in stp("status", folder).out
+    (tmp_path / "aside").rename(folder / name)
+    read_signals(folder, 5)
+    # Other trajectories than those that were read.
     rows, info = store.read_checked("trajectories", name)
     store.write_shard("trajectories", name, rows.slice(1), source=info.source)
     assert "signals: 16 of 20 trajectories; go on with" in stp("status", folder).out
