@@ -278,6 +278,21 @@ def _from_file(where: Whereabouts, content: bytes) -> Any:
     return getattr(module, name)
 
 
+def check_name(name: object, spec: str) -> None:
+    """Refuse a name that cannot stand in files, tables and labels.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        Says what a name is.
+    """
+    if not _NAME.fullmatch(str(name)):
+        raise MisuseError(
+            f"method {spec}: its name is {ascii(name)[:80]}; a name has small letters, digits and "
+            "underscores, begins with a letter, and has at most 40"
+        )
+
+
 def _checked(found: Any, spec: str) -> type[Method]:
     """Refuse what is no method, with what it lacks."""
     kinds = (Router, FixedBudget, EarlyExit)
@@ -288,11 +303,7 @@ def _checked(found: Any, spec: str) -> type[Method]:
         )
     if not getattr(found, "name", ""):
         raise MisuseError(f"method {spec}: the class {found.__name__} has no name; give it one")
-    if not _NAME.fullmatch(str(found.name)):
-        raise MisuseError(
-            f"method {spec}: its name is {ascii(found.name)[:80]}; a name has small letters, "
-            "digits and underscores, begins with a letter, and has at most 40"
-        )
+    check_name(found.name, spec)
     if found.strategy not in STRATEGIES:
         raise MisuseError(f"method {spec}: unknown strategy {found.strategy!r}")
     needs: Any = found.needs

@@ -25,10 +25,18 @@ from pydantic import Field, StrictBool, StrictInt, TypeAdapter, ValidationError
 from baselines.interface import Setting
 from baselines.measurements import Measurements
 from baselines.player import Question, is_written, plain_setting
-from baselines.registry import BUILT_IN, Description, MethodSource, Whereabouts, find_method, locate
+from baselines.registry import (
+    BUILT_IN,
+    Description,
+    MethodSource,
+    Whereabouts,
+    check_name,
+    find_method,
+    locate,
+)
 from baselines.signals import check_needs
 from baselines.wire import Wire, WireError
-from data.errors import MisuseError
+from data.errors import MisuseError, StoreError
 from evaluator.names import visible
 from evaluator.otbench.sandbox import bubblewrap, environment, package_folders, sandboxed
 
@@ -41,6 +49,7 @@ _LARGEST_METHOD = 2**32
 _SHOWN = 80
 _DEPTH = 6
 _LONGEST_LINE = 4096
+_GOING_SECONDS = 5.0
 
 _DESCRIPTION = TypeAdapter(Description)
 _LIST = TypeAdapter(list[Any])
@@ -154,10 +163,14 @@ class ApartPlayer:
         self._where = where
         self._hidden = hidden
         self._settings: tuple[Setting, ...] = ()
+        self.name = where.spec
         self._process, self._wire = _start(where, hidden)
-        threading.Thread(target=_pass_on, args=(self._process,), daemon=True).start()
+        self._late = False
+        self._printed = threading.Thread(target=_pass_on, args=(self._process,), daemon=True)
+        self._printed.start()
         try:
             self.description = self._described(self._ask("find", where))
+            self.name = self.description.name
         except BaseException:
             self.close()
             raise
@@ -233,13 +246,14 @@ class ApartPlayer:
         self._wire.close()
         try:
             with suppress(subprocess.TimeoutExpired):
-                self._process.wait(timeout=5)
+                self._process.wait(timeout=0 if self._late else _GOING_SECONDS)
         finally:
             # Also where the wait is interrupted: a method that hangs must not outlive us.
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.kill()
             self._process.wait()
+            self._printed.join(_GOING_SECONDS)
 
     def _ask(self, call: str, *arguments: Any, patient: bool = False) -> Any:
         """Make a call over there."""
@@ -252,6 +266,7 @@ class ApartPlayer:
             if kind == "bytes" and call == "freeze":
                 return self._wire.receive(_LARGEST_METHOD, seconds=ANSWER_SECONDS)
         except TimeoutError as error:
+            self._late = True
             raise MisuseError(
                 f"method {spec}: took longer than {ANSWER_SECONDS:,g} s to {call}; only training "
                 "(fit) may take longer"
@@ -267,11 +282,16 @@ class ApartPlayer:
         if kind == "answer":
             return value
         told, trace = self._checked(_FAILURE, call, value)
-        raise MisuseError(visible(told)) from TheirError(visible(trace))
+        told = " ".join(visible(told).split())
+        ours = told.startswith((f"method {spec}: ", f"{self.name}: "))
+        raise MisuseError(told if ours else f"method {spec}: {told}") from TheirError(
+            visible(trace)
+        )
 
     def _described(self, answer: Any) -> Description:
         """Return what the method says of itself, as far as it can be."""
         description = self._checked(_DESCRIPTION, "find", answer)
+        check_name(description.name, self._where.spec)
         check_needs(description.needs, method=description.name)
         if description.name in BUILT_IN:
             raise MisuseError(
@@ -313,17 +333,26 @@ def _start(where: Whereabouts, hidden: tuple[Path, ...]) -> tuple[subprocess.Pop
     command = [sys.executable, "-P", "-m", "baselines.apart", str(theirs.fileno())]
     with ExitStack() as stack:
         stack.enter_context(theirs)
+        mine = stack.enter_context(ExitStack())
+        mine.enter_context(ours)
         command, descriptors = sandboxed(command, readable, hidden, stack)
-        process = subprocess.Popen(
-            command,
-            pass_fds=[theirs.fileno(), *descriptors],
-            stdin=subprocess.DEVNULL,
-            # No terminal, from which it could read, and no file that two methods could share.
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=environment(),
-            start_new_session=True,
-        )
+        try:
+            process = subprocess.Popen(
+                command,
+                pass_fds=[theirs.fileno(), *descriptors],
+                stdin=subprocess.DEVNULL,
+                # No terminal, from which it could read, and no file that two methods could share.
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env=environment(),
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise StoreError(
+                f"method {where.spec}: its process cannot be started: {error}"
+            ) from error
+        # Started: the socket stays open.
+        mine.pop_all()
     return process, Wire(ours)
 
 

@@ -1,6 +1,7 @@
 """Which methods a run is asked for: by name, in a file, of other packages, and the trivial."""
 
 import ast
+import cmath
 import importlib.util
 import re
 from collections.abc import Sequence
@@ -81,13 +82,24 @@ def parse_method(text: str, release: Release | None = None) -> Asked:
         call = ast.parse(f"f({inside})", mode="eval").body
         if not isinstance(call, ast.Call) or call.args:
             raise ValueError
-        given = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords if k.arg}
-    except (SyntaxError, ValueError) as error:
+        given = {str(each.arg): ast.literal_eval(each.value) for each in call.keywords}
+        # JSON, and so a row, knows no infinity.
+        if len(given) < len(call.keywords) or "None" in given or not _is_finite(given):
+            raise ValueError
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
         raise MisuseError(
-            f"method {text!r}: hyperparameters are written as name(key=value, ...), each value a "
-            "number, a text in quotes or a tuple"
+            f"method {text!r}: hyperparameters are written as name(key=value, ...), each once, its "
+            "value a finite number, a text in quotes or a tuple"
         ) from error
     return ask(spec, given, release)
+
+
+def _is_finite(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(_is_finite(each) for each in value.values())
+    if isinstance(value, list | tuple | set):
+        return all(_is_finite(each) for each in value)
+    return not isinstance(value, float | complex) or cmath.isfinite(value)
 
 
 def ask(spec: str, hyperparameters: dict[str, Any], release: Release | None = None) -> Asked:

@@ -178,7 +178,7 @@ def check_pairable(rows: Sequence[Row]) -> None:
                 f"{row['label']} and {first['label']} have other replicates or another seed; run "
                 "both with the same --replicates"
             )
-        if replicates_of(row) is None:
+        if not row["resampling"]["replicates"] or replicates_of(row) is None:
             raise MisuseError(
                 f"{row['label']}: its replicates are not beside {row['run']['file']}; run it with "
                 "--replicates"

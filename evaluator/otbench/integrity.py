@@ -71,6 +71,7 @@ def _known(names: list[str]) -> list[str]:
 
 
 _Count = Annotated[int, Field(ge=0)]
+_Some = Annotated[int, Field(ge=1)]
 _Fraction = Annotated[str, AfterValidator(_fraction)]
 _Layers = Annotated[list[_Count], AfterValidator(_distinct)]
 _Signals = Annotated[list[str], AfterValidator(_known)]
@@ -94,9 +95,9 @@ class CellRecord(_Record):
     model: str
     benchmark: str
     file: Annotated[str, AfterValidator(_table_file)]
-    trajectories: _Count
-    positions: _Count
-    questions: _Count
+    trajectories: _Some
+    positions: _Some
+    questions: _Some
     signals: _Signals
     layers: _Layers
     prompt_layers: _Layers
@@ -134,7 +135,7 @@ class Manifest(_Sealed):
     """The content of ``manifest.json``, as far as anything here reads it."""
 
     name: str
-    probes: Annotated[int, Field(ge=1)]
+    probes: _Some
     questions: QuestionCounts
     trajectories: _Count
     positions: _Count

@@ -10,9 +10,11 @@ is the same draw of questions and trajectories.
 """
 
 import hashlib
+import io
 import json
 import math
 import re
+import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,6 +28,7 @@ import pandas as pd
 
 from baselines.registry import Description, locate
 from data.errors import MisuseError, StoreError
+from evaluator.files import write_atomically
 from evaluator.otbench.apart import isolation_of
 from evaluator.otbench.asked import Asked, ask
 from evaluator.otbench.intervals import POINT_COLUMNS, Replicates, interval
@@ -251,18 +254,20 @@ def write_rows(folder: Path, rows: Sequence[Row], replicates: Mapping[str, Repli
     kept = [row for row in read_rows([path]) if row["label"] not in labels] if path.exists() else []
     for row in kept:
         del row["run"]["file"]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / REPLICATES_FOLDER).mkdir(exist_ok=True)
-        for label, found in replicates.items():
-            with (folder / REPLICATES_FOLDER / _file_name(label)).open("wb") as file:
-                np.savez_compressed(file, allow_pickle=False, **found.summaries)
-        partial = path.with_suffix(".partial")
-        partial.write_text("".join(f"{_json(row)}\n" for row in [*kept, *rows]), encoding="utf-8")
-        partial.replace(path)
-        points_frame([*kept, *rows]).to_csv(folder / POINTS, index=False)
-    except OSError as error:
-        raise StoreError(f"{folder}: rows cannot be written: {error}") from error
+    for row in rows:
+        stored = folder / REPLICATES_FOLDER / _file_name(row["label"])
+        if row["label"] not in replicates:
+            # Those of the row before would not be this row's.
+            stored.unlink(missing_ok=True)
+            continue
+        content = io.BytesIO()
+        summaries: dict[str, Any] = dict(replicates[row["label"]].summaries)
+        np.savez_compressed(content, allow_pickle=False, **summaries, digest=row["digest"])
+        write_atomically(stored, content.getvalue())
+    lines = "".join(f"{_json(row)}\n" for row in [*kept, *rows])
+    write_atomically(path, lines.encode())
+    points = points_frame([*kept, *rows]).to_csv(index=False)
+    write_atomically(folder / POINTS, points.encode())
     return path
 
 
@@ -287,10 +292,11 @@ def read_rows(paths: Iterable[Path]) -> list[Row]:
                 continue
             try:
                 row = json.loads(line)
-                known = row["schema_version"] == SCHEMA_VERSION and row["digest"]
-            except (ValueError, TypeError, KeyError) as error:
+                known = row["schema_version"] == SCHEMA_VERSION and isinstance(row["run"], dict)
+                same = row["digest"] == digest_of(row)
+            except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
                 raise MisuseError(f"{file}, line {number}: no leaderboard row") from error
-            if not known or row["digest"] != digest_of(row):
+            if not known or not same:
                 raise MisuseError(
                     f"{file}, line {number}: changed since it was written (its digest does not fit)"
                 )
@@ -318,13 +324,26 @@ def points_frame(rows: Sequence[Row]) -> pd.DataFrame:
 
 
 def replicates_of(row: Mapping[str, Any]) -> dict[str, npt.NDArray[np.float64]] | None:
-    """Return a read row's replicates by summary, or None where they are not beside its file."""
+    """Return a read row's replicates by summary, or None where they are not beside its file.
+
+    Raises
+    ------
+    data.errors.StoreError
+        If their file is torn.
+    """
     file = Path(row["run"]["file"])
     path = file.parent / REPLICATES_FOLDER / _file_name(row["label"])
     if not path.is_file():
         return None
-    with np.load(path, allow_pickle=False) as stored:
-        return {name: stored[name] for name in stored.files}
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            if str(stored["digest"]) != row["digest"]:
+                return None
+            return {name: stored[name] for name in SUMMARIES}
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise StoreError(
+            f"{path}: torn or changed; run {row['label']} again with --replicates"
+        ) from error
 
 
 def _file_name(label: str) -> str:

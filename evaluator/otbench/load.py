@@ -347,6 +347,8 @@ def _stack(
     for path, table, order in parts:
         for place, layer in enumerate(layers):
             values = list_values(path, table, hidden_column(layer))
+            if not np.isfinite(values).all():
+                raise changed(path, f"{hidden_column(layer)} holds what is no number")
             if not out.size:
                 out = np.empty((total, len(layers), values.shape[1]), values.dtype)
             if values.shape[1] != out.shape[2]:

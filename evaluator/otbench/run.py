@@ -95,29 +95,6 @@ class MethodResult:
         return self.asked.label
 
 
-def check_apart(release: Release) -> None:
-    """Refuse a release whose splits share questions.
-
-    Raises
-    ------
-    data.errors.MisuseError
-        Names a question of which the same text is in two splits.
-    """
-    import pyarrow.parquet as pq
-
-    rows = pq.read_table(
-        release.folder / "questions.parquet", columns=["question_id", "split", "prompt_sha256"]
-    ).to_pylist()
-    first: dict[str, dict[str, str]] = {}
-    for row in rows:
-        other = first.setdefault(row["prompt_sha256"], row)
-        if other["split"] != row["split"]:
-            raise MisuseError(
-                f"{release.folder}: leak: question {row['question_id']!r} ({row['split']}) has the "
-                f"same text as {other['question_id']!r} ({other['split']}); make the release anew"
-            )
-
-
 def train(asked: Asked, training: Measurements, validation: Measurements) -> Trained:
     """Return a new method trained on one model's questions.
 

@@ -1,9 +1,9 @@
 """The sandbox for methods of others: bubblewrap, with Python and the method, and nothing else.
 
-In it there is no network, no other process, no key ring, and of files only the system's libraries
-and Python's own, those packages that the method may import, and its own file, all read-only, beside
-an empty temporary folder. So a method can read neither the release nor a campaign from disk, nor
-the evaluator's memory, and can change nothing.
+In it there is no network, no other process, no key ring, and of files only the system's programs
+and libraries, Python's own, those packages that the method may import, and its own file, all
+read-only, beside an empty temporary folder. So a method can read neither the release nor a campaign
+from disk, nor the evaluator's memory, and can change nothing.
 """
 
 import contextlib
@@ -28,7 +28,6 @@ _SYSTEM = (
 )
 _OF_PYTHON = ("bin", "lib", "lib64", "include", "share", "pyvenv.cfg")
 _DEVICES = ("nvidia*", "kfd", "dri")
-_KERNEL_FILES = ("--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc")
 _START_SECONDS = 30
 _FOLDER_BYTES = 2**30
 _HOME = "/tmp/home"
@@ -39,17 +38,20 @@ _KEPT_GROUPS = ("LC_", "OMP_", "MKL_", "OPENBLAS_", "NUMBA_", "CUDA_", "NVIDIA_"
 
 @functools.cache
 def bubblewrap() -> str | None:
-    """Return the path of bubblewrap, or None where there is none or it cannot start."""
+    """Return the path of bubblewrap; None where there is none, it is too old, or cannot start."""
     path = shutil.which("bwrap")
     if path is None:
         return None
     try:
-        tried = subprocess.run(
-            [path, "--ro-bind", "/", "/", "--unshare-all", *_KERNEL_FILES, "true"],
-            capture_output=True,
-            check=False,
-            timeout=_START_SECONDS,
-        )
+        with contextlib.ExitStack() as stack:
+            walls, descriptors = _walls(path, stack)
+            tried = subprocess.run(
+                [*walls, "--remount-ro", "/", "--", "true"],
+                capture_output=True,
+                check=False,
+                timeout=_START_SECONDS,
+                pass_fds=descriptors,
+            )
     except (OSError, subprocess.TimeoutExpired):
         return None
     return None if tried.returncode else path
@@ -82,11 +84,7 @@ def sandboxed(
     bwrap = bubblewrap()
     if bwrap is None:
         return command, []
-    around = [bwrap, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
-    around += [*_KERNEL_FILES, "--size", str(_FOLDER_BYTES), "--tmpfs", "/tmp", "--dir", _HOME]
-    around += library_links()
-    for path in _SYSTEM:
-        around += ["--ro-bind-try", path, path]
+    around, descriptors = _walls(bwrap, stack)
     for device in (str(path) for kind in _DEVICES for path in sorted(Path("/dev").glob(kind))):
         around += ["--dev-bind-try", device, device]
     for folder in (*_python_folders(), *readable):
@@ -95,13 +93,22 @@ def sandboxed(
         around += ["--tmpfs", str(folder)]
     # Numba writes compiled code beside its source where it is not told otherwise.
     around += ["--setenv", "HOME", _HOME, "--setenv", "NUMBA_CACHE_DIR", _HOME]
-    descriptors = []
-    rules = filter_program(processes=True)
-    if rules is not None:
-        file = stack.enter_context(file_with(rules))
-        around += ["--seccomp", str(file.fileno())]
-        descriptors.append(file.fileno())
     return [*around, "--remount-ro", "/", "--chdir", "/tmp", "--", *command], descriptors
+
+
+def _walls(bwrap: str, stack: contextlib.ExitStack) -> tuple[list[str], list[int]]:
+    """Return what every command is in: no process, network or key of ours, the system's files."""
+    around = [bwrap, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    around += ["--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc"]
+    around += ["--size", str(_FOLDER_BYTES), "--tmpfs", "/tmp", "--dir", _HOME]
+    around += library_links()
+    for path in _SYSTEM:
+        around += ["--ro-bind-try", path, path]
+    rules = filter_program(processes=True)
+    if rules is None:
+        return around, []
+    file = stack.enter_context(file_with(rules))
+    return [*around, "--seccomp", str(file.fileno())], [file.fileno()]
 
 
 def environment() -> dict[str, str]:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from baselines.registry import BUILT_IN
 from data.errors import MisuseError
-from evaluator.otbench.asked import Asked, methods_for
+from evaluator.files import locked_folder
+from evaluator.otbench.asked import Asked, Chosen, methods_for
 from evaluator.otbench.intervals import REPLICATES, SEED, Replicates, bootstrap_methods
 from evaluator.otbench.leaderboard import (
     ROWS,
@@ -21,7 +22,7 @@ from evaluator.otbench.leaderboard import (
 )
 from evaluator.otbench.load import Release, load_release
 from evaluator.otbench.page import write_page
-from evaluator.otbench.run import MethodResult, check_apart, evaluate, split_curves
+from evaluator.otbench.run import MethodResult, evaluate, split_curves
 
 Progress = Callable[[str, int, int], None]
 
@@ -63,7 +64,7 @@ def run_methods(
     folder
         The release.
     methods
-        See :func:`evaluator.otbench.run.parse_method`; all that the release allows when empty.
+        See :func:`evaluator.otbench.asked.parse_method`; all that the release allows when empty.
     out
         Where rows, replicates and report go. Rows of other methods that are there are kept; the
         trivial ones are not run again where they are there, measured in the same way.
@@ -84,6 +85,19 @@ def run_methods(
     known = _known(out, release, resampling) - chosen.named if methods else set()
     asked = [method for method in chosen.asked if method.label not in known]
     check_replaceable(out, release, [(each.label, each.description) for each in asked])
+    with locked_folder(out):
+        return _run(release, chosen, asked, resampling, out, workers, progress)
+
+
+def _run(
+    release: Release,
+    chosen: Chosen,
+    asked: Sequence[Asked],
+    resampling: Resampling,
+    out: Path,
+    workers: int | None,
+    progress: Progress | None,
+) -> Session:
     results, failed = _evaluated(release, asked, progress)
     refused = [error for label, error in failed.items() if label in chosen.named | set(BUILT_IN)]
     if refused and not results:
@@ -104,7 +118,7 @@ def run_methods(
 
 
 def open_release(folder: str | Path, *, progress: Progress | None = None) -> Release:
-    """Load a release, verified, its splits apart.
+    """Load a release, verified, and say how far that is.
 
     Parameters
     ----------
@@ -125,9 +139,7 @@ def open_release(folder: str | Path, *, progress: Progress | None = None) -> Rel
             if done >= total:
                 progress("reading the release", 0, 0)
 
-    release = load_release(folder, progress=checking)
-    check_apart(release)
-    return release
+    return load_release(folder, progress=checking)
 
 
 def regenerate(row: Row, release: Release | str | Path, *, progress: Progress | None = None) -> Row:

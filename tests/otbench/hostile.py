@@ -293,6 +293,35 @@ class Leaving(R):
         return {"own": os.getpid(), "child": getattr(self, "child", None)}
 '''
 
+PATCHING = '''
+import sys
+
+from baselines import Router
+
+
+class R(Router):
+    name = "r"
+    grid = (1,)
+
+    def score(self, question):
+        return 1
+
+
+class Renamed(R):
+    """Says in its own process that any name is one."""
+
+    name = "deer(mean='arithmetic')\\n\\u202e[red]"
+    registry = sys.modules["baselines.registry"]
+    registry._NAME = registry.re.compile(".*", registry.re.S)
+    registry.check_name = lambda name, spec: None
+
+
+class Lines(R):
+    def score(self, question):
+        sys.modules["__main__"].Host.owned = lambda self, text: "two\\nlines"
+        raise ValueError
+'''
+
 HONEST = '''
 from __future__ import annotations
 

@@ -66,10 +66,10 @@ def test_what_a_burglar_finds(tmp_path):
 
 @pytest.mark.parametrize("name", ["Half", "Dripping", "Promising", "Deaf"])
 def test_whoever_does_not_answer_in_time_is_ended(tmp_path, monkeypatch, name):
-    monkeypatch.setattr(apart, "ANSWER_SECONDS", 3.0)
+    monkeypatch.setattr(apart, "ANSWER_SECONDS", 1.5)
     file = written(tmp_path, hostile.HANGING)
     begin = time.monotonic()
-    with pytest.raises(MisuseError, match=r"took longer than 3 s|which is no answer to that"):
+    with pytest.raises(MisuseError, match=r"took longer than 1.5 s|which is no answer to that"):
         run_file(f"{file}:{name}", measured(curves(questions=40)))
     assert time.monotonic() - begin < 30
 
@@ -104,6 +104,19 @@ def test_odd_methods_are_told_so_in_a_line(tmp_path, name, message):
     assert "\n" not in text
     assert "\x1b" not in text
     text.encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("Renamed", "^method .*:Renamed: its name is .* a name has small letters"),
+        ("Lines", "^method .*:Lines: two lines$"),
+    ],
+)
+def test_what_a_process_says_of_itself_is_checked_here(tmp_path, name, message):
+    file = written(tmp_path, hostile.PATCHING)
+    with pytest.raises(MisuseError, match=message):
+        run_file(f"{file}:{name}", measured(curves(questions=3)))
 
 
 def test_caps_beyond_all_numbers_are_caps(tmp_path):

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from data.errors import MisuseError
+from data.errors import MisuseError, StoreError
+from evaluator.files import locked_folder
 from evaluator.otbench.asked import methods_for, parse_method
 from evaluator.otbench.compare import best_trivial, differences_table, leaderboard_table
 from evaluator.otbench.intervals import interval
@@ -182,6 +183,61 @@ def test_rows_that_cannot_be_paired_are_refused(made, tmp_path):
     assert best_trivial(session.rows) in {"constant_cap", "constant_fraction", "think_share"}
 
 
+def test_replicates_of_the_row_before_are_not_this_ones(made, tmp_path):
+    folder, out, _ = made
+    copy = tmp_path / "copy"
+    subprocess.run(["cp", "-r", out, copy], check=True)
+    rows = {row["label"]: row for row in read_rows([copy])}
+    assert replicates_of(rows["think_brake"]) is not None
+    run_methods(folder, ["think_brake"], copy, replicates=0)
+    again = {row["label"]: row for row in read_rows([copy])}
+    assert replicates_of(again["think_brake"]) is None
+    with pytest.raises(MisuseError, match="its replicates are not beside"):
+        replaced = [
+            row | {"resampling": rows["think_brake"]["resampling"]} for row in again.values()
+        ]
+        differences_table(replaced, "think_brake")
+    # A file of another run in its place, and a torn one.
+    name = next((out / "replicates").glob("think_brake-*")).name
+    subprocess.run(["cp", out / "replicates" / name, copy / "replicates" / name], check=True)
+    assert replicates_of(again["think_brake"]) is None
+    (copy / "replicates" / name).write_bytes(b"PK\x03\x04 torn")
+    with pytest.raises(StoreError, match="torn or changed; run think_brake again"):
+        replicates_of(again["think_brake"])
+
+
+def test_rows_without_replicates_cannot_be_compared(made, tmp_path):
+    session = run_methods(made[0], ["no_thinking"], tmp_path, replicates=0)
+    with pytest.raises(MisuseError, match="run it with --replicates"):
+        differences_table(session.rows, "no_thinking")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"schema_version": 1, "digest": "x"}',
+        '{"schema_version": 1, "digest": "x", "run": 5}',
+        '{"schema_version": 1, "digest": "x", "run": {}, "a": NaN}',
+        '{"schema_version": 1, "digest": "x", "run": {}, "a": "\\ud800"}',
+        "[" * 100_000,
+        "[]",
+        "7",
+    ],
+)
+def test_lines_that_are_no_rows_are_named(tmp_path, line):
+    (tmp_path / "rows.jsonl").write_text(line + "\n")
+    with pytest.raises(
+        MisuseError, match=r"rows.jsonl, line 1: (no leaderboard row|changed since)"
+    ):
+        read_rows([tmp_path / "rows.jsonl"])
+
+
+def test_two_runs_into_one_folder_are_refused(made, tmp_path):
+    run_methods(made[0], ["no_thinking"], tmp_path, replicates=0)
+    with locked_folder(tmp_path), pytest.raises(StoreError):
+        run_methods(made[0], ["think_brake"], tmp_path, replicates=0)
+
+
 def test_a_second_run_keeps_other_rows_and_replaces_its_own(made, tmp_path):
     folder, out, _ = made
     copy = tmp_path / "copy"
@@ -290,7 +346,11 @@ def test_methods_are_named_with_hyperparameters(made):
     asked = parse_method('deer(mean="arithmetic")')
     made_here = asked.seat().method
     assert (asked.label, made_here.mean) == ("deer(mean='arithmetic')", "arithmetic")
-    for wrong in ("deer(1)", "deer(mean=open)", "deer(mean=", "deer(x=1)"):
+    for wrong in (
+        *("deer(1)", "deer(mean=open)", "deer(mean=", "deer(x=1)", "deer(mean={[]: 1})"),
+        *("deer(**{'mean': 'arithmetic'})", "deer(mean=1e999)"),
+        "deer(mean='arithmetic', mean='geometric')",
+    ):
         with pytest.raises(MisuseError, match="deer"):
             parse_method(wrong)
     release = load_release(made[0])

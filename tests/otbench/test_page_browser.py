@@ -15,11 +15,16 @@ from tests.requirements import require_chromium
 pytestmark = pytest.mark.browser
 
 METHOD = """
+from dataclasses import dataclass
+
 from baselines import Router
 
 
+@dataclass
 class Named(Router):
-    name = "<img src=x onerror=console.error(1)>"
+    text: str = ""
+
+    name = "named"
     grid = (0.2, 0.6)
 
     def score(self, question):
@@ -33,7 +38,8 @@ def test_renders_without_a_console_message(tmp_path, monkeypatch):
     url = campaign(tmp_path / "c", models=1)
     folder = released(tmp_path / "r", url, name="<script>alert(1)</script>")
     (tmp_path / "named.py").write_text(METHOD)
-    methods = ["think_brake", "deer", f"{tmp_path}/named.py:Named"]
+    named = f"{tmp_path}/named.py:Named(text='<img src=x onerror=console.error[1]>')"
+    methods = ["think_brake", "deer", named]
     page = run_methods(folder, methods, tmp_path / "o", replicates=20).page
     done = subprocess.run(
         [chromium, *FLAGS, f"--user-data-dir={tmp_path / 'profile'}", page.as_uri()],
@@ -45,6 +51,7 @@ def test_renders_without_a_console_message(tmp_path, monkeypatch):
     assert [line for line in done.stderr.splitlines() if "CONSOLE" in line] == []
     assert "&lt;script&gt;alert(1)" in done.stdout
     assert re.findall(r"<script|<img src=x", done.stdout) == []
+    assert "&lt;img src=x" in done.stdout
     assert done.stdout.count('<img alt="') == 4
     assert "Against the best trivial line" in done.stdout
 
