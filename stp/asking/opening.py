@@ -202,8 +202,8 @@ def _source_hash(module: ModuleType) -> str | None:
 def _open_local(spec: ModelSpec, kind: str) -> Responder:
     from stp.asking.chat import Chat, choose_chat
     from stp.asking.engine import DEFAULT_BATCH, EngineResponder
-    from stp.campaign.config import ModelConfig
     from stp.campaign.models import locate_model
+    from stp.campaign.sections import ModelConfig
     from stp.engines import open_engine
     from stp.engines.checks import weights_hash
     from stp.formats import family_for_model, get_family

@@ -18,8 +18,8 @@ An example::
     [probing]
     step_tokens = 16
 
-Every setting that is left out has the value of the paper (002, section 4.1 and appendix A). This
-module knows nothing of stores and benchmarks, and of engines their names.
+What each table may hold is in :mod:`stp.campaign.sections`; here are the whole, how it is read and
+compared, and what is said of a file that is wrong. Nothing is known of stores and benchmarks.
 """
 
 import hashlib
@@ -28,230 +28,28 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Any, get_args
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    JsonValue,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, ValidationError, model_validator
 
 from data.errors import ConfigError
 from data.hints import did_you_mean, nearest
-from stp.engines.names import engine_names
-
-SCHEDULING_OPTIONS = frozenset(
-    {
-        # transformers
-        "device",
-        "max_rows",
-        "memory_bytes",
-        "suffix_chunk_tokens",
-        "threads",
-        "trunk_chunk_tokens",
-        # server
-        "api_key_env",
-        "attempts",
-        "concurrency",
-        "timeout_seconds",
-        "url",
-        # vLLM
-        "async_scheduling",
-        "cache_share",
-        "cpu_offload_gb",
-        "data_parallel_size",
-        "distributed_executor_backend",
-        "enforce_eager",
-        "gpu_memory_utilization",
-        "kv_cache_memory_bytes",
-        "max_num_batched_tokens",
-        "max_num_seqs",
-        "max_parallel_loading_workers",
-        "num_gpu_blocks_override",
-        "pipeline_parallel_size",
-        "swap_space",
-        "tensor_parallel_size",
-    }
+from stp.campaign.sections import (
+    SCHEDULING_OPTIONS,
+    BenchmarkConfig,
+    EngineConfig,
+    GenerationConfig,
+    ModelConfig,
+    ProbingConfig,
+    SamplingConfig,
+    Section,
+    ShardConfig,
 )
-"""Engine options that say how the work is done, not what is asked; a folder accepts new values."""
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
-LARGEST_COUNT = 2**31 - 1
-"""The tables hold counts as 32-bit integers."""
 
-LARGEST_REPETITION = 1_000_000
-"""Most samples of one thing. Nobody wants more; a slip of the keyboard is caught before it runs."""
-
-Count = Annotated[int, Field(ge=1, le=LARGEST_COUNT, strict=True)]
-Repetition = Annotated[int, Field(ge=1, le=LARGEST_REPETITION, strict=True)]
-
-
-Mode = Literal["thinking", "direct", "thinking_off"]
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class ModelConfig(_Section):
-    """A reasoning model.
-
-    Attributes
-    ----------
-    path
-        A folder, ``"demo"`` for the model shipped with the project, or an id on the Hugging Face
-        hub. A relative folder is looked for beside the campaign file, then in the current folder.
-    name
-        What the model is called in tables, reports and seeds. Left out: the last part of ``path``.
-    family
-        Its thinking format: a family's name or a TOML file. Left out: found by the model's name.
-    revision
-        Hub revision. Left out: the hub's main one.
-    """
-
-    path: str = Field(min_length=1)
-    name: str = Field(default="", pattern=r"^[A-Za-z0-9][A-Za-z0-9._+ -]*$", max_length=200)
-    family: str | None = None
-    revision: str | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _name_from_path(cls, values: object) -> object:
-        if isinstance(values, Mapping) and isinstance(values.get("path"), str):
-            last = str(values["path"]).rstrip("/").rpartition("/")[2]
-            return {**values, "name": values.get("name") or last}
-        return values
-
-
-class BenchmarkConfig(_Section):
-    """A benchmark, whole or its first questions.
-
-    Attributes
-    ----------
-    name
-        A registered benchmark, or a TOML file that describes one's own.
-    limit
-        Number of questions. Left out: all.
-    data_dir
-        Folder with the question file, where the benchmark needs one.
-    """
-
-    name: str = Field(min_length=1)
-    limit: Count | None = None
-    data_dir: str | None = None
-
-
-class EngineConfig(_Section):
-    """What runs the models.
-
-    Attributes
-    ----------
-    name
-        An engine: ``"transformers"``, ``"vllm"`` or ``"server"``.
-    actors
-        Engines side by side with ``--ray``. Left out: as many as the cluster's GPUs allow, or one a
-        node without GPUs.
-    gpus_per_actor
-        GPUs of each. Left out: as many as it runs in parallel (``tensor_parallel_size``), or none
-        where the cluster has none.
-    stall_seconds
-        How long it may give nothing before it counts as hanging, and the run ends.
-    options
-        What the engine gets as it is; a table for an argument that takes several values.
-    """
-
-    name: str = "transformers"
-    actors: Count | None = None
-    gpus_per_actor: int | None = Field(default=None, ge=0, le=LARGEST_COUNT, strict=True)
-    stall_seconds: float = Field(default=3600.0, gt=0)
-    options: dict[str, JsonValue] = Field(default_factory=dict)
-
-    @field_validator("name")
-    @classmethod
-    def _known(cls, name: str) -> str:
-        names = engine_names()
-        if name not in names:
-            raise ValueError(
-                f"engine.name = {json.dumps(name)}: no such engine{did_you_mean(name, names)} "
-                f"(there are {', '.join(names)})"
-            )
-        return name
-
-
-class GenerationConfig(_Section):
-    """How trajectories are made.
-
-    Attributes
-    ----------
-    mode
-        ``"thinking"``: the model thinks, and is probed along the way. ``"direct"``: the prompt asks
-        for an answer without reasoning. ``"thinking_off"``: thinking is turned off. The last two
-        have one answer per trajectory and no thinking.
-    trajectories
-        Per question.
-    thinking_limit
-        Most thinking tokens of a trajectory.
-    context_limit
-        Most tokens, prompt and output together. The engine's own limit counts where it is lower.
-    answer_tokens
-        Most tokens of the original answer, after the thinking.
-    """
-
-    mode: Mode = "thinking"
-    trajectories: Repetition = 16
-    thinking_limit: Count = 32_768
-    context_limit: Count = 65_536
-    answer_tokens: Count = 4_096
-
-
-class ProbingConfig(_Section):
-    """How trajectories are probed.
-
-    Attributes
-    ----------
-    step_tokens
-        Target length b of a step, in tokens.
-    probes
-        Answers sampled at every position.
-    answer_tokens
-        Most tokens of a probe's answer.
-    """
-
-    step_tokens: Count = 256
-    probes: Repetition = 16
-    answer_tokens: Count = 4_096
-
-
-class SamplingConfig(_Section):
-    """Sampling parameters that replace the model family's. Left out: the family's."""
-
-    temperature: float | None = Field(default=None, ge=0, strict=True)
-    top_p: float | None = Field(default=None, gt=0, le=1, strict=True)
-    top_k: int | None = Field(default=None, ge=0, le=LARGEST_COUNT, strict=True)
-    presence_penalty: float | None = Field(default=None, ge=-2, le=2, strict=True)
-
-
-class ShardConfig(_Section):
-    """How the work is cut into units. A unit is lost when a run is killed in its middle.
-
-    Attributes
-    ----------
-    questions
-        Questions in a unit.
-    trajectories
-        Trajectories of each question in a unit. Left out: all of them.
-    """
-
-    questions: Count = 4
-    trajectories: Count | None = None
-
-
-class CampaignConfig(_Section):
+class CampaignConfig(Section):
     """A whole campaign: models × benchmarks × trajectories × positions × probes.
 
     Attributes
@@ -319,7 +117,8 @@ class CampaignConfig(_Section):
         """Return what determines the rows, by dotted key; everything else may change on resume.
 
         Left out are the campaign's name, where a model or a question file lies (their content is
-        compared by hash), and the engine options of :data:`SCHEDULING_OPTIONS`.
+        compared by hash), and the engine options of
+        :data:`stp.campaign.sections.SCHEDULING_OPTIONS`.
         """
         values = self.model_dump(mode="json")
         del values["name"]

@@ -8,8 +8,8 @@ other conditions than k = 0 of a thinking campaign, which keeps a prompt that as
 
 from data import Benchmark, Question
 from data.benchmark import INSTRUCTIONS
-from stp.campaign.config import Mode
 from stp.campaign.fit import Fit
+from stp.campaign.sections import Mode
 from stp.formats import ThinkingFormat
 
 DIRECT_REQUEST = "Answer at once: write no reasoning, only the final answer."

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from data.errors import MissingDependencyError, MisuseError
 from data.hints import nearest
-from stp.campaign.config import ModelConfig
 from stp.campaign.manifest import ModelRecord
+from stp.campaign.sections import ModelConfig
 from stp.campaign.store import Store
 from stp.engines.checks import check_model_folder, weights_hash
 from stp.formats import ModelFamily, family_for_model, get_family

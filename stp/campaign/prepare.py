@@ -15,7 +15,7 @@ import pyarrow as pa
 from data import Benchmark, Question, get_benchmark
 from data.errors import MisuseError, StoreMismatchError, StpError
 from evaluator.answers import check_reference
-from stp.campaign.config import BenchmarkConfig, CampaignConfig
+from stp.campaign.config import CampaignConfig
 from stp.campaign.direct import fit_answer, unthinking_prompt_ids
 from stp.campaign.fit import Fit, fit_prompt
 from stp.campaign.manifest import CellRecord, Manifest, ModelRecord, new_manifest
@@ -26,6 +26,7 @@ from stp.campaign.models import (
     record_model,
     stored_tokenizer_hash,
 )
+from stp.campaign.sections import BenchmarkConfig
 from stp.campaign.store import CONFIG, Store
 from stp.campaign.tables import ShardInfo, TornShardError, content_digest, make_table
 from stp.campaign.units import Cell, questions_shard
