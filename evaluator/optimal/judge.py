@@ -19,6 +19,7 @@ from data.optimal import prompt_text
 from data.question import Question
 from evaluator.answers import CheckerError, Verdict
 from stp.asking import Request, Responder, Response, ResponseStore, Settings
+from stp.asking.base import reply_identity
 from stp.seeds import sample_seed
 
 SETTINGS = Settings(max_tokens=1024, temperature=0.6, thinking="default")
@@ -180,12 +181,8 @@ class ModelJudge:
         # One reply after the other: a checker asks from several threads.
         self._lock = threading.Lock()
         self._prompt = Template(prompt_text("judge") if prompt is None else prompt)
-        described = responder.describe()
         # Where a model is served from says nothing of what it says.
-        known = [(key, described.get(key)) for key in ("model", "revision", "weights_hash")]
-        # Only functions have one: replies of all other judges keep their names.
-        known += [(key, described[key]) for key in ("source_hash",) if key in described]
-        self._identity = repr(known)
+        self._identity = repr(reply_identity(responder.describe()))
 
     def key(self, case: Case) -> str:
         """Return the hash under which a case's replies are stored."""

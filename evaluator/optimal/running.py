@@ -14,10 +14,12 @@ from pathlib import Path
 
 from data.errors import EngineError, MisuseError, StoreError, StoreMismatchError
 from evaluator.files import locked_folder, read_json, write_atomically
+from evaluator.freshness import difference
 from evaluator.optimal.methods import MODES, ROUTER, read_route
 from evaluator.optimal.plan import PLAN_FILE, Plan, merged_plan, write_plan
 from evaluator.optimal.subsets import Item, load_items, read_items, write_items
 from stp.asking import Request, Responder, ResponseStore, Settings, json_bytes
+from stp.asking.base import identity
 from stp.asking.opening import ModelSpec, open_responder
 from stp.asking.resuming import ask_missing
 from stp.seeds import sample_seed
@@ -28,8 +30,6 @@ Progress = Callable[[str, int, int], None]
 ROUTER_SETTINGS = Settings(max_tokens=256, temperature=0.0, thinking="default")
 ROUTER_ATTEMPTS = 3
 MODEL_FILE = "model.json"
-_IDENTITY = ("engine", "model", "revision", "weights_hash", "source_hash", "family", "dtype")
-"""What makes a model the same one, wherever it lies or is served."""
 _TOO_LONG = re.compile(r"\bcontext\b|\btoo long\b", re.IGNORECASE)
 """In what engines and providers say of a prompt that is too long; that stays so."""
 
@@ -368,9 +368,8 @@ def check_models(folder: Path, **models: Responder) -> None:
         before = known.get(role) or described
         if not isinstance(before, dict):
             raise StoreError(f"{path}: what it says of the {role} cannot be read")
-        differs = [key for key in _IDENTITY if before.get(key) != described.get(key)]
-        if differs:
-            key = differs[0]
+        key = difference(identity(before), identity(described))
+        if key is not None:
             raise StoreMismatchError(
                 f"{folder}: its responses are those of the {role} with {key} "
                 f"{before.get(key)!r}, and {described.get(key)!r} is to be asked now; give another "

@@ -23,6 +23,7 @@ from evaluator.thinkbench.patterns import PATTERNS
 from evaluator.thinkbench.questions import TaskQuestion, plan_questions
 from evaluator.thinkbench.run import RESPONSES, Run
 from stp.asking import Request, Responder, Response, ResponseStore, Settings
+from stp.asking.base import reply_identity
 from stp.seeds import sample_seed
 
 ERROR_MEANINGS: Final[Mapping[str, str]] = {
@@ -159,6 +160,8 @@ def _ask(
         # Somebody may have judged until the folders were free.
         replies = _stored(stores)
         missing = [request for request in missing if request.id not in replies]
+        if not missing:
+            return replies
         done = len(requests) - len(missing)
         for store in asked:
             stack.enter_context(store)
@@ -205,10 +208,7 @@ def _rule(kind: str, row: Graded) -> str:
 
 def _identity(judge: Responder) -> str:
     """Return what makes a judge the same one: where it is served from says nothing of that."""
-    described = judge.describe()
-    known = [described.get(key) for key in ("model", "revision", "weights_hash")]
-    # Only functions have one: replies of all other judges keep their names.
-    return repr(known + [described[key] for key in ("source_hash",) if key in described])
+    return repr([value for _, value in reply_identity(judge.describe())])
 
 
 def _request(

@@ -40,6 +40,7 @@ from stp.asking import (
     json_bytes,
     open_responder,
 )
+from stp.asking.base import identity
 
 _LOG = logging.getLogger(__name__)
 
@@ -332,12 +333,9 @@ def _answered(folder: Path) -> bool:
 
 
 def _identity(description: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what makes a model the same one, wherever it lies and whatever runs it on."""
-    known = (
-        *("engine", "model", "revision", "weights_hash", "source_hash"),
-        *("family", "base_url", "dtype"),
-    )
-    return {key: description[key] for key in known if description.get(key) is not None}
+    """Return what makes a model the same one; here also where it is served."""
+    address = description.get("base_url")
+    return identity(description) | ({} if address is None else {"base_url": address})
 
 
 def _config_of(folder: Path, record: Mapping[str, Any]) -> ThinkConfig:

@@ -7,7 +7,7 @@ Nothing here knows benchmarks, answers or verdicts.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
@@ -217,6 +217,41 @@ def failed(request: Request, reason: str, seconds: float = 0.0) -> Response:
 
 OnResponse = Callable[[Response], None]
 """Called once for each request as soon as its response is there, from one thread at a time."""
+
+
+Description = Mapping[str, str | int | float | None]
+"""What :meth:`Responder.describe` says."""
+
+
+def identity(description: Description) -> dict[str, str | int | float]:
+    """Return what makes a model the same one, wherever it lies or is served.
+
+    What is not known of it is left out.
+
+    Examples
+    --------
+    >>> identity({"engine": "vllm", "model": "m", "path": "/here", "revision": None})
+    {'engine': 'vllm', 'model': 'm'}
+    """
+    known = ("engine", "model", "revision", "weights_hash", "source_hash", "family", "dtype")
+    values = ((key, description.get(key)) for key in known)
+    return {key: value for key, value in values if value is not None}
+
+
+def reply_identity(description: Description) -> list[tuple[str, str | int | float | None]]:
+    """Return what the names of a judge's stored replies are made from, of its model.
+
+    Replies are found by it: another list here asks every judge again. Whatever runs a model on,
+    its replies are the same.
+
+    Examples
+    --------
+    >>> reply_identity({"engine": "vllm", "model": "m", "weights_hash": "w"})
+    [('model', 'm'), ('revision', None), ('weights_hash', 'w')]
+    """
+    known = [(key, description.get(key)) for key in ("model", "revision", "weights_hash")]
+    # Only functions have one: replies of all other judges keep their names.
+    return known + [(key, description[key]) for key in ("source_hash",) if key in description]
 
 
 class Responder(ABC):

@@ -1,5 +1,6 @@
 """Comparisons, leaderboards, pages, the bridge to campaigns, and the commands."""
 
+import contextlib
 import json
 import os
 import re
@@ -323,6 +324,27 @@ def test_a_run_that_is_judged_is_not_judged_by_another(runs):
     # What is stored needs no folder for itself.
     with locked_folder(made[0].folder):
         assert judge_runs(made, responder, samples=10) == found
+
+
+def test_what_another_has_judged_meanwhile_needs_no_judge(runs, monkeypatch):
+    _, made = runs
+    responder = CallableResponder(lambda prompt: "Label: unrelated", name="meanwhile")
+    judged = []
+
+    @contextlib.contextmanager
+    def waited(folder):
+        monkeypatch.undo()
+        judged.append(judge_runs(made, responder, samples=10))
+        with locked_folder(folder):
+            yield
+
+    def dead(requests, settings, take):
+        raise EngineError("no server")
+
+    monkeypatch.setattr("evaluator.thinkbench.judge.locked_folder", waited)
+    late = CallableResponder(str, name="meanwhile")
+    late.respond = dead
+    assert judge_runs(made, late, samples=10) == judged[0]
 
 
 def test_every_combination_of_a_study_has_its_label():
