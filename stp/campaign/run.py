@@ -7,7 +7,7 @@ torn or out of date; what is done with a unit is a worker's business (:mod:`stp.
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -151,13 +151,13 @@ def run_campaign(
     here = open_model is None and open_pool is None
     if here and engine_is_needed(store, config, stages, part):
         check_engine(config.engine.name, config.engine.options)
-    with store.lock(part), contextlib.ExitStack() as held:
+    with store.lock(part):
         with store.preparing(part):
             prepared = prepare_campaign(store, config)
-        open_model = open_model or configured_engine(config)
-        models = EngineRoom(
+        opener = open_model or configured_engine(config)
+        room = EngineRoom(
             prepared,
-            open_model=open_model,
+            open_model=opener,
             attempts=attempts,
             retry_seconds=retry_seconds,
             watchdog=Watchdog(config.engine.stall_seconds, on_stall=on_stall),
@@ -169,17 +169,20 @@ def run_campaign(
             prepared=prepared,
             observer=observer or SilentObserver(),
             stop=stop or threading.Event(),
-            workers={
-                "generate": GenerateWorker(store, prepared, models),
-                "probe": ProbeWorker(store, prepared, models),
-                "grade": GradeWorker(store, prepared.manifest),
-            },
+            workers=_workers(store, prepared, room),
             part=part,
         )
-        held.enter_context(contextlib.closing(models))
-        if open_pool is not None:
-            run.pool = held.enter_context(contextlib.closing(open_pool(prepared, open_model)))
-        return run_stages(run, stages)
+        with engines_at_hand(run, room, open_pool, prepared, opener):
+            return run_stages(run, stages)
+
+
+def _workers(store: Store, prepared: Prepared, room: EngineRoom) -> dict[Stage, Worker]:
+    """Return who does the stages of every campaign."""
+    return {
+        "generate": GenerateWorker(store, prepared, room),
+        "probe": ProbeWorker(store, prepared, room),
+        "grade": GradeWorker(store, prepared.manifest),
+    }
 
 
 def grade_campaign(
@@ -255,6 +258,21 @@ class StagedRun:
     part: Part | None = None
     units: int = 0
     waiting: int = 0
+
+
+@contextlib.contextmanager
+def engines_at_hand(
+    run: StagedRun,
+    room: EngineRoom,
+    open_pool: PoolOpener | None,
+    prepared: Prepared,
+    opener: EngineOpener,
+) -> Iterator[None]:
+    """Open the pool of a run that has one; afterwards close it, and what the room has open."""
+    with contextlib.closing(room), contextlib.ExitStack() as held:
+        if open_pool is not None:
+            run.pool = held.enter_context(contextlib.closing(open_pool(prepared, opener)))
+        yield
 
 
 def run_stages(run: StagedRun, stages: Sequence[Stage]) -> RunResult:

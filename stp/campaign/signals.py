@@ -4,9 +4,9 @@ A stage that is done when somebody asks for it (``stp signals``). ``signals.json
 says with which settings; a folder never mixes two.
 """
 
-import contextlib
 import threading
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from stp.campaign.run import (
     SilentObserver,
     StagedRun,
     configured_engine,
+    engines_at_hand,
     run_stages,
 )
 from stp.campaign.signal_record import (
@@ -79,7 +80,7 @@ def signals_campaign(
     """
     store = Store(url)
     store.read_manifest()
-    with store.lock(part), contextlib.ExitStack() as held:
+    with store.lock(part):
         config, _ = store.read_campaign()
         if config.generation.mode != "thinking":
             raise MisuseError(f"{store.url}: its trajectories do not think, and have no signals")
@@ -89,27 +90,18 @@ def signals_campaign(
         with store.preparing(part):
             prepared = prepare_campaign(store, config)
             record = _begin(store, settings, again=again)
-        # What the engine is goes beside the signals: the campaign's own may be another.
-        copy = prepared.manifest.model_copy(deep=True)
-        for model in copy.models:
-            model.engine = dict(record.engines.get(model.name, {}))
-
-        def on_described() -> None:
-            record.engines = {model.name: model.engine for model in copy.models if model.engine}
-            _write(store, record)
-
+        seen = _with_engines_of(record, prepared)
+        note = partial(_note_engines, store, record, seen)
         opener = open_model or _engine_opener(config, engine, engine_options)
-        seen = Prepared(config=config, manifest=copy, models=prepared.models)
         room = EngineRoom(
             seen,
             open_model=opener,
             attempts=3,
             retry_seconds=1.0,
             watchdog=Watchdog(config.engine.stall_seconds, on_stall=end_process),
-            on_described=on_described,
+            on_described=note,
         )
-        worker = SignalsWorker(store, prepared, room, record.settings)
-        worker.again = again
+        worker = SignalsWorker(store, prepared, room, record.settings, again=again)
         run = StagedRun(
             store=store,
             prepared=prepared,
@@ -118,12 +110,26 @@ def signals_campaign(
             workers={"signals": worker},
             part=part,
         )
-        held.enter_context(contextlib.closing(room))
-        if open_pool is not None:
-            run.pool = held.enter_context(contextlib.closing(open_pool(seen, opener)))
-        result = run_stages(run, ("signals",))
-        on_described()
+        with engines_at_hand(run, room, open_pool, seen, opener):
+            result = run_stages(run, ("signals",))
+            note()
         return result
+
+
+def _with_engines_of(record: SignalsRecord, prepared: Prepared) -> Prepared:
+    """Return a campaign whose models have the engines that read their signals.
+
+    What reads them is noted beside the signals: the campaign's own engine may be another.
+    """
+    manifest = prepared.manifest.model_copy(deep=True)
+    for model in manifest.models:
+        model.engine = dict(record.engines.get(model.name, {}))
+    return Prepared(config=prepared.config, manifest=manifest, models=prepared.models)
+
+
+def _note_engines(store: Store, record: SignalsRecord, seen: Prepared) -> None:
+    record.engines = {model.name: model.engine for model in seen.manifest.models if model.engine}
+    _write(store, record)
 
 
 def _begin(store: Store, settings: SignalSettings | None, *, again: bool) -> SignalsRecord:
@@ -175,10 +181,17 @@ class SignalsWorker(EngineWorker):
     """Trajectories to signals."""
 
     def __init__(
-        self, store: Store, prepared: Prepared, room: EngineRoom, settings: SignalSettings
+        self,
+        store: Store,
+        prepared: Prepared,
+        room: EngineRoom,
+        settings: SignalSettings,
+        *,
+        again: bool,
     ) -> None:
         super().__init__(store, prepared, room)
         self._settings = settings
+        self.again = again
 
     def source(self, unit: Unit) -> str | None:
         """Return the campaign, the digest of the unit's trajectories, and the settings."""
