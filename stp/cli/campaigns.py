@@ -29,6 +29,33 @@ Folder = Annotated[
 ]
 
 
+Stages = Annotated[
+    list[StageName] | None,
+    typer.Option(
+        "--stage",
+        metavar="STAGE",
+        help="Only this stage (generate, probe or grade); may be repeated.",
+    ),
+]
+Ray = Annotated[
+    str | None,
+    typer.Option(
+        "--ray",
+        metavar="[ADDRESS]",
+        help="Many engines on a Ray cluster: its address; without one, the cluster of this "
+        "machine, or one started here.",
+    ),
+]
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Write nothing: check that everything fits, show the first prompts, and estimate "
+        "tokens, time and disk from a short warm-up.",
+    ),
+]
+
+
 def run(
     config: Annotated[
         str,
@@ -41,57 +68,22 @@ def run(
         str | None,
         typer.Option("--out", help="The campaign's folder, made if it is not there; may be a URL."),
     ] = None,
-    stage: Annotated[
-        list[StageName] | None,
-        typer.Option(
-            "--stage",
-            metavar="STAGE",
-            help="Only this stage (generate, probe or grade); may be repeated.",
-        ),
-    ] = None,
-    ray: Annotated[
-        str | None,
-        typer.Option(
-            "--ray",
-            metavar="[ADDRESS]",
-            help="Many engines on a Ray cluster: its address; without one, the cluster of this "
-            "machine, or one started here.",
-        ),
-    ] = None,
+    stage: Stages = None,
+    ray: Ray = None,
     shard: Annotated[
         str | None,
         typer.Option("--shard", metavar="I/N", help="Only part I of N, for a Slurm array."),
     ] = None,
-    dry: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run",
-            help="Write nothing: check that everything fits, show the first prompts, and estimate "
-            "tokens, time and disk from a short warm-up.",
-        ),
-    ] = False,
+    dry: DryRun = False,
 ) -> None:
     """Run a campaign, or go on with one that was stopped.
 
     Killed, stopped or failed, a run loses at most the units in work: the same command goes on.
     """
-    from stp.campaign.config import load_config
     from stp.campaign.lock import Part
-    from stp.campaign.run import run_campaign
-    from stp.campaign.store import CONFIG, Store
-    from stp.campaign.units import STAGES
-    from stp.cli.stopping import end_stalled
 
     part = None if shard is None else Part.parse(shard)
-    asked = [item.value for item in stage or []]
-    stages = tuple(name for name in STAGES if not asked or name in asked)
-    store = None if config.endswith(".toml") else Store(config)
-    if store is not None and store.is_campaign():
-        settings, folder = store.read_campaign()[0], out or config
-    elif store is not None and store.exists(CONFIG):
-        settings, folder = store.read_config(), out or config
-    else:
-        settings, folder = load_config(config), out or ""
+    settings, folder = _campaign_of(config, out)
     if dry:
         from stp.cli.dry_run import dry_run
 
@@ -100,14 +92,37 @@ def run(
     if not folder:
         raise MisuseError("say where the campaign goes: stp run CONFIG.toml --out FOLDER")
     typer.echo("preparing: models, questions, prompts", err=True)
+    _run(settings, folder, [item.value for item in stage or []], ray, part)
+
+
+def _campaign_of(config: str, out: str | None) -> "tuple[CampaignConfig, str]":
+    """Return what a campaign file, or the folder of one, asks for, and where it goes, if said."""
+    from stp.campaign.config import load_config
+    from stp.campaign.store import CONFIG, Store
+
+    store = None if config.endswith(".toml") else Store(config)
+    if store is not None and store.is_campaign():
+        return store.read_campaign()[0], out or config
+    if store is not None and store.exists(CONFIG):
+        return store.read_config(), out or config
+    return load_config(config), out or ""
+
+
+def _run(
+    settings: "CampaignConfig", folder: str, asked: list[str], ray: str | None, part: "Part | None"
+) -> None:
+    """Run the stages asked for, all if there are none, and say how it ended."""
+    from stp.campaign.run import run_campaign
+    from stp.campaign.units import STAGES
+    from stp.cli.stopping import end_stalled
+
     go_on = f"stp run {folder}" + "".join(f" --stage {name}" for name in asked)
-    go_on += f" --ray {ray}" * (ray is not None) + f" --shard {shard}" * (shard is not None)
     result = watched(
-        go_on,
+        go_on + elsewhere(ray, part),
         lambda observer, stop: run_campaign(
             settings,
             folder,
-            stages=stages,
+            stages=tuple(name for name in STAGES if not asked or name in asked),
             observer=observer,
             stop=stop,
             open_pool=None if ray is None else ray_pool(ray),
@@ -116,6 +131,12 @@ def run(
         ),
     )
     _say_how_it_ended(folder, settings, result, part)
+
+
+def elsewhere(ray: str | None, part: "Part | None") -> str:
+    """Return the options of a command that is done on a cluster, or in parts."""
+    shard = "" if part is None else f" --shard {part.number}/{part.count}"
+    return ("" if ray is None else f" --ray {ray}") + shard
 
 
 def ray_pool(address: str) -> "PoolOpener":

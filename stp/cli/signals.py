@@ -10,24 +10,28 @@ if TYPE_CHECKING:
     from stp.campaign.signal_record import SignalSettings
 
 
+Layers = Annotated[
+    str | None,
+    typer.Option(
+        "--layers",
+        help="Hidden states to keep, with commas: numbers (0 the embedding, -1 the last), "
+        "shares such as 50%, or 'none'. Without it: 50%.",
+    ),
+]
+TrialTokens = Annotated[
+    int | None,
+    typer.Option(
+        "--trial-tokens",
+        min=0,
+        help="Most tokens of a greedy trial answer at every position; 0: none. Without it: 20.",
+    ),
+]
+
+
 def signals(
     folder: Annotated[str, typer.Argument(help="A campaign's folder: a path or an fsspec URL.")],
-    layers: Annotated[
-        str | None,
-        typer.Option(
-            "--layers",
-            help="Hidden states to keep, with commas: numbers (0 the embedding, -1 the last), "
-            "shares such as 50%, or 'none'. Without it: 50%.",
-        ),
-    ] = None,
-    trial_tokens: Annotated[
-        int | None,
-        typer.Option(
-            "--trial-tokens",
-            min=0,
-            help="Most tokens of a greedy trial answer at every position; 0: none. Without it: 20.",
-        ),
-    ] = None,
+    layers: Layers = None,
+    trial_tokens: TrialTokens = None,
     trial_prompt: Annotated[
         str | None,
         typer.Option("--trial-prompt", help="Text between the closed prefix and a trial answer."),
@@ -55,14 +59,13 @@ def signals(
     """
     from stp.campaign.lock import Part
     from stp.campaign.signals import signals_campaign
-    from stp.cli.campaigns import ray_pool, watched
+    from stp.cli.campaigns import elsewhere, ray_pool, watched
 
     part = None if shard is None else Part.parse(shard)
     settings = _settings(layers, trial_tokens, trial_prompt)
     go_on = f"stp signals {folder}" + f" --engine {engine}" * (engine is not None)
-    go_on += f" --ray {ray}" * (ray is not None) + f" --shard {shard}" * (shard is not None)
     result = watched(
-        go_on,
+        go_on + elsewhere(ray, part),
         lambda observer, stop: signals_campaign(
             folder,
             settings,
