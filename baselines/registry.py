@@ -11,7 +11,6 @@ Another package registers its methods as entry points of the group ``stp.methods
 and a file needs no package: ``calm.py:CalmEnding``.
 """
 
-import difflib
 import hashlib
 import re
 import sys
@@ -26,6 +25,7 @@ from baselines.interface import EarlyExit, FixedBudget, Method, Router
 from baselines.player import Player
 from baselines.signals import check_needs
 from data.errors import MisuseError
+from data.hints import did_you_mean
 from oracle.actions import STRATEGIES, Strategy
 
 GROUP = "stp.methods"
@@ -215,11 +215,9 @@ def locate(spec: str) -> Whereabouts:
         return Whereabouts(spec=spec, origin=origin, content=content, value=value)
     registered = _registered()
     if spec not in registered:
-        near = difflib.get_close_matches(spec, method_names(), n=1)
-        hint = f"did you mean {near[0]!r}? There" if near else "there"
         raise MisuseError(
-            f"there is no method {spec!r}; {hint} are {', '.join(method_names())}; or name a class "
-            "in a file, as in my_method.py:MyMethod"
+            f"there is no method {spec!r}; there are {', '.join(method_names())}; or name a class "
+            f"in a file, as in my_method.py:MyMethod{did_you_mean(spec, method_names())}"
         )
     entry = registered[spec]
     origin = f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
