@@ -22,8 +22,18 @@ from rich.text import Text
 from stp.campaign.run import Observer
 from stp.campaign.tables import Work
 from stp.campaign.units import Stage, Unit
+from stp.cli.lines import Lines, duration
 
-_SECONDS_BETWEEN_LINES = 10.0
+__all__ = [
+    "BarObserver",
+    "LineObserver",
+    "TimeLeft",
+    "duration",
+    "per_second",
+    "rate",
+    "shown_run",
+]
+
 _DOING: dict[Stage, str] = {
     "generate": "generating",
     "probe": "probing",
@@ -157,24 +167,24 @@ class LineObserver:
     """Prints a line when a stage starts and ends, and now and then between."""
 
     def __init__(self, console: Console) -> None:
-        self._console = console
-        self._begin = self._last = 0.0
+        self._lines = Lines(console)
         self._start = self._done = self._total = self._samples = 0
         self._left = TimeLeft(0, 0.0)
 
     def stage_started(self, stage: Stage, *, done: int, total: int) -> None:
         """Say where the stage begins."""
-        self._begin = self._last = time.monotonic()
-        self._left = TimeLeft(total - done, self._begin)
+        now = time.monotonic()
+        self._left = TimeLeft(total - done, now)
         self._start = self._done = done
         self._total, self._samples = total, 0
-        self._console.print(f"{_DOING[stage]}: {done:,} of {total:,} trajectories are done")
+        self._lines.begin(now, done)
+        self._lines.say(now, f"{_DOING[stage]}: {done:,} of {total:,} trajectories are done")
 
     def unit_progressed(self, stage: Stage, unit: Unit, fraction: float, samples: int) -> None:
         """Say how far it is, if the last line is long ago."""
         self._samples += samples
         self._left.progressed(unit.trajectories, fraction)
-        if time.monotonic() - self._last >= _SECONDS_BETWEEN_LINES:
+        if self._lines.due(time.monotonic()):
             self._line(stage, self._done + fraction * unit.trajectories)
 
     def unit_finished(self, stage: Stage, unit: Unit, work: Work) -> None:
@@ -188,13 +198,14 @@ class LineObserver:
             self._line(stage, self._done)
 
     def _line(self, stage: Stage, done: float) -> None:
-        self._last = time.monotonic()
-        elapsed = max(self._last - self._begin, 1e-9)
-        seconds = self._left.seconds(self._last)
+        now = time.monotonic()
+        elapsed = max(self._lines.elapsed(now), 1e-9)
+        seconds = self._left.seconds(now)
         left = duration(seconds) if seconds is not None else "unknown time"
-        self._console.print(
+        self._lines.say(
+            now,
             f"{_DOING[stage]}: {done:,.0f} of {self._total:,} trajectories, "
-            f"{rate(self._samples / elapsed)}, {left} left"
+            f"{rate(self._samples / elapsed)}, {left} left",
         )
 
 
@@ -211,7 +222,7 @@ def shown_run(console: Console) -> Iterator[Observer]:
             yield LineObserver(console)
             return
         with Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=None),
             TextColumn("{task.completed:,.0f}/{task.total:,.0f} trajectories"),
             _RateColumn(),
@@ -244,19 +255,3 @@ def per_second(number: float) -> str:
     ('1,234', '0.3')
     """
     return f"{number:,.{0 if number >= 10 else 1}f}"
-
-
-def duration(seconds: float) -> str:
-    """Return a time as a person would say it.
-
-    Examples
-    --------
-    >>> duration(12.3), duration(125), duration(7300)
-    ('12 s', '2 min 05 s', '2 h 01 min')
-    """
-    whole = max(0, round(seconds))
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600:,} h {whole % 3600 // 60:02d} min"

@@ -95,6 +95,6 @@ def status(console: "Console", text: str) -> Any:
 
 def bar(title: str, unit: str = "responses") -> Any:
     """Return a context that shows how far a work is."""
-    from stp.cli.think_options import shown_progress
+    from stp.cli.think_progress import shown_progress
 
     return shown_progress(title, unit)

@@ -1,11 +1,9 @@
 """What the options of ``stp think run`` mean: lists of values, and the runs of a study."""
 
-import contextlib
 import itertools
 import json
 import re
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, get_args
 
 from data.errors import ConfigError
@@ -14,8 +12,6 @@ from data.puzzles import puzzle_names
 from data.tasks import task_names
 from evaluator.thinkbench.config import STYLES, Style, ThinkConfig
 from stp.asking import ReasoningEffort, Settings, Thinking
-
-_SECONDS_BETWEEN_LINES = 10.0
 
 
 def configurations(
@@ -112,63 +108,6 @@ def folder_name(text: str) -> str:
     'Qwen-Qwen3-8B-cap-1024'
     """
     return re.sub(r"[^A-Za-z0-9._+]+", "-", text).strip("-.") or "run"
-
-
-@contextlib.contextmanager
-def shown_progress(title: str, unit: str) -> Iterator[Callable[[int, int], None]]:
-    """Yield who is told how far a work is: a bar on a terminal, a line now and then elsewhere."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    console = Console(stderr=True, highlight=False)
-    if not console.is_terminal:
-        yield _Lines(console, title, unit)
-        return
-    with Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=None),
-        TextColumn("{task.completed:,.0f}/{task.total:,.0f} " + unit),
-        TimeElapsedColumn(),
-        TextColumn("left", style="dim"),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-    ) as progress:
-        task = progress.add_task(title, total=1, completed=0)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
-
-
-class _Lines:
-    """Prints a line when a work begins and ends, and now and then between."""
-
-    def __init__(self, console: Any, title: str, unit: str) -> None:
-        self._console, self._title, self._unit = console, title, unit
-        self._begin = self._last = time.monotonic()
-        self._start: int | None = None
-        self._shown = -1
-
-    def __call__(self, done: int, total: int) -> None:
-        from stp.cli.progress import duration
-
-        now = time.monotonic()
-        if self._start is None:
-            self._start = done
-        elif done == self._shown or (done < total and now - self._last < _SECONDS_BETWEEN_LINES):
-            return
-        self._last, self._shown = now, done
-        gained, left = done - self._start, ""
-        # Responses come in batches: the first of one says little about the rest.
-        if 20 * gained > total and done < total:
-            left = f", {duration((now - self._begin) * (total - done) / gained)} left"
-        self._console.print(
-            f"{self._title}: {done:,} of {total:,} {self._unit}{left}", markup=False
-        )
 
 
 def _split(text: str) -> list[str]:

@@ -16,9 +16,7 @@ from rich.progress import (
 )
 
 from evaluator.watch import Watch
-from stp.cli.progress import duration
-
-_SECONDS_BETWEEN_LINES = 10.0
+from stp.cli.lines import Lines, duration, printable
 
 
 @contextlib.contextmanager
@@ -32,7 +30,7 @@ def shown_stages(console: Console) -> Iterator[Watch]:
         yield _Lines(console)
         return
     with Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=None),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
@@ -51,24 +49,21 @@ class _Bars:
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         if stage not in self._tasks:
-            self._tasks[stage] = self._progress.add_task(stage, total=None)
+            self._tasks[stage] = self._progress.add_task(printable(stage), total=None)
         self._progress.update(self._tasks[stage], completed=done, total=total or None)
 
 
-class _Lines:
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._stage = ""
-        self._begin = self._last = 0.0
+class _Lines(Lines):
+    _stage = ""
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         now = time.monotonic()
         if stage != self._stage:
-            self._stage, self._begin, self._last = stage, now, now
-        if now - self._last < _SECONDS_BETWEEN_LINES or not done:
+            self._stage = stage
+            self.begin(now, done)
+            self.wait(now)
+        if not done or not self.due(now):
             return
-        self._last = now
-        # The first pieces also compile and warm up, and say little about the rest.
-        known = done > 0.05 * total
-        left = duration((now - self._begin) * (total - done) / done) if known else "unknown time"
-        self._console.print(f"{stage}: {done:,} of {total:,}, {left} left")
+        seconds = self.left(now, done, total)
+        left = duration(seconds) if seconds is not None else "unknown time"
+        self.say(now, f"{stage}: {done:,} of {total:,}, {left} left")

@@ -13,9 +13,7 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID
 from rich.text import Text
 
-_SECONDS_BETWEEN_LINES = 10.0
-_LEAST_FRACTION = 0.05
-"""The first pieces also compile and warm up, and say little about the rest."""
+from stp.cli.lines import LEAST_FRACTION, Lines, printable
 
 
 class Shown(Protocol):
@@ -56,7 +54,7 @@ def how_far(done: float, total: float | None, elapsed: float) -> str:
     if not total:
         return _clock(elapsed)
     share = f"{int(100 * done / total)} %"
-    if done <= _LEAST_FRACTION * total:
+    if done <= LEAST_FRACTION * total:
         return f"{share}, {_clock(elapsed)}"
     return f"{share}, {_clock(elapsed * (total - done) / done)} left"
 
@@ -68,14 +66,6 @@ def _clock(seconds: float) -> str:
         if minutes >= 60
         else f"{minutes}:{rest:02d}"
     )
-
-
-def _printable(stage: str) -> str:
-    if stage.isascii() and stage.isprintable():
-        return stage
-    from stp.cli.seen import seen
-
-    return seen(stage)
 
 
 class _How(ProgressColumn):
@@ -105,11 +95,11 @@ class _Bar:
             self._progress = _OneBar(
                 BarColumn(bar_width=None), _How(), console=self._console, transient=True
             )
-            self._task = self._progress.add_task(_printable(stage), total=None)
+            self._task = self._progress.add_task(printable(stage), total=None)
             self._progress.start()
         elif stage != self._stage:
             self._progress.remove_task(self._task)
-            self._task = self._progress.add_task(_printable(stage), total=None)
+            self._task = self._progress.add_task(printable(stage), total=None)
         self._stage = stage
         self._progress.update(self._task, completed=done, total=total or None)
 
@@ -126,23 +116,17 @@ class _Bar:
         yield
 
 
-class _Lines:
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._stage = ""
-        self._begin = 0.0
-        self._last: float | None = None
+class _Lines(Lines):
+    _stage = ""
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         now = time.monotonic()
         if stage != self._stage:
-            self._stage, self._begin = stage, now
-        if self._last is not None and now - self._last < _SECONDS_BETWEEN_LINES:
-            return
-        elapsed = now - self._begin
-        far = f": {how_far(done, total, elapsed)}" if done and total else ""
-        self._console.print(f"{_printable(stage)}{far}", markup=False, soft_wrap=True)
-        self._last = now
+            self._stage = stage
+            self.begin(now)
+        if self.due(now):
+            far = f": {how_far(done, total, self.elapsed(now))}" if done and total else ""
+            self.say(now, f"{stage}{far}")
 
     def aside(self) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
