@@ -117,16 +117,7 @@ def score(
         If there are no rows, some have no verdict, or ``t_max`` is none.
     """
     check_t_max(t_max)
-    undecided = graded["right"].isna()
-    if undecided.any() and not allow_undecided:
-        raise MisuseError(
-            f"{int(undecided.sum()):,} of {len(graded):,} responses have no verdict (the judge "
-            "gave none that can be read); score again, take another judge, or leave them out with "
-            "--allow-undecided"
-        )
-    kept = graded[~undecided]
-    if kept.empty:
-        raise MisuseError("no graded responses: nothing to score")
+    kept, missing = _decided(graded, allow_undecided=allow_undecided)
     rows = tuple(kept[["model", "method"]].drop_duplicates().itertuples(index=False, name=None))
     subsets = tuple(kept[["subset", "side"]].drop_duplicates().itertuples(index=False, name=None))
     table = _columns(kept, rows, [name for name, _ in subsets], t_max)
@@ -138,26 +129,39 @@ def score(
         workers=workers,
         progress=progress if replicates else None,
     )
-    cells = pd.MultiIndex.from_product([range(len(rows)), range(len(subsets))])
-    found = table.groupby(["model", "benchmark"])["question"].agg(["nunique", "size"])
-    counts = found.reindex(cells, fill_value=0).to_numpy()
-    by_subset = boot.estimate[:-1, :-1]
-    asked = counts[:, 1].reshape(len(rows), len(subsets)) > 0
-    sides = [side for _, side in subsets]
+    questions, responses = _counts(table, (len(rows), len(subsets)))
+    asked, sides = responses > 0, [side for _, side in subsets]
     unknown = _unknown_tokens(kept, rows, subsets)
-    drawn = boot.replicates[: replicates or 0, :-1, :-1]
-    missing = graded[undecided].groupby(["model", "method"]).size()
+    by_subset = np.where(unknown, np.nan, boot.estimate[:-1, :-1])
+    drawn = np.where(unknown, np.nan, boot.replicates[: replicates or 0, :-1, :-1])
     return Scores(
         rows=rows,
         subsets=subsets,
-        by_subset=np.where(unknown, np.nan, by_subset),
-        values=_measures(np.where(unknown, np.nan, by_subset), sides, asked),
-        replicates=_measures(np.where(unknown, np.nan, drawn), sides, asked),
-        questions=counts[:, 0].reshape(len(rows), len(subsets)),
-        responses=counts[:, 1].reshape(len(rows), len(subsets)),
+        by_subset=by_subset,
+        values=_measures(by_subset, sides, asked),
+        replicates=_measures(drawn, sides, asked),
+        questions=questions,
+        responses=responses,
         undecided=np.array([int(missing.get(row, 0)) for row in rows], np.int64),
         t_max=t_max,
     )
+
+
+def _decided(
+    graded: pd.DataFrame, *, allow_undecided: bool
+) -> tuple[pd.DataFrame, "pd.Series[int]"]:
+    """Return the rows with a verdict, and how many have none by (model, method)."""
+    undecided = graded["right"].isna()
+    if undecided.any() and not allow_undecided:
+        raise MisuseError(
+            f"{int(undecided.sum()):,} of {len(graded):,} responses have no verdict (the judge "
+            "gave none that can be read); score again, take another judge, or leave them out with "
+            "--allow-undecided"
+        )
+    kept = graded[~undecided]
+    if kept.empty:
+        raise MisuseError("no graded responses: nothing to score")
+    return kept, graded[undecided].groupby(["model", "method"]).size()
 
 
 def _columns(
@@ -186,6 +190,16 @@ def _columns(
             "credit": kept["credit"].to_numpy(np.float64, na_value=np.nan),
         }
     )
+
+
+def _counts(
+    table: pd.DataFrame, shape: tuple[int, int]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return how many questions and responses each row has of each subset; ``(rows, subsets)``."""
+    cells = pd.MultiIndex.from_product([range(size) for size in shape])
+    found = table.groupby(["model", "benchmark"])["question"].agg(["nunique", "size"])
+    counts = found.reindex(cells, fill_value=0).to_numpy()
+    return counts[:, 0].reshape(shape), counts[:, 1].reshape(shape)
 
 
 def _unknown_tokens(

@@ -131,14 +131,9 @@ def select(
     """
     if not -1 <= threshold <= 1:
         raise MisuseError(f"lambda must lie between -1 and 1, not {threshold}")
-    common = settings or Settings(temperature=TEMPERATURE)
-    frames = []
-    parts: tuple[tuple[str, ModelSpec, str, Responder | None], ...] = (
-        ("small", small, "thinking", small_responder),
-        ("large", large, "no-thinking", large_responder),
-    )
-    for name, model, method, responder in parts:
-        plan = Plan(
+
+    def plan(name: str, model: ModelSpec, method: str) -> Plan:
+        return Plan(
             model=model,
             # Both runs are rows of one table, whatever the two models are called.
             name=name,
@@ -146,13 +141,25 @@ def select(
             methods=(_possible(model, method),),
             limit=limit,
             seeds=seeds,
-            settings=common,
+            settings=settings or Settings(temperature=TEMPERATURE),
         )
-        told = None if progress is None else _named(progress, f"{name} model")
-        run(plan, folder / name, responder=responder, progress=told)
-        rows, _ = grade(folder / name, progress=told)
-        frames.append(rows.assign(method="selection"))
-    return _selected(pd.concat(frames, ignore_index=True), tasks, threshold, replicates, progress)
+
+    parts = (
+        (plan("small", small, "thinking"), small_responder),
+        (plan("large", large, "no-thinking"), large_responder),
+    )
+    rows = [_graded(each, folder / each.name, answers, progress) for each, answers in parts]
+    return _selected(pd.concat(rows, ignore_index=True), tasks, threshold, replicates, progress)
+
+
+def _graded(
+    plan: Plan, folder: Path, responder: Responder | None, progress: Progress | None
+) -> pd.DataFrame:
+    """Return the graded rows of one of the two models, asked first for what is missing."""
+    told = None if progress is None else _named(progress, f"{plan.name} model")
+    run(plan, folder, responder=responder, progress=told)
+    rows, _ = grade(folder, progress=told)
+    return rows.assign(method="selection")
 
 
 def _named(progress: Progress, who: str) -> Progress:

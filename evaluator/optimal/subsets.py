@@ -119,29 +119,33 @@ def load_items(
     for number, name in enumerate(subsets):
         if progress is not None:
             progress(number, len(subsets))
-        base, plus, count = name.partition("+")
-        if base == GENERAL and plus:
-            items += with_irrelevant_options(
-                _general_items(general, limit), name, count, pool=_general_items(general, None)
-            )
+        if name in parts:
+            side, benchmarks = parts[name]
+            items += _benchmark_items(name, side, benchmarks, data_dir, limit)
             continue
-        if name == GENERAL:
-            items += _general_items(general, limit)
-            continue
-        side, benchmarks = parts[name]
-        for benchmark_name in benchmarks:
-            benchmark = _benchmark(benchmark_name)
-            items += [
-                Item(
-                    subset=name,
-                    side=side,
-                    benchmark=benchmark.name,
-                    question=question,
-                    instruction=benchmark.instruction,
-                )
-                for question in benchmark.load(data_dir, limit=limit)
-            ]
+        _, more_options, wanted = name.partition("+")
+        chosen = _general_items(general, limit)
+        if more_options:
+            pool = _general_items(general, None)
+            chosen = with_irrelevant_options(chosen, name, wanted, pool=pool)
+        items += chosen
     return items
+
+
+def _benchmark_items(
+    subset: str, side: Side, names: Sequence[str], data_dir: Path | None, limit: int | None
+) -> list[Item]:
+    return [
+        Item(
+            subset=subset,
+            side=side,
+            benchmark=benchmark.name,
+            question=question,
+            instruction=benchmark.instruction,
+        )
+        for benchmark in map(_benchmark, names)
+        for question in benchmark.load(data_dir, limit=limit)
+    ]
 
 
 def _benchmark(name: str) -> Benchmark:

@@ -24,6 +24,7 @@ from stp.cli.optimal_options import (
 )
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.console import Console
 
     from evaluator.optimal.bridging import BridgeCell
@@ -263,20 +264,13 @@ def compare(
     console = Console(highlight=False)
     runs = [folder.expanduser() for folder in folders or []]
     with shown_stages(Console(stderr=True)) as watch:
+        easy, hard = ovt or [], ut or []
         further = None
         if release is not None:
-            from evaluator.optimal.bridging import method_rows, released_benchmarks, sides_of
-            from evaluator.otbench.load import load_release
-
-            loaded = load_release(release.expanduser())
-            sides = sides_of(released_benchmarks(loaded), ovt or [], ut or [])
-            further = method_rows(loaded, otbench or [], sides=sides, progress=watch)
+            further = _release_rows(release.expanduser(), otbench or [], easy, hard, watch)
         curves = _curves(campaigns)
         if release is None and curves is not None and not runs:
-            from evaluator.optimal.bridging import campaign_rows, sides_of
-
-            sides = sides_of(curves.benchmark_names, ovt or [], ut or [])
-            further = campaign_rows(curves, sides=sides, t_max=t_max)
+            further = _campaign_rows(curves, easy, hard, t_max)
         results = make_results(
             [read_graded(folder) for folder in runs],
             folders=runs,
@@ -289,6 +283,26 @@ def compare(
         )
     models = list(dict.fromkeys(model for model, _ in results.scores.rows))
     _show(console, results, out.expanduser(), ", ".join(models))
+
+
+def _release_rows(
+    folder: Path, methods: list[str], easy: list[str], hard: list[str], watch: "Watch"
+) -> "pd.DataFrame":
+    from evaluator.optimal.bridging import method_rows, released_benchmarks, sides_of
+    from evaluator.otbench.load import load_release
+
+    loaded = load_release(folder)
+    sides = sides_of(released_benchmarks(loaded), easy, hard)
+    return method_rows(loaded, methods, sides=sides, progress=watch)
+
+
+def _campaign_rows(
+    curves: "Curves", easy: list[str], hard: list[str], t_max: int
+) -> "pd.DataFrame":
+    from evaluator.optimal.bridging import campaign_rows, sides_of
+
+    sides = sides_of(curves.benchmark_names, easy, hard)
+    return campaign_rows(curves, sides=sides, t_max=t_max)
 
 
 def _curves(campaigns: list[str] | None) -> "Curves | None":
