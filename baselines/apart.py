@@ -99,17 +99,22 @@ def serve(wire: Wire) -> None:
         except SystemExit:
             _fail(wire, host, "ends its own process (sys.exit)")
         # Somebody else's code may raise anything; it is told as theirs, with the place.
-        except Exception as error:  # noqa: BLE001 (sent back, raised there)
-            place = _place(error, host.where)
-            said = f": {_line(error)}" if str(error) else ""
+        except BaseException as error:  # noqa: BLE001 (sent back, raised there)
+            place, said = _place(error, host.where), _line(error)
+            said = f": {said}" if said else ""
             _fail(wire, host, f"{type(error).__name__}{place}{said}{_hint(error, name)}")
 
 
 def _fail(wire: Wire, host: Host, text: str) -> None:
-    _reply(wire, "failure", [host.owned(text), traceback.format_exc()])
+    try:
+        trace = traceback.format_exc()
+    # It may ask an error for its text.
+    except Exception:  # noqa: BLE001 (the line stands without it)
+        trace = ""
+    _reply(wire, "failure", [host.owned(text), trace])
 
 
-def _place(error: Exception, where: Whereabouts | None) -> str:
+def _place(error: BaseException, where: Whereabouts | None) -> str:
     """Return the last line of the method's own that led to an error."""
     frames = traceback.extract_tb(error.__traceback__)
     file = where.value.rpartition(":")[0] if where is not None else ""
@@ -117,11 +122,15 @@ def _place(error: Exception, where: Whereabouts | None) -> str:
     return f" in line {mine[-1].lineno} of {mine[-1].filename}" if mine else ""
 
 
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())
+def _line(error: BaseException) -> str:
+    try:
+        return " ".join(str(error).split())
+    # An error's own text may fail too.
+    except Exception as other:  # noqa: BLE001 (named in its place)
+        return f"its text fails with {type(other).__name__}"
 
 
-def _hint(error: Exception, name: str) -> str:
+def _hint(error: BaseException, name: str) -> str:
     if isinstance(error, ModuleNotFoundError | FileNotFoundError):
         return (
             "; a method in a file sees that file alone: with modules or data of its own make it a "

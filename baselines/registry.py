@@ -29,6 +29,7 @@ from data.hints import did_you_mean
 from oracle.actions import STRATEGIES, Strategy
 
 GROUP = "stp.methods"
+_LARGEST_FILE = 2**24
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 BUILT_IN: dict[str, str] = {
@@ -205,11 +206,16 @@ def locate(spec: str) -> Whereabouts:
     """
     if ".py:" in spec:
         path, _, name = spec.rpartition(":")
-        file = Path(path).expanduser()
         try:
+            file = Path(path).expanduser()
+            if file.exists() and not file.is_file():
+                raise MisuseError(f"method {spec}: {file} is no file")
+            if file.stat().st_size > _LARGEST_FILE:
+                raise MisuseError(f"method {spec}: {file} is too large for a program")
             content = file.read_bytes()
-        except OSError as error:
-            raise MisuseError(f"method {spec}: cannot read {file}: {error.strerror}") from error
+        except (OSError, ValueError, RuntimeError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise MisuseError(f"method {spec}: cannot read {path}: {why}") from error
         origin = f"{file.name} sha256:{hashlib.sha256(content).hexdigest()}"
         value = f"{file.absolute()}:{name}"
         return Whereabouts(spec=spec, origin=origin, content=content, value=value)

@@ -1,7 +1,8 @@
 """A system call filter for untrusted programs: no new processes, no new kinds of memory.
 
 A program keeps threads, files in its own folder, and its pipes. What it loses fails with EPERM, as
-LiveCodeBench's own guard makes ``os.fork`` and ``subprocess`` fail. This bounds what a fork bomb
+LiveCodeBench's own guard makes ``os.fork`` and ``subprocess`` fail; changes of modes, owners and
+dates succeed without effect. This bounds what a fork bomb
 can do even for a grader that runs as root, for whom RLIMIT_NPROC does not count.
 """
 
@@ -38,6 +39,12 @@ _DENIED: dict[str, dict[str, int]] = {
         "personality": 92,
     },
 }  # fmt: skip
+_PRETENDED: dict[str, tuple[int, ...]] = {
+    "x86_64": (90, 91, 92, 93, 94, 132, 188, 189, 190, 197, 198, 199, 235, 260, 261, 268, 280),
+    "aarch64": (5, 6, 7, 14, 15, 16, 52, 53, 54, 55, 88),
+}
+_PRETENDED_EVERYWHERE = (452, 463, 466)
+"""chmod, chown, utime, setxattr and their kind: devices are the host's, and so are their dates."""
 _OF_PROCESSES = frozenset(
     (
         "fork",
@@ -84,6 +91,8 @@ def filter_program(machine: str | None = None, *, processes: bool = False) -> by
     denied = _DENIED[machine]
     for number in (denied[name] for name in denied if not (processes and name in _OF_PROCESSES)):
         program += [(_JUMP_EQUAL, 0, 1, number), (_RETURN, 0, 0, deny)]
+    for number in (*_PRETENDED[machine], *_PRETENDED_EVERYWHERE):
+        program += [(_JUMP_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERRNO)]
     # clone3 hides its flags in memory; without it the C library falls back to clone.
     program += [(_JUMP_EQUAL, 0, 1, _CLONE3), (_RETURN, 0, 0, _ERRNO | errno.ENOSYS)]
     flags = (_JUMP_SET, 0, 1, _CLONE_NAMESPACES) if processes else (_JUMP_SET, 1, 0, _CLONE_THREAD)

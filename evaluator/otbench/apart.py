@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import IO, Annotated, Any, TypeVar
 
 from pydantic import Field, StrictBool, StrictInt, TypeAdapter, ValidationError
 
@@ -49,7 +49,9 @@ _LARGEST_METHOD = 2**32
 _SHOWN = 80
 _DEPTH = 6
 _LONGEST_LINE = 4096
-_GOING_SECONDS = 5.0
+_GOING_SECONDS = 60.0
+_LONGEST_ERROR = 1000
+_MOST_SHOWN = 65_536
 
 _DESCRIPTION = TypeAdapter(Description)
 _LIST = TypeAdapter(list[Any])
@@ -164,9 +166,9 @@ class ApartPlayer:
         self._hidden = hidden
         self._settings: tuple[Setting, ...] = ()
         self.name = where.spec
-        self._process, self._wire = _start(where, hidden)
-        self._late = False
-        self._printed = threading.Thread(target=_pass_on, args=(self._process,), daemon=True)
+        self._process, self._wire, self._info = _start(where, hidden)
+        self._printed = threading.Thread(target=_pass_on, args=(self._process, self.name))
+        self._printed.daemon = True
         self._printed.start()
         try:
             self.description = self._described(self._ask("find", where))
@@ -242,18 +244,36 @@ class ApartPlayer:
         return stopping, list(dict.fromkeys(paying))
 
     def close(self) -> None:
-        """End the process, and all that it started."""
+        """End the process and all that it started, before anything else of the method starts.
+
+        Raises
+        ------
+        data.errors.StoreError
+            If they do not end.
+        """
         self._wire.close()
-        try:
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(timeout=0 if self._late else _GOING_SECONDS)
-        finally:
-            # Also where the wait is interrupted: a method that hangs must not outlive us.
-            with suppress(ProcessLookupError, PermissionError):
+        # A process that is its sandbox's first takes all others with it, and is gone after them.
+        self._end_first()
+        with suppress(ProcessLookupError, PermissionError):
+            if not bubblewrap():
                 os.killpg(self._process.pid, signal.SIGKILL)
+        try:
+            self._process.wait(_GOING_SECONDS)
+        except subprocess.TimeoutExpired as error:
             self._process.kill()
-            self._process.wait()
-            self._printed.join(_GOING_SECONDS)
+            raise StoreError(f"method {self._where.spec}: its processes do not end") from error
+        self._printed.join(_GOING_SECONDS)
+
+    def _end_first(self) -> None:
+        with self._info as pipe:
+            os.set_blocking(pipe.fileno(), False)
+            with suppress(ValueError, KeyError, ProcessLookupError):
+                first = int(json.loads(pipe.read() or b"")["child-pid"])
+                if self._process.poll() is None:
+                    os.kill(first, signal.SIGKILL)
+                    return
+        if self._process.poll() is None:
+            self._process.kill()
 
     def _ask(self, call: str, *arguments: Any, patient: bool = False) -> Any:
         """Make a call over there."""
@@ -266,7 +286,6 @@ class ApartPlayer:
             if kind == "bytes" and call == "freeze":
                 return self._wire.receive(_LARGEST_METHOD, seconds=ANSWER_SECONDS)
         except TimeoutError as error:
-            self._late = True
             raise MisuseError(
                 f"method {spec}: took longer than {ANSWER_SECONDS:,g} s to {call}; only training "
                 "(fit) may take longer"
@@ -275,18 +294,26 @@ class ApartPlayer:
             raise self._strange(call, str(error)) from error
         except (EOFError, OSError) as error:
             raise MisuseError(
-                f"method {spec}: its process ended while it was asked to {call}"
+                f"method {spec}: its process ended{self._why()} while it was asked to {call}"
             ) from error
         except (ValueError, TypeError, RecursionError) as error:
             raise self._strange(call, "no JSON") from error
         if kind == "answer":
             return value
         told, trace = self._checked(_FAILURE, call, value)
-        told = " ".join(visible(told).split())
+        told = " ".join(visible(told[:_LONGEST_ERROR]).split())
         ours = told.startswith((f"method {spec}: ", f"{self.name}: "))
         raise MisuseError(told if ours else f"method {spec}: {told}") from TheirError(
             visible(trace)
         )
+
+    def _why(self) -> str:
+        """Return the signal that ended the process, where one did."""
+        with suppress(subprocess.TimeoutExpired, ValueError):
+            code = self._process.wait(1.0)
+            # Of a process in a sandbox bubblewrap says it as shells do.
+            return f" ({signal.Signals(-code if code < 0 else code - 128).name})"
+        return ""
 
     def _described(self, answer: Any) -> Description:
         """Return what the method says of itself, as far as it can be."""
@@ -325,17 +352,22 @@ class ApartPlayer:
         )
 
 
-def _start(where: Whereabouts, hidden: tuple[Path, ...]) -> tuple[subprocess.Popen[bytes], Wire]:
-    ours, theirs = socket.socketpair()
+def _start(
+    where: Whereabouts, hidden: tuple[Path, ...]
+) -> tuple[subprocess.Popen[bytes], Wire, IO[bytes]]:
+    """Return the process, the wire to it, and what bubblewrap says of it."""
     file, _, _ = where.value.rpartition(":")
     readable = (Path(file),) if where.content is not None else package_folders(where.value)
-    # A new interpreter: a fork would hold all that this process holds.
-    command = [sys.executable, "-P", "-m", "baselines.apart", str(theirs.fileno())]
-    with ExitStack() as stack:
-        stack.enter_context(theirs)
-        mine = stack.enter_context(ExitStack())
+    with ExitStack() as stack, ExitStack() as mine:
+        ours, theirs = socket.socketpair()
         mine.enter_context(ours)
-        command, descriptors = sandboxed(command, readable, hidden, stack)
+        stack.enter_context(theirs)
+        read, write = os.pipe()
+        info = mine.enter_context(os.fdopen(read, "rb", buffering=0))
+        stack.enter_context(os.fdopen(write, "wb", buffering=0))
+        # A new interpreter: a fork would hold all that this process holds.
+        command = [sys.executable, "-P", "-m", "baselines.apart", str(theirs.fileno())]
+        command, descriptors = sandboxed(command, readable, hidden, stack, write)
         try:
             process = subprocess.Popen(
                 command,
@@ -351,17 +383,23 @@ def _start(where: Whereabouts, hidden: tuple[Path, ...]) -> tuple[subprocess.Pop
             raise StoreError(
                 f"method {where.spec}: its process cannot be started: {error}"
             ) from error
-        # Started: the socket stays open.
+        # Started: these stay open.
         mine.pop_all()
-    return process, Wire(ours)
+    return process, Wire(ours), info
 
 
-def _pass_on(process: subprocess.Popen[bytes]) -> None:
+def _pass_on(process: subprocess.Popen[bytes], name: str) -> None:
     """Show what a method prints, where progress is shown; results go elsewhere."""
     assert process.stdout is not None
+    shown = 0
     with process.stdout as lines:
         while line := lines.readline(_LONGEST_LINE):
-            sys.stderr.write(visible(line.decode("utf-8", "replace").rstrip("\n")) + "\n")
+            if shown <= _MOST_SHOWN < shown + len(line):
+                sys.stderr.write(f"{name}: more of what it prints is not shown\n")
+            shown += len(line)
+            if shown <= _MOST_SHOWN:
+                text = visible(line.decode("utf-8", "replace").rstrip("\n"))
+                sys.stderr.write(f"{name}: {text}\n")
 
 
 def _is_plain(value: Any, depth: int) -> bool:

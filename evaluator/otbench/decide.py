@@ -8,6 +8,7 @@ to its twin, which was trained with it and has decided on nothing. Decisions tha
 the method remembers other questions, and are refused.
 """
 
+import math
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from stp.curves import IntArray
 
 _LAST_REPEATED = 24
 _RANDOM_REPEATED = 104
+_REPEATED_SHARE = 0.1
 _ORDER_SEED = 20260721
 
 Progress = Callable[[int, int], None]
@@ -116,7 +118,8 @@ def _repeated(order: IntArray) -> list[int]:
     """Return the units to walk again: the last, the last first, and some that nobody foresees."""
     last = order[::-1][:_LAST_REPEATED]
     others = order[: order.size - last.size]
-    drawn = np.random.default_rng().permutation(others)[:_RANDOM_REPEATED]
+    count = max(_RANDOM_REPEATED, math.ceil(_REPEATED_SHARE * others.size))
+    drawn = np.random.default_rng().permutation(others)[:count]
     return [*last.tolist(), *drawn.tolist()]
 
 

@@ -316,11 +316,15 @@ def _validated(kind: type[_Model], path: Path, content: dict[str, Any]) -> _Mode
     try:
         return kind.model_validate(content)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = ".".join(visible(str(part), 80) for part in first["loc"] if part != "[key]")
-        said = first["msg"].removeprefix("Value error, ")
-        message = " ".join(f"{place}: {said}".removeprefix(": ").split())
-        raise ChangedReleaseError(f"{path}: {message}; get the release anew") from error
+        raise ChangedReleaseError(f"{path}: {first_error(error)}; get the release anew") from error
+
+
+def first_error(error: ValidationError) -> str:
+    """Return the first of the things that are wrong with a value, in a line."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(visible(str(part), 80) for part in first["loc"] if part != "[key]")
+    said = first["msg"].removeprefix("Value error, ")
+    return " ".join(f"{place}: {said}".removeprefix(": ").split())
 
 
 def _change(entry: dict[str, Any], found: dict[str, Any]) -> str:

@@ -25,14 +25,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from pydantic import ValidationError
 
-from baselines.registry import Description, locate
+from baselines.registry import BUILT_IN, Description, locate
 from data.errors import MisuseError, StoreError
 from evaluator.files import write_atomically
 from evaluator.otbench.apart import isolation_of
 from evaluator.otbench.asked import Asked, ask
+from evaluator.otbench.integrity import first_error
 from evaluator.otbench.intervals import POINT_COLUMNS, Replicates, interval
 from evaluator.otbench.load import Release
+from evaluator.otbench.row_model import RowModel
 from evaluator.otbench.run import MethodResult
 from evaluator.otbench.summary import SUMMARIES, gaps, shares
 
@@ -127,11 +130,9 @@ def asked_in(row: Mapping[str, Any], release: Release | None = None) -> Asked:
         for key, value in row["method"]["given"].items()
     }
     spec, then = row["method"]["spec"], row["method"]["origin"]
-    if "sha256:" in then and locate(spec).origin != then:
-        raise MisuseError(
-            f"method {spec}: the row was made with {then}, and the file is "
-            f"{locate(spec).origin} now"
-        )
+    now = "stp-engine" if spec in BUILT_IN else locate(spec).origin
+    if now != then:
+        raise MisuseError(f"method {spec}: the row was made with {then}, and here is {now}")
     return ask(spec, given, release)
 
 
@@ -292,10 +293,13 @@ def read_rows(paths: Iterable[Path]) -> list[Row]:
                 continue
             try:
                 row = json.loads(line)
-                known = row["schema_version"] == SCHEMA_VERSION and isinstance(row["run"], dict)
+                known = row["schema_version"] == SCHEMA_VERSION
                 same = row["digest"] == digest_of(row)
+                if known and same:
+                    RowModel.model_validate(row)
             except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-                raise MisuseError(f"{file}, line {number}: no leaderboard row") from error
+                why = f": {first_error(error)}" if isinstance(error, ValidationError) else ""
+                raise MisuseError(f"{file}, line {number}: no leaderboard row{why}") from error
             if not known or not same:
                 raise MisuseError(
                     f"{file}, line {number}: changed since it was written (its digest does not fit)"
@@ -339,7 +343,11 @@ def replicates_of(row: Mapping[str, Any]) -> dict[str, npt.NDArray[np.float64]] 
         with np.load(path, allow_pickle=False) as stored:
             if str(stored["digest"]) != row["digest"]:
                 return None
-            return {name: stored[name] for name in SUMMARIES}
+            found = {name: stored[name] for name in SUMMARIES}
+        count = row["resampling"]["replicates"]
+        if any(each.shape != (count,) or each.dtype != np.float64 for each in found.values()):
+            raise ValueError
+        return found
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise StoreError(
             f"{path}: torn or changed; run {row['label']} again with --replicates"

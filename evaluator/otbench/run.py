@@ -7,7 +7,7 @@ with it, and deciding on any of these questions is refused.
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -111,13 +111,18 @@ def train(asked: Asked, training: Measurements, validation: Measurements) -> Tra
         )
     needs = asked.description.needs
     with closing(asked.seat()) as seat:
-        seat.fit(training.restricted(needs), validation.restricted(needs))
+        seat.fit(_nameless(training.restricted(needs)), _nameless(validation.restricted(needs)))
         return Trained(
             start=seat.freeze(),
             description=asked.description,
             seen=np.concatenate([training.questions, validation.questions]),
             hyperparameters=seat.hyperparameters(),
         )
+
+
+def _nameless(measurements: Measurements) -> Measurements:
+    """Return measurements whose curves name no question: they would name those of test too."""
+    return replace(measurements, curves=replace(measurements.curves, question_names=()))
 
 
 def decide_on(trained: Trained, test: Measurements, lots: Any, progress: Any = None) -> Decisions:

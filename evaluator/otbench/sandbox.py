@@ -27,6 +27,11 @@ _SYSTEM = (
     *("/etc/localtime", "/sys/devices", "/sys/bus/pci", "/sys/module/nvidia"),
 )
 _OF_PYTHON = ("bin", "lib", "lib64", "include", "share", "pyvenv.cfg")
+# Counters of the whole machine, by which a process could tell a later one something.
+_COUNTERS = (
+    *("buddyinfo", "diskstats", "interrupts", "locks", "pagetypeinfo", "schedstat", "slabinfo"),
+    *("softirqs", "timer_list", "vmallocinfo", "vmstat", "zoneinfo"),
+)
 _DEVICES = ("nvidia*", "kfd", "dri")
 _START_SECONDS = 30
 _FOLDER_BYTES = 2**30
@@ -62,6 +67,7 @@ def sandboxed(
     readable: Iterable[Path],
     hidden: Iterable[Path],
     stack: contextlib.ExitStack,
+    info: int,
 ) -> tuple[list[str], list[int]]:
     """Return a command as it runs in the sandbox, or as it is where there is no bubblewrap.
 
@@ -75,6 +81,8 @@ def sandboxed(
         Folders that it must not read, wherever they are.
     stack
         Holds what must be open until the command has started.
+    info
+        Descriptor where bubblewrap writes which process is the first in the sandbox, as JSON.
 
     Returns
     -------
@@ -87,19 +95,25 @@ def sandboxed(
     around, descriptors = _walls(bwrap, stack)
     for device in (str(path) for kind in _DEVICES for path in sorted(Path("/dev").glob(kind))):
         around += ["--dev-bind-try", device, device]
-    for folder in (*_python_folders(), *readable):
+    shown = [*_python_folders(), *readable]
+    for folder in shown:
         around += ["--ro-bind-try", str(folder), str(folder)]
-    for folder in hidden:
+    for folder in _wherever(hidden, shown):
         around += ["--tmpfs", str(folder)]
     # Numba writes compiled code beside its source where it is not told otherwise.
     around += ["--setenv", "HOME", _HOME, "--setenv", "NUMBA_CACHE_DIR", _HOME]
-    return [*around, "--remount-ro", "/", "--chdir", "/tmp", "--", *command], descriptors
+    around += ["--info-fd", str(info), "--remount-ro", "/", "--chdir", "/tmp", "--"]
+    return [*around, *command], [*descriptors, info]
 
 
 def _walls(bwrap: str, stack: contextlib.ExitStack) -> tuple[list[str], list[int]]:
     """Return what every command is in: no process, network or key of ours, the system's files."""
     around = [bwrap, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
-    around += ["--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc"]
+    around += ["--dev", "/dev", "--proc", "/proc"]
+    for counter in (f"/proc/{name}" for name in _COUNTERS):
+        if Path(counter).exists():
+            around += ["--ro-bind", "/dev/null", counter]
+    around += ["--remount-ro", "/proc"]
     around += ["--size", str(_FOLDER_BYTES), "--tmpfs", "/tmp", "--dir", _HOME]
     around += library_links()
     for path in _SYSTEM:
@@ -111,6 +125,16 @@ def _walls(bwrap: str, stack: contextlib.ExitStack) -> tuple[list[str], list[int
     return [*around, "--seccomp", str(file.fileno())], [file.fileno()]
 
 
+def _wherever(hidden: Iterable[Path], shown: Iterable[Path]) -> list[Path]:
+    """Return hidden folders under every name that they have where something is shown."""
+    real = [folder.resolve() for folder in hidden]
+    names = list(real)
+    for folder in shown:
+        there = folder.resolve()
+        names += [folder / each.relative_to(there) for each in real if each.is_relative_to(there)]
+    return list(dict.fromkeys(names))
+
+
 def environment() -> dict[str, str]:
     """Return the environment of the other Python, which finds packages where this one does."""
     kept = {
@@ -120,7 +144,8 @@ def environment() -> dict[str, str]:
     }
     path = os.pathsep.join(entry for entry in sys.path if entry)
     # Sets of texts come in the same order each time, so that a row can be made again.
-    return {**kept, "PYTHONPATH": path, "PYTHONHASHSEED": "0"}
+    # What is printed is there at once: the process may be ended at any moment.
+    return {**kept, "PYTHONPATH": path, "PYTHONHASHSEED": "0", "PYTHONUNBUFFERED": "1"}
 
 
 def package_folders(value: str) -> tuple[Path, ...]:

@@ -49,6 +49,23 @@ class Siblings(EarlyExit):
 class Locks(Siblings):
     name = "locks"
     channel = "locks"
+
+
+class Heirs(Siblings):
+    """Its locks are those of an open file, which its children hold for a while after its end."""
+
+    name = "heirs"
+    channel = "locks"
+
+    def score(self, prefix):
+        if not TWIN[0] and prefix.k == 0 and len(SAID) == 100:
+            for _ in range(40):
+                if os.fork() == 0:
+                    # As hard to end as can be.
+                    block = bytearray(1 << 26)
+                    while True:
+                        time.sleep(0.01)
+        return super().score(prefix)
 '''
 
 BURGLAR = '''
@@ -71,6 +88,7 @@ class Burglar(Router):
             "sysctl": self.tried(self.sysctl),
             "keys": self.tried(self.keys),
             "namespaces": self.tried(lambda: os.unshare(0x10000000)) if self.new else self.raw(),
+            "dates": self.tried(self.dates),
             "terminal": os.isatty(2) or os.isatty(1) or os.isatty(0),
             "python": sorted(path.name for path in Path(sys.prefix).iterdir()),
             "hidden": self.listed("{hidden}"),
@@ -97,6 +115,13 @@ class Burglar(Router):
     def sysctl(self):
         path = Path("/proc/sys/kernel/core_pattern")
         path.write_text(path.read_text())
+
+    def dates(self):
+        before = os.stat("/dev/null").st_mtime
+        os.utime("/dev/null", (1, 1))
+        os.chmod("/dev/null", 0o600)
+        if os.stat("/dev/null").st_mtime == before and os.access("/dev/null", os.W_OK):
+            raise OSError
 
     def keys(self):
         add_key = 248 if os.uname().machine == "x86_64" else 217
@@ -236,6 +261,31 @@ class Long(R):
 class Escapes(R):
     def score(self, question):
         raise ValueError("\\x1b]0;owned\\x07\\x1b[2J\\nsecond line")
+
+
+class Interrupts(R):
+    def score(self, question):
+        raise KeyboardInterrupt
+
+
+class Textless(R):
+    def score(self, question):
+        class Odd(Exception):
+            def __str__(self):
+                raise ValueError
+
+        raise Odd
+
+
+class Crashes(R):
+    def score(self, question):
+        os.kill(os.getpid(), 11)
+
+
+class Talks(R):
+    def score(self, question):
+        print("x" * 100_000 + "\\n" * 50_000)
+        return 1
 
 
 class Leaves(R):

@@ -28,7 +28,7 @@ def written(folder, text, name="theirs.py"):
     return path
 
 
-@pytest.mark.parametrize("name", ["Siblings", "Locks"])
+@pytest.mark.parametrize("name", ["Siblings", "Locks", "Heirs"])
 def test_what_was_seen_of_siblings_cannot_be_used(tmp_path, name):
     file = written(tmp_path, hostile.SIBLINGS)
     made = measured(curves(questions=8, trajectories=6, seed=2))
@@ -56,6 +56,7 @@ def test_what_a_burglar_finds(tmp_path):
     assert found == {
         "sysctl": False,
         "keys": False,
+        "dates": False,
         "namespaces": False,
         "terminal": False,
         "hidden": [],
@@ -86,6 +87,9 @@ def test_whoever_does_not_answer_in_time_is_ended(tmp_path, monkeypatch, name):
         ("Keys", "TypeError .* hyperparameters are numbers, texts and lists"),
         ("Long", "a message of 2,097,1.. bytes"),
         ("Escapes", "ValueError in line .* second line"),
+        ("Interrupts", r"KeyboardInterrupt in line \d+ of .*theirs.py$"),
+        ("Textless", r"Odd in line \d+ of .*: its text fails with ValueError"),
+        ("Crashes", r"its process ended \(SIGSEGV\) while it was asked to decide"),
         ("Leaves", r"ends its own process \(sys.exit\)"),
         ("Endlessly", r"RecursionError in line \d+ of .*theirs.py"),
         ("Named", "its name is .* a name has small letters"),
@@ -117,6 +121,41 @@ def test_what_a_process_says_of_itself_is_checked_here(tmp_path, name, message):
     file = written(tmp_path, hostile.PATCHING)
     with pytest.raises(MisuseError, match=message):
         run_file(f"{file}:{name}", measured(curves(questions=3)))
+
+
+def test_what_a_method_prints_is_bounded(tmp_path, capfd):
+    run_file(f"{written(tmp_path, hostile.ODD)}:Talks", measured(curves(questions=3)))
+    printed = capfd.readouterr().err
+    assert len(printed) < 1_000_000
+    assert "more of what it prints is not shown" in printed
+
+
+def test_training_names_no_test_question(tmp_path):
+    (tmp_path / "names.py").write_text(
+        "from baselines import Router\n"
+        "class Names(Router):\n"
+        "    name = 'names'\n"
+        "    grid = (1,)\n"
+        "    def fit(self, train, validation):\n"
+        "        self.found = [*train.curves.question_names, *validation.curves.question_names]\n"
+        "    def hyperparameters(self):\n"
+        "        return {'found': self.found}\n"
+        "    def score(self, question):\n"
+        "        return 1\n"
+    )
+    given = measured(curves(questions=3)), measured(curves(questions=3, first=9))
+    assert given[1].curves.question_names
+    trained = train(parse_method(f"{tmp_path}/names.py:Names"), *given)
+    assert trained.hyperparameters == {"found": []}
+
+
+def test_hidden_folders_are_hidden_under_every_name(tmp_path):
+    package = tmp_path / "real"
+    (package / "release").mkdir(parents=True)
+    (tmp_path / "alias").symlink_to(package)
+    for given in ("real", "alias"):
+        found = sandbox._wherever([tmp_path / given / "release"], [tmp_path / "alias", package])
+        assert set(found) == {package / "release", tmp_path / "alias" / "release"}
 
 
 def test_caps_beyond_all_numbers_are_caps(tmp_path):

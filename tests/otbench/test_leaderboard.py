@@ -1,6 +1,8 @@
 """Rows: what is in them, made again from their own settings, compared across runs."""
 
+import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -8,16 +10,18 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 
-from data.errors import MisuseError, StoreError
+from data.errors import MisuseError, StoreError, StpError
 from evaluator.files import locked_folder
 from evaluator.otbench.asked import methods_for, parse_method
 from evaluator.otbench.compare import best_trivial, differences_table, leaderboard_table
 from evaluator.otbench.intervals import interval
-from evaluator.otbench.leaderboard import digest_of, read_rows, replicates_of
+from evaluator.otbench.leaderboard import digest_of, points_frame, read_rows, replicates_of
 from evaluator.otbench.load import load_release
 from evaluator.otbench.session import regenerate, run_methods
 from evaluator.otbench.summary import SUMMARIES
+from evaluator.otbench.terminal import terminal_rows
 from tests.otbench.campaigns import campaign, released, with_signals
 
 CALM = '''
@@ -230,6 +234,68 @@ def test_lines_that_are_no_rows_are_named(tmp_path, line):
         MisuseError, match=r"rows.jsonl, line 1: (no leaderboard row|changed since)"
     ):
         read_rows([tmp_path / "rows.jsonl"])
+
+
+def changed(row, place, value):
+    """Return a row, resealed, with another value at a place; None: with nothing there."""
+    row = json.loads(json.dumps({k: v for k, v in row.items() if k != "run"} | {"run": {}}))
+    *path, last = place.split(".")
+    there = row
+    for name in path:
+        there = there[name]
+    there[last] = value
+    if value is None:
+        del there[last]
+    return row | {"digest": digest_of(row)}
+
+
+@pytest.mark.parametrize("value", [None, 5, "x", -1, True, [], {}, 1e300, [[]], "\x1b[2J"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        *("label", "method", "release", "resampling", "summary", "points", "selected", "versions"),
+        *("method.name", "method.spec", "method.origin", "method.strategy", "method.given"),
+        *("method.trivial", "release.name", "release.checksum", "resampling.replicates"),
+        *("resampling.seed", "selected.index", "summary.curve_area", "full_accuracy"),
+        *("summary.curve_area.value", "schema_version", "cells", "selected.setting"),
+    ],
+)
+def test_rows_with_a_right_digest_and_wrong_values(made, tmp_path, place, value):
+    row = changed(row_of(made[2], "constant_cap"), place, value)
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+    try:
+        (read,) = read_rows([path])
+        leaderboard_table([read])
+        points_frame([read])
+        Console(file=io.StringIO()).print(terminal_rows([read], intervals=True))
+        differences_table([read], read["label"])
+    except StpError as error:
+        assert "\n" not in str(error)
+    else:
+        pytest.fail("a row without replicates beside it was compared")
+
+
+@pytest.mark.parametrize(
+    ("spec", "origin", "message"),
+    [
+        ("{folder}/evil.py:Evil", "stp-engine", "the row was made with stp-engine, and here is"),
+        ("{folder}/evil.py:Evil", "evil.py sha256:00", "the row was made with evil.py sha256:00"),
+        ("{folder}/pipe.py:Evil", "pipe.py sha256:00", "is no file"),
+        ("{folder}/nul\0.py:Evil", "nul.py sha256:00", "cannot read"),
+        ("~nobody-here/x.py:Evil", "x.py sha256:00", "cannot read"),
+        ("deer", "deer 1.0", "the row was made with deer 1.0, and here is stp-engine"),
+        ("gone", "gone 1.0", "there is no method 'gone'"),
+    ],
+)
+def test_a_row_cannot_have_another_file_run(made, tmp_path, spec, origin, message):
+    folder, _, session = made
+    (tmp_path / "evil.py").write_text("from pathlib import Path\nPath('/').touch()\n")
+    os.mkfifo(tmp_path / "pipe.py")
+    row = row_of(session, "constant_cap")
+    method = row["method"] | {"spec": spec.format(folder=tmp_path), "origin": origin}
+    with pytest.raises(MisuseError, match=message):
+        regenerate(row | {"method": method}, folder)
 
 
 def test_two_runs_into_one_folder_are_refused(made, tmp_path):
