@@ -132,5 +132,7 @@ def test_a_hyperparameter_that_is_none_of_those_allowed_is_refused():
         source.make({"mean": "arithmetik"})
     with pytest.raises(MisuseError, match="deer: no hyperparameter 'meen'; it has mean"):
         source.make({"meen": "geometric"})
-    with pytest.raises(MisuseError, match=r"no method 'deeer'; there are .*; did you mean 'deer'\?"):
+    with pytest.raises(
+        MisuseError, match=r"no method 'deeer'; there are .*; did you mean 'deer'\?"
+    ):
         find_method("deeer")
