@@ -50,6 +50,7 @@ _SHOWN = 80
 _DEPTH = 6
 _LONGEST_LINE = 4096
 _GOING_SECONDS = 60.0
+_PRINTING_SECONDS = 5.0
 _LONGEST_ERROR = 1000
 _MOST_SHOWN = 65_536
 
@@ -262,7 +263,7 @@ class ApartPlayer:
         except subprocess.TimeoutExpired as error:
             self._process.kill()
             raise StoreError(f"method {self._where.spec}: its processes do not end") from error
-        self._printed.join(_GOING_SECONDS)
+        self._printed.join(_PRINTING_SECONDS)
 
     def _end_first(self) -> None:
         with self._info as pipe:
