@@ -32,6 +32,7 @@ GYM_INSTRUCTION = (
 Parameters = Mapping[str, int | float | str | bool]
 
 _TUPLE, _ITEMS = "~tuple", "~items"
+_MADE_AT_ONCE = {"acre": 10_000}
 
 
 def gym_module() -> Any:
@@ -126,8 +127,9 @@ def _question(
 
 @cache
 def _made(dataset: str, parameters: tuple[tuple[str, Any], ...], seed: int) -> Any:
-    # The size is virtual: an item is made when it is asked for.
-    return gym_dataset(dataset, dict(parameters), seed=seed, size=1_000_000)
+    # The size is virtual: an item is made when it is asked for, but for these, made all at once.
+    size = _MADE_AT_ONCE.get(dataset, 1_000_000)
+    return gym_dataset(dataset, dict(parameters), seed=seed, size=size)
 
 
 def entry_of(reference: str) -> tuple[str, dict[str, Any], dict[str, Any]]:

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 import pytest
 from reasoning_gym.factory import DATASETS
@@ -212,3 +213,10 @@ def test_references_hold_what_verifiers_need_exactly():
 def test_spellings_start_with_what_was_written():
     assert next(iter(spellings(r"\frac{1}{2}"))) == r"\frac{1}{2}"
     assert "1/2" in set(spellings(r"\frac{1}{2}"))
+
+
+def test_a_task_that_makes_all_questions_at_once_is_made_in_a_moment():
+    begin = time.perf_counter()
+    questions = gym_questions("acre", {}, count=3)
+    assert time.perf_counter() - begin < 30
+    assert questions[:2] == gym_questions("acre", {}, count=2)
