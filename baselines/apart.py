@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from baselines.player import Player
-from baselines.registry import MethodSource, Whereabouts, find_where
+from baselines.registry import MethodSource, Whereabouts, find_where, what_it_sees
 from baselines.wire import Wire
 from data.errors import MisuseError, StpError
 
@@ -131,14 +131,9 @@ def _line(error: BaseException) -> str:
 
 
 def _hint(error: BaseException, name: str) -> str:
-    if isinstance(error, ModuleNotFoundError | FileNotFoundError):
-        return (
-            "; a method in a file sees that file alone: with modules or data of its own make it a "
-            "package with an entry point"
-        )
     if name == "hyperparameters" and isinstance(error, TypeError | ValueError):
         return "; hyperparameters are numbers, texts and lists or dictionaries of these"
-    return ""
+    return what_it_sees(error)
 
 
 def _end_with_parent() -> None:

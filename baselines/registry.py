@@ -25,7 +25,7 @@ from baselines.interface import EarlyExit, FixedBudget, Method, Router
 from baselines.player import Player
 from baselines.signals import check_needs
 from data.errors import MisuseError
-from data.hints import did_you_mean
+from data.hints import nearest
 from oracle.actions import STRATEGIES, Strategy
 
 GROUP = "stp.methods"
@@ -204,6 +204,8 @@ def locate(spec: str) -> Whereabouts:
     data.errors.MisuseError
         If there is none of this name, or its file cannot be read.
     """
+    if spec.endswith(".py"):
+        raise MisuseError(f"method {spec}: name its class too, as in {spec}:MyMethod")
     if ".py:" in spec:
         path, _, name = spec.rpartition(":")
         try:
@@ -221,9 +223,11 @@ def locate(spec: str) -> Whereabouts:
         return Whereabouts(spec=spec, origin=origin, content=content, value=value)
     registered = _registered()
     if spec not in registered:
+        near = nearest(spec, method_names())
+        hint = f"did you mean {near!r}? There" if near else "there"
         raise MisuseError(
-            f"there is no method {spec!r}; there are {', '.join(method_names())}; or name a class "
-            f"in a file, as in my_method.py:MyMethod{did_you_mean(spec, method_names())}"
+            f"there is no method {spec!r}; {hint} are {', '.join(method_names())}; or name a class "
+            "in a file, as in my_method.py:MyMethod"
         )
     entry = registered[spec]
     origin = f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
@@ -275,11 +279,21 @@ def _from_file(where: Whereabouts, content: bytes) -> Any:
     except Exception as error:
         del sys.modules[module.__name__]
         raise MisuseError(
-            f"method {where.spec}: {type(error).__name__} in {path}: {error}"
+            f"method {where.spec}: {type(error).__name__} in {path}: {error}{what_it_sees(error)}"
         ) from error
     if not hasattr(module, name):
         raise MisuseError(f"method {where.spec}: {path} has no class {name}")
     return getattr(module, name)
+
+
+def what_it_sees(error: BaseException) -> str:
+    """Return what may help whose file looks for another that is beside it; empty otherwise."""
+    if isinstance(error, ModuleNotFoundError | FileNotFoundError):
+        return (
+            "; a method in a file sees that file alone: with modules or data of its own make it a "
+            "package with an entry point"
+        )
+    return ""
 
 
 def check_name(name: object, spec: str) -> None:

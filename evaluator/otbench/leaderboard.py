@@ -287,7 +287,11 @@ def read_rows(paths: Iterable[Path]) -> list[Row]:
             # Not splitlines(): U+2028 and its kind may stand in a name.
             lines = file.read_text(encoding="utf-8").split("\n")
         except (OSError, UnicodeDecodeError) as error:
-            raise MisuseError(f"{file}: no leaderboard file: {error}") from error
+            why = getattr(error, "strerror", None) or "no text"
+            raise MisuseError(
+                f"{file}: no leaderboard file ({why}); `stp otbench run RELEASE --out FOLDER` "
+                "makes one"
+            ) from error
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue

@@ -372,6 +372,16 @@ class Lines(R):
         raise ValueError
 '''
 
+BESIDE = """
+from baselines import Router
+from helper import score
+
+
+class Beside(Router):
+    name = "beside"
+    grid = (0.5,)
+"""
+
 HONEST = '''
 from __future__ import annotations
 

@@ -208,6 +208,13 @@ def test_a_method_ends_with_an_evaluator_that_is_killed(tmp_path):
         assert gone(method)
 
 
+def test_a_file_beside_a_method_is_not_seen_and_it_is_said(tmp_path):
+    (tmp_path / "helper.py").write_text("score = None\n")
+    file = written(tmp_path, hostile.BESIDE)
+    with pytest.raises(MisuseError, match="No module named 'helper'; a method in a file sees that"):
+        parse_method(f"{file}:Beside")
+
+
 @pytest.mark.parametrize("name", ["Checked", "MyDeer(extra=2)", "Gradient"])
 def test_honest_methods_run(tmp_path, name):
     require_module("torch")
