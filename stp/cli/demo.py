@@ -8,6 +8,8 @@ import typer
 if TYPE_CHECKING:
     from evaluator.report import ReportPaths
 
+_EQUAL = "  full thinking's accuracy for"
+
 
 def demo(
     out: Annotated[
@@ -53,12 +55,12 @@ def _say_what_was_found(out: Path, report: "ReportPaths") -> None:
         f"{'overthinking ratio, OR':<36}{100 * ratio:7.1f} % of the thinking tokens",
         f"{'accuracy degradation, AD':<36}{100 * degradation:7.1f} points",
     ]
-    lines += [
-        f"{'frontier, ' + finding.strategy.replace('_', ' '):<36}"
-        f"{finding.best_accuracy:7.3f} at best; full thinking's accuracy for "
-        f"{100 * finding.equal_tokens_fraction:.1f} % of its tokens"
-        for finding in report.headline.strategies
-    ]
+    for finding in report.headline.strategies:
+        lines += [
+            f"{'frontier, ' + finding.strategy.replace('_', ' '):<36}"
+            f"{finding.best_accuracy:7.3f} at best",
+            f"{_EQUAL:<36}{100 * finding.equal_tokens_fraction:7.1f} % of its tokens",
+        ]
     typer.echo("\n".join(["", *lines, "", f"report: {report.page.resolve()}"]))
 
 
