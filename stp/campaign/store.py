@@ -49,6 +49,9 @@ CONFIG = "campaign.toml"
 LOCK = "run.lock"
 PREPARING = "prepare.lock"
 
+_RELEASE_CHECKSUM = "manifest.sha256"
+"""A release of OTBench has a manifest of its own, and beside it this file."""
+
 
 class Store:
     """The folder of one campaign.
@@ -109,6 +112,19 @@ class Store:
                 _write_durably(Path(path), content)
             else:
                 self._fs.pipe_file(path, content)
+        except OSError as error:
+            raise StoreError(_write_error(f"{self.url}/{name}", error)) from error
+
+    def remove(self, name: str) -> None:
+        """Remove a file that is there.
+
+        Raises
+        ------
+        data.errors.StoreError
+            If it cannot be removed.
+        """
+        try:
+            self._fs.rm_file(self._path(name))
         except OSError as error:
             raise StoreError(_write_error(f"{self.url}/{name}", error)) from error
 
@@ -217,7 +233,7 @@ class Store:
         Raises
         ------
         data.errors.MisuseError
-            If the folder is no campaign.
+            If the folder is no campaign, or a release.
         data.errors.StoreError
             If the manifest is damaged.
         """
@@ -227,7 +243,14 @@ class Store:
                 "`stp run CONFIG.toml --out FOLDER`"
             )
         text = self.read_bytes(MANIFEST).decode("utf-8", errors="replace")
-        return parse_manifest(text, path=f"{self.url}/{MANIFEST}")
+        try:
+            return parse_manifest(text, path=f"{self.url}/{MANIFEST}")
+        except StoreError as error:
+            if not self.exists(_RELEASE_CHECKSUM):
+                raise
+            raise MisuseError(
+                f"{self.url}: a release, no campaign; give the campaign that it was made from"
+            ) from error
 
     def write_manifest(self, manifest: Manifest) -> None:
         """Write the manifest, whole."""

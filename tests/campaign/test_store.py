@@ -53,6 +53,18 @@ def test_a_folder_without_a_campaign_says_how_to_start_one(store):
         store.read_manifest()
 
 
+def test_a_release_is_no_campaign(store):
+    store.write_bytes("manifest.json", b'{"schema_version": 1}')
+    with pytest.raises(StoreError, match="not a whole manifest"):
+        store.read_manifest()
+    store.write_bytes("manifest.sha256", b"0123  manifest.json\n")
+    with pytest.raises(MisuseError, match=f"^{store.url}: a release, no campaign; give the camp"):
+        store.read_manifest()
+    store.remove("manifest.sha256")
+    with pytest.raises(StoreError, match="not a whole manifest"):
+        store.read_manifest()
+
+
 def test_what_is_set_aside_is_kept_under_new_names(store):
     for content in (b"1", b"2"):
         store.write_bytes("probes/x.parquet", content)

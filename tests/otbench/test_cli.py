@@ -171,6 +171,23 @@ def test_no_word_is_cut_in_80_columns(stp, ran, url, tmp_path, monkeypatch, comm
     assert texts[0].split() == texts[1].split()
 
 
+@pytest.mark.parametrize("command", ["status", "show", "report", "analyze", "signals", "run"])
+def test_a_release_is_no_campaign(stp, ran, command):
+    release, _ = ran
+    before = sorted(release.rglob("*"))
+    found = stp(command, release)
+    said = f"{release}: a release, no campaign; give the campaign that it was made from"
+    assert found.code == 2 and said in " ".join(found.err.split()), found.err
+    assert not found.out and sorted(release.rglob("*")) == before
+
+
+def test_no_release_is_made_of_a_release(stp, ran, tmp_path):
+    release, _ = ran
+    found = stp("release", release, "--out", tmp_path / "again")
+    assert found.code == 2 and f"{release}: a release, no campaign; give" in found.err
+    assert not (tmp_path / "again").exists()
+
+
 def test_list_names_every_method(stp):
     listed = stp("otbench", "list")
     assert listed.code == 0
