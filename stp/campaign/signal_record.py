@@ -3,13 +3,15 @@
 Apart from the work itself, so that whoever only looks at a folder loads no engine.
 """
 
+import contextlib
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from data.errors import MisuseError, StoreError
 from stp.campaign.store import Store
-from stp.campaign.units import Unit
+from stp.campaign.tables import TornShardError
+from stp.campaign.units import STAGE_TABLES, Unit
 
 SIGNALS_FILE = "signals.json"
 
@@ -92,3 +94,16 @@ def read_signals_record(store: Store) -> SignalsRecord | None:
 def signal_source(unit: Unit, *, trajectories: str, settings: SignalSettings) -> str:
     """Return what a unit's signals are made from: the campaign, a digest, the settings."""
     return f"{unit.campaign} {trajectories} {settings.model_dump_json()}"
+
+
+def is_read_with(store: Store, settings: SignalSettings) -> bool:
+    """Return whether any unit's signals were read with these settings."""
+    ending = f" {settings.model_dump_json()}"
+    for table in STAGE_TABLES["signals"]:
+        for name in store.files(table):
+            # One that is torn is read anew, whatever it was read with.
+            with contextlib.suppress(TornShardError):
+                info = store.shard_info(table, name) if name.endswith(".parquet") else None
+                if info is not None and info.source.endswith(ending):
+                    return True
+    return False

@@ -31,6 +31,7 @@ from stp.campaign.signal_record import (
     SIGNALS_FILE,
     SignalSettings,
     SignalsRecord,
+    is_read_with,
     read_signals_record,
     signal_source,
 )
@@ -89,6 +90,7 @@ def signals_campaign(
             check_engine(*_chosen_engine(config, engine, engine_options))
         with store.preparing(part):
             prepared = prepare_campaign(store, config)
+            before = store.read_bytes(SIGNALS_FILE) if store.exists(SIGNALS_FILE) else None
             record = _begin(store, settings, again=again)
         seen = _with_engines_of(record, prepared)
         note = partial(_note_engines, store, record, seen)
@@ -110,9 +112,16 @@ def signals_campaign(
             workers={"signals": worker},
             part=part,
         )
-        with engines_at_hand(run, room, open_pool, seen, opener):
-            result = run_stages(run, ("signals",))
-            note()
+        try:
+            with engines_at_hand(run, room, open_pool, seen, opener):
+                result = run_stages(run, ("signals",))
+                note()
+        except MisuseError:
+            # Which layers there are shows only in an open model. Settings that it refuses must
+            # not be those that the same command goes on with.
+            if run.units == 0:
+                _take_back(store, record, before, part)
+            raise
         return result
 
 
@@ -151,6 +160,22 @@ def _begin(store: Store, settings: SignalSettings | None, *, again: bool) -> Sig
         found = SignalsRecord(settings=settings)
         _write(store, found)
     return found
+
+
+def _take_back(
+    store: Store, record: SignalsRecord, before: bytes | None, part: Part | None
+) -> None:
+    """Leave the folder's record as it was before a run that read nothing."""
+    with store.preparing(part):
+        # Another part may have read with these settings, or have taken them back already.
+        if part is not None and (
+            not store.exists(SIGNALS_FILE) or is_read_with(store, record.settings)
+        ):
+            return
+        if before is None:
+            store.remove(SIGNALS_FILE)
+        else:
+            store.write_bytes(SIGNALS_FILE, before)
 
 
 def _write(store: Store, record: SignalsRecord) -> None:

@@ -11,6 +11,7 @@ import data
 from data.errors import MisuseError, StoreError
 from stp.campaign import SignalSettings, load_curves, load_signals, run_campaign, signals_campaign
 from stp.campaign.config import parse_config
+from stp.campaign.lock import Part
 from stp.campaign.reader import CampaignReader
 from stp.campaign.run import SilentObserver
 from stp.campaign.signal_record import SIGNALS_FILE
@@ -199,6 +200,51 @@ def test_layers_are_numbers_or_shares_of_the_model():
     assert SignalSettings(layers=(-1, 0, "50%", 3)).layers_of(28) == (0, 3, 14, 28)
     with pytest.raises(MisuseError, match="layer 29"):
         SignalSettings(layers=(29,)).layers_of(28)
+
+
+@pytest.mark.parametrize("part", [None, Part(number=1, count=2)])
+def test_settings_that_the_model_refuses_leave_nothing(campaign, tmp_path, part):
+    import shutil
+
+    wrong = SignalSettings(layers=(99,), trial_tokens=0)
+    fresh = tmp_path / "fresh"
+    shutil.copytree(
+        campaign, fresh, ignore=shutil.ignore_patterns(SIGNALS_FILE, "signals", "prompt_signals")
+    )
+    for _ in range(2):
+        with pytest.raises(MisuseError, match="layer 99 is not one of the model's"):
+            signals_campaign(fresh, wrong, part=part)
+        assert not (fresh / SIGNALS_FILE).exists()
+    assert not campaign_status(fresh).signals
+    # What was read before stays, and is still what its record says.
+    read = tmp_path / "read"
+    shutil.copytree(campaign, read)
+    before = (read / SIGNALS_FILE).read_bytes()
+    with pytest.raises(MisuseError, match="layer 99"):
+        signals_campaign(read, wrong, again=True, part=part)
+    assert (read / SIGNALS_FILE).read_bytes() == before
+    assert signals_campaign(read).units == 0
+    load_signals(read)
+
+
+def test_a_part_that_is_refused_leaves_what_another_has_read(campaign, tmp_path):
+    import shutil
+
+    folder = tmp_path / "parts"
+    shutil.copytree(
+        campaign, folder, ignore=shutil.ignore_patterns(SIGNALS_FILE, "signals", "prompt_signals")
+    )
+    assert signals_campaign(folder, SETTINGS, part=Part(number=1, count=2)).units
+    before = (folder / SIGNALS_FILE).read_bytes()
+    with pytest.raises(MisuseError, match="--engine transformers"):
+        signals_campaign(
+            folder,
+            part=Part(number=2, count=2),
+            open_model=lambda name, path: ScriptedEngine(path, context=1024),
+        )
+    assert (folder / SIGNALS_FILE).read_bytes() == before
+    assert signals_campaign(folder, part=Part(number=2, count=2)).units
+    assert table_rows(folder, "signals") == table_rows(campaign, "signals")
 
 
 def test_an_engine_that_shows_none_names_one_that_does(campaign):
