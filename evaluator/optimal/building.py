@@ -19,12 +19,12 @@ from data.optimal import prompt_text
 from data.optimal.general import GeneralQuestion
 from evaluator.answers import Checker
 from evaluator.answers.judged import boxed_or_whole
-from evaluator.files import locked_folder
+from evaluator.files import check_free, locked_folder
 from evaluator.optimal.card import write_data_set
 from evaluator.optimal.formats import Candidate, Dropped, Seen, parse_reply
 from evaluator.optimal.grading import decide_by_rule, reference_text
 from evaluator.optimal.judge import Case, Judgement, ModelJudge, agreement
-from evaluator.optimal.recipe import Built, Pair, Recipe, write_recipe
+from evaluator.optimal.recipe import RECIPE_FILE, Built, Pair, Recipe, write_recipe
 from evaluator.optimal.running import check_models
 from evaluator.optimal.subsets import GENERAL, Item
 from stp.asking import Request, Responder, Response, ResponseStore, Settings
@@ -63,11 +63,15 @@ def build(
     ------
     data.errors.StoreMismatchError
         If the folder holds a data set of another recipe, or replies of other weights.
+    data.errors.MisuseError
+        If it holds something else; nothing is written there.
     data.errors.StoreError
         If another process works in the folder.
     data.errors.EngineError
         If a model fails. What was answered is kept.
     """
+    if not (folder / RECIPE_FILE).exists():
+        check_free(folder, "data set of `stp optimal build`")
     with locked_folder(folder):
         return _build(recipe, folder, generator, answerer, judge, checker, progress)
 

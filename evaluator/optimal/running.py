@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from data.errors import EngineError, MisuseError, StoreError, StoreMismatchError
-from evaluator.files import locked_folder, read_json, write_atomically
+from evaluator.files import check_free, locked_folder, read_json, write_atomically
 from evaluator.freshness import difference
 from evaluator.optimal.methods import MODES, ROUTER, read_route
 from evaluator.optimal.plan import PLAN_FILE, Plan, merged_plan, write_plan
@@ -184,6 +184,7 @@ def run(
         in the folder.
     """
     loaded: Sequence[Item] = ()
+    _check_folder(folder)
     with contextlib.ExitStack() as stack:
         # What cannot be asked, or nobody can answer, leaves no folder behind.
         if not (folder / PLAN_FILE).exists():
@@ -195,6 +196,22 @@ def run(
                 router = stack.enter_context(open_responder(plan.router))
         stack.enter_context(locked_folder(folder))
         _run(plan, folder, loaded, responder, router, progress)
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuse a folder of something else before anything is asked or written."""
+    if (folder / PLAN_FILE).exists():
+        return
+    what = "run of `stp optimal run`"
+    check_free(folder, what, begun=(QUESTIONS_FILE,))
+    try:
+        # The questions come before the plan; other runs have a file of that name, too.
+        _kept(folder)
+    except StoreError as error:
+        raise MisuseError(
+            f"{folder}: is no {what} and is not empty (it holds {QUESTIONS_FILE}); choose a new "
+            "folder"
+        ) from error
 
 
 def _run(

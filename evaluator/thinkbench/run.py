@@ -25,7 +25,7 @@ from typing import Any, Final
 
 from data.errors import ConfigError, MisuseError, StoreError, StoreMismatchError
 from evaluator.answers import CHECKER_VERSION
-from evaluator.files import locked_folder, read_json, write_atomically
+from evaluator.files import check_free, locked_folder, read_json, write_atomically
 from evaluator.thinkbench.config import ThinkConfig, differences
 from evaluator.thinkbench.grade import Graded, grade
 from evaluator.thinkbench.graded_file import read_graded, write_graded
@@ -126,6 +126,8 @@ def evaluate(
     ------
     data.errors.StoreMismatchError
         If the folder holds a run with another configuration or another model.
+    data.errors.MisuseError
+        If it holds something else; nothing is written there.
     data.errors.EngineError
         If the model fails on many requests in a row; what was answered is kept.
 
@@ -140,6 +142,7 @@ def evaluate(
     (2, 0.0)
     """
     folder = Path(out).expanduser()
+    _check_folder(folder)
     config = config or ThinkConfig()
     items = plan_questions(config)
     with contextlib.ExitStack() as stack:
@@ -326,6 +329,14 @@ def _record(
             "another folder, or ask as before to go on"
         )
     return {**old, "name": name, "attributes": {**old["attributes"], **values["attributes"]}}
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuse a folder of something else before anything is opened or written."""
+    if (folder / RUN).exists():
+        _read_record(folder)
+    else:
+        check_free(folder, "run of LLMThinkBench")
 
 
 def _answered(folder: Path) -> bool:

@@ -320,3 +320,19 @@ def test_choices_take_their_numbers_of_options_in_turn():
 def test_recipes_that_cannot_be_are_one_line(change, message):
     with pytest.raises(MisuseError, match=message):
         recipe(**change)
+
+
+def test_a_folder_of_something_else_is_refused_and_one_just_locked_is_not(tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "plan.json").write_text("{}")
+    world = World()
+    with pytest.raises(
+        MisuseError, match=r"not empty \(it holds plan\.json\); choose a new folder"
+    ):
+        world.build(recipe(), other)
+    assert not any(world.asked.values())
+    assert [path.name for path in other.iterdir()] == ["plan.json"]
+    (tmp_path / "begun").mkdir()
+    (tmp_path / "begun" / "run.lock").touch()
+    assert world.build(recipe(rounds=1), tmp_path / "begun").questions

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 
 import pandas as pd
 import pytest
@@ -88,6 +89,8 @@ def test_a_run_that_was_stopped_goes_on_and_gives_the_same(whole, tmp_path, demo
     lines = response_file(folder, "thinking").read_bytes().splitlines(keepends=True)
     stopped = tmp_path / "stopped"
     response_file(stopped, "thinking").parent.mkdir(parents=True)
+    for name in ("plan.json", "questions.jsonl", "model.json"):
+        shutil.copy(folder / name, stopped / name)
     # Three responses, and half of a line.
     response_file(stopped, "thinking").write_bytes(b"".join(lines[:3]) + lines[3][:40])
     run(plan(), stopped, responder=demo)
@@ -445,9 +448,9 @@ def test_one_process_at_a_time_works_in_a_folder(tmp_path, capsys):
     commands = (
         ["run", "demo", "--subsets", "ovt:demo", "--out", str(tmp_path)],
         ["score", str(tmp_path)],
-        ["build", str(tmp_path), "--generator", "demo"],
+        ["build", str(tmp_path / "made"), "--generator", "demo"],
     )
-    with locked_folder(tmp_path):
+    with locked_folder(tmp_path), locked_folder(tmp_path / "made"):
         for command in commands:
             with pytest.raises(SystemExit) as ended:
                 main(["optimal", *command])
@@ -651,3 +654,46 @@ def test_a_file_that_was_changed_is_named(tmp_path, name, text):
             read_graded(tmp_path)
         else:
             run(plan(methods=("default",), seeds=2), tmp_path, responder=responder)
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_folder_of_something_else_is_refused_as_it_is(tmp_path, capsys):
+    from evaluator.thinkbench import ThinkConfig, evaluate
+    from stp.cli.main import main
+
+    evaluate(
+        CallableResponder(lambda prompt: "1", name="m"),
+        tmp_path / "think",
+        ThinkConfig(tasks=("sum",), samples=1, folds=1, sizes=(8,)),
+    )
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "questions.jsonl").write_text('{"question": "why?"}\n')
+    commands = (
+        ["run", "demo", "--subsets", "ovt:demo", "--limit", "1", "--out"],
+        ["build", "--generator", "demo"],
+    )
+    for name, held in (("think", "graded.jsonl"), ("notes", "questions.jsonl")):
+        before = contents(tmp_path / name)
+        for command in commands:
+            with pytest.raises(SystemExit) as ended:
+                main(["optimal", *command, str(tmp_path / name)])
+            assert ended.value.code == 2
+            said = " ".join(capsys.readouterr().err.split())
+            assert f"and is not empty (it holds {held}); choose a new folder" in said
+            assert contents(tmp_path / name) == before
+
+
+def test_what_a_stopped_beginning_left_is_gone_on_with(tmp_path):
+    asked = plan(methods=("default",), seeds=1, limit=1)
+    responder = CallableResponder(lambda prompt: "1", name="m")
+    run(asked, tmp_path / "whole", responder=responder)
+    begun = tmp_path / "begun"
+    begun.mkdir()
+    (begun / "run.lock").touch()
+    (begun / ".plan.json.17.tmp").write_text("{")
+    shutil.copy(tmp_path / "whole" / "questions.jsonl", begun)
+    run(asked, begun, responder=responder)
+    assert read_plan(begun) == read_plan(tmp_path / "whole")

@@ -491,3 +491,30 @@ def test_json_without_end_is_no_defect_of_ours(tmp_path):
     (tmp_path / "run.json").write_text("[" * 100_000)
     with pytest.raises(StoreError, match=r"run\.json: cannot be read"):
         load_run(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("held", "said"),
+    [
+        (
+            "plan.json",
+            "is no run of LLMThinkBench and is not empty \\(it holds plan.json\\); choose",
+        ),
+        ("questions.jsonl", "not empty \\(it holds questions.jsonl\\); choose a new folder"),
+        ("run.json", "it is no record of a run"),
+    ],
+)
+def test_a_folder_of_something_else_is_refused_as_it_is(tmp_path, held, said):
+    (tmp_path / held).write_text('{"subsets": []}')
+    solver = Solver()
+    with pytest.raises(MisuseError, match=said):
+        evaluate(CallableResponder(solver, name="solver"), tmp_path, SMALL)
+    assert not solver.calls
+    assert [path.name for path in tmp_path.iterdir()] == [held]
+    assert (tmp_path / held).read_text() == '{"subsets": []}'
+
+
+def test_a_folder_that_only_was_locked_is_empty(tmp_path):
+    (tmp_path / "run.lock").touch()
+    (tmp_path / ".run.json.17.tmp").write_text("{")
+    assert evaluate(CallableResponder(Solver(), name="solver"), tmp_path, SMALL).complete
