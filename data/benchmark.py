@@ -102,6 +102,8 @@ class Benchmark:
         data.errors.MisuseError
             If the questions cannot be read (the message says what to download where), are not
             as many as the benchmark has, or ``limit`` is below 1.
+        data.errors.StoreError
+            If the hub that has them cannot be reached.
         """
         if limit is not None and limit < 1:
             raise MisuseError(f"{self.name}: limit must be at least 1, not {limit}")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from data.errors import MissingDependencyError, MisuseError
+from data.errors import MissingDependencyError, MisuseError, StoreError
 from data.files import SUFFIXES, Row, read_rows
 from data.question import Question
 
@@ -70,6 +70,8 @@ class PublicSource:
         ------
         data.errors.MisuseError
             If there is no file and no hub, or not the expected number of rows.
+        data.errors.StoreError
+            If the hub cannot be reached.
         """
         folder = _data_dir(data_dir)
         rows: list[Row] | None = None
@@ -135,7 +137,8 @@ class PublicSource:
         except Exception as error:
             # Whatever the hub's clients raise (theirs, httpx's, pyarrow's) means the same to us.
             reason = " ".join(str(error).split())
-            raise MisuseError(
+            kind = StoreError if _unreachable(error) else MisuseError
+            raise kind(
                 f"{benchmark}: cannot read {self.repository} from the hub "
                 f"({type(error).__name__}: {reason:.200}). {self._advice(None)}"
             ) from error
@@ -145,6 +148,21 @@ class PublicSource:
 def hub_url(repository: str, revision: str, file: str) -> str:
     """Return the fsspec URL of one file of a data set at a revision."""
     return f"hf://datasets/{repository}@{revision}/{file}"
+
+
+def _unreachable(error: BaseException) -> bool:
+    """Return whether there was no connection: a failure, where a refusal is the user's to mend."""
+    kinds = type(error).__mro__
+    # That is a connection error, too, and a setting of the user's.
+    if any(kind.__name__ == "OfflineModeIsEnabled" for kind in kinds):
+        return False
+    if isinstance(error, ConnectionError | TimeoutError):
+        return True
+    # The client is httpx or httpx2, by the hub's version; neither is a dependency of this package.
+    return any(
+        kind.__name__ == "TransportError" and kind.__module__.partition(".")[0].startswith("httpx")
+        for kind in kinds
+    )
 
 
 def _data_dir(data_dir: Path | None) -> Path | None:

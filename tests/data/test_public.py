@@ -3,6 +3,7 @@
 import pytest
 
 from data import MisuseError, get_benchmark, public
+from data.errors import StoreError
 from tests.data.made import gpqa_rows, livecodebench_rows, write_csv, write_jsonl, write_parquet
 from tests.requirements import require_module
 
@@ -124,3 +125,38 @@ def test_a_gsm8k_solution_without_a_final_line_is_refused(tmp_path):
     write_jsonl(tmp_path / "gsm8k.jsonl", rows)
     with pytest.raises(MisuseError, match=r"gsm8k\.jsonl, row 1319: no '#### answer'"):
         get_benchmark("gsm8k").load(tmp_path)
+
+
+class TransportError(Exception):
+    """As httpx's is called, of whichever version the hub's client uses."""
+
+
+class LostConnectionError(TransportError):
+    pass
+
+
+TransportError.__module__ = "httpx2"
+
+
+@pytest.mark.parametrize(
+    ("raised", "kind", "code"),
+    [
+        (LostConnectionError("Name or service not known"), StoreError, 1),
+        (ConnectionResetError("reset by peer"), StoreError, 1),
+        (TimeoutError("timed out"), StoreError, 1),
+        (PermissionError("gated"), MisuseError, 2),
+        (ValueError("no such revision"), MisuseError, 2),
+    ],
+)
+def test_a_hub_out_of_reach_is_a_failure_and_a_refusal_is_not(monkeypatch, raised, kind, code):
+    require_module("datasets")
+    import datasets
+
+    def load(*arguments, **options):
+        raise raised
+
+    monkeypatch.setattr(datasets, "load_dataset", load)
+    with pytest.raises(kind, match="hf download openai/gsm8k") as caught:
+        get_benchmark("gsm8k").load()
+    assert caught.value.exit_code == code
+    assert str(raised) in str(caught.value)
