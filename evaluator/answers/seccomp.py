@@ -27,7 +27,7 @@ _DENIED: dict[str, dict[str, int]] = {
         "memfd_create": 319, "memfd_secret": 447, "process_vm_readv": 310,
         "process_vm_writev": 311, "io_uring_setup": 425, "io_uring_enter": 426, "pivot_root": 155,
         "chroot": 161, "socket": 41, "socketpair": 53, "mq_open": 240, "open_by_handle_at": 304,
-        "personality": 135,
+        "personality": 135, "mincore": 27, "preadv2": 327, "cachestat": 451,
     },
     "aarch64": {
         "ptrace": 117, "shmget": 194, "semget": 190, "msgget": 186, "mount": 40, "umount2": 39,
@@ -36,15 +36,18 @@ _DENIED: dict[str, dict[str, int]] = {
         "memfd_secret": 447, "process_vm_readv": 270, "process_vm_writev": 271,
         "io_uring_setup": 425, "io_uring_enter": 426, "pivot_root": 41, "chroot": 51,
         "socket": 198, "socketpair": 199, "mq_open": 180, "open_by_handle_at": 265,
-        "personality": 92,
+        "personality": 92, "mincore": 232, "preadv2": 286, "cachestat": 451,
     },
 }  # fmt: skip
 _PRETENDED: dict[str, tuple[int, ...]] = {
-    "x86_64": (90, 91, 92, 93, 94, 132, 188, 189, 190, 197, 198, 199, 235, 260, 261, 268, 280),
-    "aarch64": (5, 6, 7, 14, 15, 16, 52, 53, 54, 55, 88),
+    "x86_64": (
+        *(90, 91, 92, 93, 94, 132, 187, 188, 189, 190, 197, 198, 199, 221, 235, 260, 261, 268, 280),
+    ),
+    "aarch64": (5, 6, 7, 14, 15, 16, 52, 53, 54, 55, 88, 213, 223),
 }
 _PRETENDED_EVERYWHERE = (452, 463, 466)
-"""chmod, chown, utime, setxattr and their kind: devices are the host's, and so are their dates."""
+"""chmod, chown, utime, setxattr and their kind: devices are the host's, and so are their dates; and
+fadvise and readahead: so is the memory in which files are kept."""
 _OF_PROCESSES = frozenset(
     (
         "fork",

@@ -9,6 +9,7 @@ dealt (:mod:`baselines.apart`) and, where there is bubblewrap, no file and no ot
 import json
 import os
 import pickle
+import select
 import signal
 import socket
 import subprocess
@@ -168,11 +169,14 @@ class ApartPlayer:
         self._settings: tuple[Setting, ...] = ()
         self.name = where.spec
         self._process, self._wire, self._info = _start(where, hidden)
+        self._first: int | None = None
         self._printed = threading.Thread(target=_pass_on, args=(self._process, self.name))
         self._printed.daemon = True
         self._printed.start()
         try:
-            self.description = self._described(self._ask("find", where))
+            answer = self._ask("find", where)
+            self._first = self._first_process()
+            self.description = self._described(answer)
             self.name = self.description.name
         except BaseException:
             self.close()
@@ -253,28 +257,43 @@ class ApartPlayer:
             If they do not end.
         """
         self._wire.close()
-        # A process that is its sandbox's first takes all others with it, and is gone after them.
-        self._end_first()
+        self._info.close()
+        ended = self._end_first()
         with suppress(ProcessLookupError, PermissionError):
             if not bubblewrap():
                 os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.kill()
         try:
             self._process.wait(_GOING_SECONDS)
-        except subprocess.TimeoutExpired as error:
-            self._process.kill()
-            raise StoreError(f"method {self._where.spec}: its processes do not end") from error
+        except subprocess.TimeoutExpired:
+            ended = False
+        if not ended:
+            raise StoreError(f"method {self._where.spec}: its processes do not end")
         self._printed.join(_PRINTING_SECONDS)
 
-    def _end_first(self) -> None:
-        with self._info as pipe:
-            os.set_blocking(pipe.fileno(), False)
-            with suppress(ValueError, KeyError, ProcessLookupError):
-                first = int(json.loads(pipe.read() or b"")["child-pid"])
-                if self._process.poll() is None:
-                    os.kill(first, signal.SIGKILL)
-                    return
-        if self._process.poll() is None:
-            self._process.kill()
+    def _first_process(self) -> int | None:
+        """Return a descriptor of the first process in the sandbox, where there is one."""
+        os.set_blocking(self._info.fileno(), False)
+        try:
+            return os.pidfd_open(int(json.loads(self._info.read() or b"")["child-pid"]))
+        except (ValueError, KeyError, OSError):
+            return None
+
+    def _end_first(self) -> bool:
+        """End the first process in the sandbox; whether it is gone, which is when all others are.
+
+        Whether bubblewrap itself still runs says nothing: it ends with what it started, before
+        the others do.
+        """
+        if self._first is None:
+            return True
+        try:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._first, signal.SIGKILL)
+            return bool(select.select([self._first], [], [], _GOING_SECONDS)[0])
+        finally:
+            os.close(self._first)
+            self._first = None
 
     def _ask(self, call: str, *arguments: Any, patient: bool = False) -> Any:
         """Make a call over there."""

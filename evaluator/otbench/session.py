@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from baselines.registry import BUILT_IN
-from data.errors import MisuseError
+from data.errors import MisuseError, StpError
 from evaluator.files import locked_folder
 from evaluator.otbench.asked import Asked, Chosen, methods_for
 from evaluator.otbench.intervals import REPLICATES, SEED, Replicates, bootstrap_methods
@@ -194,7 +194,7 @@ def _known(out: Path, release: Release, resampling: Resampling) -> set[str]:
 
 def _evaluated(
     release: Release, asked: Sequence[Asked], progress: Progress | None
-) -> tuple[list[MethodResult], dict[str, MisuseError]]:
+) -> tuple[list[MethodResult], dict[str, StpError]]:
     """Return the results of those methods that can be run, and by label why others cannot."""
     results, failed = [], {}
     for place, method in enumerate(asked, start=1):
@@ -202,7 +202,7 @@ def _evaluated(
         told = _of_method(progress, method.label, name)
         try:
             results.append(evaluate(release, method, progress=told))
-        except MisuseError as error:
+        except StpError as error:
             failed[method.label] = error
     return results, failed
 
