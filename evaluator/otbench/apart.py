@@ -15,8 +15,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Annotated, Any, TypeVar
@@ -86,17 +86,13 @@ class ApartSource:
 
     def seat(self, hyperparameters: dict[str, Any]) -> "ApartPlayer":
         """Return a new, untrained method in a process of its own."""
-        player = ApartPlayer(self.where, self.hidden)
-        try:
+        with _closed_on_error(ApartPlayer(self.where, self.hidden)) as player:
             if player.description != self.description:
                 raise MisuseError(
                     f"method {self.where.spec}: says of itself something else each time; name, "
                     "strategy, needs and control must be the same whenever it is imported"
                 )
             player.make(hyperparameters)
-        except BaseException:
-            player.close()
-            raise
         return player
 
 
@@ -128,11 +124,8 @@ def find_source(
         source.make(hyperparameters)
         return source
     where = locate(spec)
-    player = ApartPlayer(where, hidden)
-    try:
+    with closing(ApartPlayer(where, hidden)) as player:
         player.make(hyperparameters)
-    finally:
-        player.close()
     return ApartSource(where=where, description=player.description, hidden=hidden)
 
 
@@ -173,14 +166,11 @@ class ApartPlayer:
         self._printed = threading.Thread(target=_pass_on, args=(self._process, self.name))
         self._printed.daemon = True
         self._printed.start()
-        try:
+        with _closed_on_error(self):
             answer = self._ask("find", where)
             self._first = self._first_process()
             self.description = self._described(answer)
             self.name = self.description.name
-        except BaseException:
-            self.close()
-            raise
 
     def make(self, hyperparameters: dict[str, Any]) -> None:
         """Let a new method sit there."""
@@ -197,12 +187,8 @@ class ApartPlayer:
             raise self._strange("freeze", frozen)
 
         def start() -> ApartPlayer:
-            other = ApartPlayer(self._where, self._hidden)
-            try:
+            with _closed_on_error(ApartPlayer(self._where, self._hidden)) as other:
                 other._ask("thaw", frozen)
-            except BaseException:
-                other.close()
-                raise
             return other
 
         return start
@@ -370,6 +356,16 @@ class ApartPlayer:
             f"method {self._where.spec}: its process was asked to {call} and answered "
             f"{str(answer)[:_SHOWN]!a}, which is no answer to that"
         )
+
+
+@contextmanager
+def _closed_on_error(player: ApartPlayer) -> Iterator[ApartPlayer]:
+    """Hand a player out, and end it where what is done with it fails."""
+    try:
+        yield player
+    except BaseException:
+        player.close()
+        raise
 
 
 def _start(

@@ -111,9 +111,8 @@ def _run(
     notes += [f"{label} is left out: {error}" for label, error in failed.items()]
     pages = write_page(release, every, out, notes=notes)
     if refused:
-        raise MisuseError(f"{refused[0]}; the rows of the other methods are in {out}") from refused[
-            0
-        ]
+        first = refused[0]
+        raise MisuseError(f"{first}; the rows of the other methods are in {out}") from first
     return Session(rows=tuple(every), leaderboard=path, page=pages.page, notes=tuple(notes))
 
 
