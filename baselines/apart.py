@@ -64,12 +64,6 @@ class Host:
         """Let a frozen method sit here."""
         self._player = Player(pickle.loads(frozen))
 
-    def owned(self, text: str) -> str:
-        """Return what went wrong with the method that it went wrong with."""
-        spec = self.where.spec if self.where is not None else ""
-        name = self._player.method.name if self._player is not None else spec
-        return text if text.startswith((f"{name}: ", "method ")) else f"method {spec}: {text}"
-
     def call(self, name: str, arguments: tuple[Any, ...]) -> Any:
         """Call what is here, or what the player does."""
         mine: Callable[..., Any] | None = getattr(self, name, None)
@@ -95,23 +89,23 @@ def serve(wire: Wire) -> None:
             else:
                 _reply(wire, "answer", value)
         except StpError as error:
-            _fail(wire, host, _line(error))
+            _fail(wire, _line(error))
         except SystemExit:
-            _fail(wire, host, "ends its own process (sys.exit)")
+            _fail(wire, "ends its own process (sys.exit)")
         # Somebody else's code may raise anything; it is told as theirs, with the place.
         except BaseException as error:  # noqa: BLE001 (sent back, raised there)
             place, said = _place(error, host.where), _line(error)
             said = f": {said}" if said else ""
-            _fail(wire, host, f"{type(error).__name__}{place}{said}{_hint(error, name)}")
+            _fail(wire, f"{type(error).__name__}{place}{said}{_hint(error, name)}")
 
 
-def _fail(wire: Wire, host: Host, text: str) -> None:
+def _fail(wire: Wire, text: str) -> None:
     try:
         trace = traceback.format_exc()
     # It may ask an error for its text.
     except Exception:  # noqa: BLE001 (the line stands without it)
         trace = ""
-    _reply(wire, "failure", [host.owned(text), trace])
+    _reply(wire, "failure", [text, trace])
 
 
 def _place(error: BaseException, where: Whereabouts | None) -> str:

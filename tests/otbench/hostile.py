@@ -368,7 +368,8 @@ class Renamed(R):
 
 class Lines(R):
     def score(self, question):
-        sys.modules["__main__"].Host.owned = lambda self, text: "two\\nlines"
+        host = sys.modules["__main__"]
+        host._fail = lambda wire, text: host._reply(wire, "failure", ["two\\nlines", ""])
         raise ValueError
 '''
 
