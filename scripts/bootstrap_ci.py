@@ -29,7 +29,7 @@ import typer
 from rich.console import Console
 
 from data.errors import MisuseError, StpError
-from evaluator.bootstrap import (
+from evaluator.analysis.bootstrap import (
     LEVEL,
     REPLICATES,
     SEED,
@@ -39,10 +39,10 @@ from evaluator.bootstrap import (
     Quantity,
     bootstrap_values,
 )
-from evaluator.groups import completeness, pool_benchmarks, recorded_groups
-from evaluator.missing import missing_sentences
-from evaluator.nesting import AVERAGE
-from evaluator.overthinking import per_trajectory
+from evaluator.analysis.groups import completeness, pool_benchmarks, recorded_groups
+from evaluator.analysis.missing import missing_sentences
+from evaluator.analysis.nesting import AVERAGE
+from evaluator.analysis.overthinking import per_trajectory
 from evaluator.watch import stage_of
 from stp.campaign.curves import load_curves
 from stp.cli.watching import shown_stages

@@ -4,7 +4,7 @@
     python scripts/statistics_simulations.py bias
     python scripts/statistics_simulations.py frontiers
 
-All worlds are synthetic (``evaluator/synthetic.py``); no model is involved.
+All worlds are synthetic (``evaluator/simulation/worlds.py``); no model is involved.
 """
 
 import time
@@ -17,7 +17,7 @@ import pandas as pd
 import typer
 from rich.console import Console
 
-from evaluator.simulations import (
+from evaluator.simulation.estimators import (
     COVERED,
     bias_table,
     coverage,
@@ -25,7 +25,7 @@ from evaluator.simulations import (
     world_estimates,
     world_intervals,
 )
-from evaluator.synthetic import Population, make_world, paper_population
+from evaluator.simulation.worlds import Population, make_world, paper_population
 from evaluator.watch import stage_of
 from stp.cli.watching import shown_stages
 

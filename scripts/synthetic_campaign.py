@@ -1,7 +1,7 @@
 """Write a campaign of the paper's size without any model, to try and time the analysis.
 
-The numbers come from the generative model in ``evaluator/synthetic.py``; they say nothing about
-any language model. The folder has the format of a real run::
+The numbers come from the generative model in ``evaluator/simulation/worlds.py``; they say nothing
+about any language model. The folder has the format of a real run::
 
     python scripts/synthetic_campaign.py paper-size          # 6 models x 963 questions x 16
     python scripts/synthetic_campaign.py small --scale 0.02  # a fiftieth of the questions
@@ -14,8 +14,8 @@ import typer
 from rich.console import Console
 
 from data.errors import StpError
-from evaluator.synthetic import make_world, paper_population
-from evaluator.synthetic_store import write_campaign
+from evaluator.simulation.store import write_campaign
+from evaluator.simulation.worlds import make_world, paper_population
 from evaluator.watch import stage_of
 from stp.cli.watching import shown_stages
 

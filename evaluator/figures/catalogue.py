@@ -6,8 +6,12 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.figure import Figure
 
+from evaluator.analysis.frontiers import CellFrontiers, average_endpoints, average_frontiers
+from evaluator.analysis.headline import count
+from evaluator.analysis.nesting import FloatArray
+from evaluator.analysis.overthinking import Summary
 from evaluator.figures.frontiers import frontier_plot
-from evaluator.figures.progress import FEWEST_STEPS, progress_plot
+from evaluator.figures.step_changes import FEWEST_STEPS, progress_plot
 from evaluator.figures.steps import step_length_plot, step_lengths
 from evaluator.figures.trajectories import (
     representative_question,
@@ -15,11 +19,7 @@ from evaluator.figures.trajectories import (
     small_multiples,
     trajectory_curve,
 )
-from evaluator.frontiers import CellFrontiers, average_endpoints, average_frontiers
-from evaluator.headline import count
-from evaluator.names import model_name, question_name, visible
-from evaluator.nesting import FloatArray
-from evaluator.overthinking import Summary
+from evaluator.present.names import model_name, question_name, visible
 from stp.curves import Curves, IntArray
 
 NAME_LIMIT = 40

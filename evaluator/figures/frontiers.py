@@ -7,6 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
+from evaluator.analysis.frontiers import STRATEGY_LABELS, AverageFrontier
+from evaluator.analysis.nesting import FloatArray
 from evaluator.figures.style import (
     INK,
     MUTED,
@@ -15,8 +17,6 @@ from evaluator.figures.style import (
     house_style,
     new_figure,
 )
-from evaluator.frontiers import STRATEGY_LABELS, AverageFrontier
-from evaluator.nesting import FloatArray
 
 
 def frontier_plot(

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
+from evaluator.analysis.overthinking import Summary, per_trajectory
 from evaluator.figures.style import CURVE, INK, MARK, MUTED, add_note, house_style, new_figure
-from evaluator.overthinking import Summary, per_trajectory
 from stp.curves import Curves
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
-from evaluator.bootstrap import SEED
+from evaluator.analysis.bootstrap import SEED
 from evaluator.optimal.methods import NO_THINKING, THINKING
 from evaluator.optimal.metrics import T_MAX, area_fractions
 

@@ -17,10 +17,10 @@ import pandas as pd
 from data.errors import MisuseError
 from data.hints import did_you_mean
 from data.optimal.general import ANSWER_TYPES
-from evaluator.bootstrap import SEED, Quantity, bootstrap_values
-from evaluator.names import benchmark_name, model_name
+from evaluator.analysis.bootstrap import SEED, Quantity, bootstrap_values
 from evaluator.optimal.metrics import T_MAX, check_t_max
 from evaluator.optimal.subsets import BENCHMARKS, GENERAL, Side
+from evaluator.present.names import benchmark_name, model_name
 from oracle import exact_frontier
 from stp.curves import Curves, IntArray
 

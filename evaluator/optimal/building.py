@@ -19,7 +19,6 @@ from data.optimal import prompt_text
 from data.optimal.general import GeneralQuestion
 from evaluator.answers import Checker
 from evaluator.answers.judged import boxed_or_whole
-from evaluator.files import check_free, locked_folder
 from evaluator.optimal.card import write_data_set
 from evaluator.optimal.formats import Candidate, Dropped, Seen, parse_reply
 from evaluator.optimal.grading import decide_by_rule, reference_text
@@ -27,6 +26,7 @@ from evaluator.optimal.judge import Case, Judgement, ModelJudge, agreement
 from evaluator.optimal.recipe import RECIPE_FILE, Built, Pair, Recipe, write_recipe
 from evaluator.optimal.running import check_models
 from evaluator.optimal.subsets import GENERAL, Item
+from evaluator.runs.files import check_free, locked_folder
 from stp.asking import Request, Responder, Response, ResponseStore, Settings
 from stp.asking.resuming import ask_missing
 from stp.seeds import sample_seed

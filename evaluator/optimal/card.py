@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data.optimal.general import QUESTIONS_FILE
-from evaluator.files import write_atomically
 from evaluator.optimal.recipe import Built, Recipe, statistics
+from evaluator.runs.files import write_atomically
 from stp.asking import json_bytes
 
 if TYPE_CHECKING:

@@ -16,12 +16,12 @@ import pandas as pd
 
 from data.errors import MisuseError, StoreError
 from evaluator.answers import CHECKER_VERSION
-from evaluator.files import read_json, write_atomically
-from evaluator.freshness import difference, file_digest
 from evaluator.optimal.judge import Agreement
 from evaluator.optimal.methods import MODES
 from evaluator.optimal.plan import PLAN_FILE, Plan, read_plan
 from evaluator.optimal.running import QUESTIONS_FILE, response_file, route_file
+from evaluator.runs.files import read_json, write_atomically
+from evaluator.runs.freshness import difference, file_digest
 from stp.asking import json_bytes
 
 GRADED_FILE = "graded.parquet"

@@ -18,7 +18,6 @@ from data.reasoning_gym_tasks import ANSWER_KIND as REASONING_GYM
 from evaluator.answers import Checker, Verdict
 from evaluator.answers.judged import boxed_or_whole, plain_words
 from evaluator.answers.reasoning_gym import partial_credit
-from evaluator.files import locked_folder
 from evaluator.optimal.graded_file import Judging, write_graded
 from evaluator.optimal.judge import Agreement, Case, ModelJudge, agreement, reason_of
 from evaluator.optimal.methods import MODES, NO_THINKING, ORACLE_ROUTER, ROUTER, THINKING
@@ -31,6 +30,7 @@ from evaluator.optimal.running import (
     routes_of,
 )
 from evaluator.optimal.subsets import Item
+from evaluator.runs.files import locked_folder
 from stp.asking import Response, ResponseStore
 
 Progress = Callable[[str, int, int], None]

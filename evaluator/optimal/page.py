@@ -8,9 +8,9 @@ import numpy as np
 from evaluator.optimal.charts import bar_chart, bridge_charts, line_chart, oaa_lines
 from evaluator.optimal.results import Results, ShownExample
 from evaluator.optimal.scores import MEASURES
+from evaluator.present.table import Table
+from evaluator.present.table_html import table_html
 from evaluator.report.text import html
-from evaluator.table_html import table_html
-from evaluator.table_text import Table
 
 _CSP: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _STYLE: Final = """

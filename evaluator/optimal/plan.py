@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import MisuseError, StoreError, StoreMismatchError
-from evaluator.files import read_json, write_atomically
 from evaluator.optimal.methods import ROUTER, check_methods
+from evaluator.runs.files import read_json, write_atomically
 from stp.asking import Settings, json_bytes
 from stp.asking.opening import ModelSpec
 

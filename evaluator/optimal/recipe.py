@@ -10,9 +10,9 @@ from data.errors import MisuseError, StoreError, StoreMismatchError
 from data.hints import did_you_mean
 from data.optimal.domains import domain_names
 from data.optimal.general import ANSWER_TYPES, AnswerType, GeneralQuestion
-from evaluator.files import read_json, write_atomically
 from evaluator.optimal.formats import LEAST_OPTIONS, MOST_OPTIONS, Dropped
 from evaluator.optimal.judge import Agreement
+from evaluator.runs.files import read_json, write_atomically
 from stp.asking import Settings, json_bytes
 from stp.asking.opening import ModelSpec
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from data.errors import MisuseError
-from evaluator.bootstrap import SEED
-from evaluator.files import write_atomically
+from evaluator.analysis.bootstrap import SEED
 from evaluator.optimal.bridging import BridgeCell
 from evaluator.optimal.examples import Example, find_examples
 from evaluator.optimal.graded_file import Judging
@@ -18,7 +17,8 @@ from evaluator.optimal.plan import read_plan
 from evaluator.optimal.running import items_of, response_file
 from evaluator.optimal.scores import REPLICATES, Progress, Scores, score
 from evaluator.optimal.tables import all_tables
-from evaluator.table_text import Table
+from evaluator.present.table import Table
+from evaluator.runs.files import write_atomically
 from stp.asking import ResponseStore
 
 SHOWN_EXAMPLES = 12

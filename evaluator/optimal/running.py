@@ -13,11 +13,11 @@ from functools import partial
 from pathlib import Path
 
 from data.errors import EngineError, MisuseError, StoreError, StoreMismatchError
-from evaluator.files import check_free, locked_folder, read_json, write_atomically
-from evaluator.freshness import difference
 from evaluator.optimal.methods import MODES, ROUTER, read_route
 from evaluator.optimal.plan import PLAN_FILE, Plan, merged_plan, write_plan
 from evaluator.optimal.subsets import Item, load_items, read_items, write_items
+from evaluator.runs.files import check_free, locked_folder, read_json, write_atomically
+from evaluator.runs.freshness import difference
 from stp.asking import Request, Responder, ResponseStore, Settings, json_bytes
 from stp.asking.base import identity
 from stp.asking.opening import ModelSpec, open_responder

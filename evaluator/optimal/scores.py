@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from data.errors import MisuseError
-from evaluator.bootstrap import LEVEL, SEED, Interval, bootstrap_values
+from evaluator.analysis.bootstrap import LEVEL, SEED, Interval, bootstrap_values
 from evaluator.optimal.metrics import T_MAX, area_fractions, check_t_max
 
 REPLICATES = 10_000

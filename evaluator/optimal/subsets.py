@@ -18,7 +18,7 @@ from data.errors import MisuseError, StoreError
 from data.hints import did_you_mean
 from data.optimal import prompt_text
 from data.optimal.general import JUDGED, load_general
-from evaluator.files import json_object, write_atomically
+from evaluator.runs.files import json_object, write_atomically
 
 Side = Literal["ovt", "ut", "none"]
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evaluator.names import visible
 from evaluator.optimal.analyses import (
     LinearFit,
     RankCorrelation,
@@ -23,7 +22,8 @@ from evaluator.optimal.bridging import BridgeCell
 from evaluator.optimal.examples import Example
 from evaluator.optimal.methods import THINKING
 from evaluator.optimal.scores import MEASURES, STATISTICS, Scores, over_models
-from evaluator.table_text import Table
+from evaluator.present.names import visible
+from evaluator.present.table import Table
 
 _PERCENT = {"f1", "ovt_accuracy", "auc_oaa", "ut_accuracy"}
 _LABELS = {

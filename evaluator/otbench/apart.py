@@ -38,8 +38,8 @@ from baselines.registry import (
 from baselines.signals import check_needs
 from baselines.wire import Wire, WireError
 from data.errors import MisuseError, StoreError
-from evaluator.names import visible
 from evaluator.otbench.sandbox import bubblewrap, environment, package_folders, sandboxed
+from evaluator.present.names import visible
 
 ANSWER_SECONDS = 600.0
 """How long a method may take over anything but training."""

@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from evaluator.names import visible
 from evaluator.otbench.columns import COLUMNS, SIGNAL_COLUMNS
+from evaluator.present.names import visible
 
 _HEAD = """---
 license: other

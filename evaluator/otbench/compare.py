@@ -8,11 +8,11 @@ from typing import Any
 import pandas as pd
 
 from data.errors import MisuseError
-from evaluator.frontiers import STRATEGY_LABELS
-from evaluator.names import visible
+from evaluator.analysis.frontiers import STRATEGY_LABELS
 from evaluator.otbench.intervals import interval
 from evaluator.otbench.leaderboard import Row, replicates_of
-from evaluator.table_text import Table
+from evaluator.present.names import visible
+from evaluator.present.table import Table
 
 COLUMNS = {
     "curve_area": ("area", 100),

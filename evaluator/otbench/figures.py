@@ -15,6 +15,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import PercentFormatter
 from matplotlib.transforms import ScaledTranslation
 
+from evaluator.analysis.frontiers import STRATEGY_LABELS, AverageFrontier
 from evaluator.figures.catalogue import NamedFigure
 from evaluator.figures.style import (
     INK,
@@ -24,9 +25,8 @@ from evaluator.figures.style import (
     house_style,
     new_figure,
 )
-from evaluator.frontiers import STRATEGY_LABELS, AverageFrontier
-from evaluator.names import visible
 from evaluator.otbench.leaderboard import Row
+from evaluator.present.names import visible
 from oracle.actions import STRATEGIES
 
 PAPER_METHODS = ("think_switcher", "predictive_scheduling", "think_brake")

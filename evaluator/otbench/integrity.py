@@ -17,9 +17,9 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from data.errors import MisuseError, StoreError
-from evaluator.names import visible
 from evaluator.otbench.columns import SIGNAL_COLUMNS
 from evaluator.otbench.splits import SplitRule
+from evaluator.present.names import visible
 
 MANIFEST = "manifest.json"
 CHECKSUM = "manifest.sha256"

@@ -29,7 +29,6 @@ from pydantic import ValidationError
 
 from baselines.registry import BUILT_IN, Description, locate
 from data.errors import MisuseError, StoreError
-from evaluator.files import write_atomically
 from evaluator.otbench.apart import isolation_of
 from evaluator.otbench.asked import Asked, ask
 from evaluator.otbench.integrity import first_error
@@ -38,6 +37,7 @@ from evaluator.otbench.load import Release
 from evaluator.otbench.row_model import RowModel
 from evaluator.otbench.run import MethodResult
 from evaluator.otbench.summary import SUMMARIES, gaps, shares
+from evaluator.runs.files import write_atomically
 
 ROWS = "leaderboard.jsonl"
 POINTS = "points.csv"

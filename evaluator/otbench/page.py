@@ -7,8 +7,8 @@ from importlib import metadata, resources
 from pathlib import Path
 
 from data.errors import StoreError
-from evaluator.frontiers import average_frontiers, cell_frontiers
-from evaluator.headline import count
+from evaluator.analysis.frontiers import average_frontiers, cell_frontiers
+from evaluator.analysis.headline import count
 from evaluator.otbench.compare import (
     best_trivial,
     differences_table,
@@ -18,8 +18,8 @@ from evaluator.otbench.compare import (
 from evaluator.otbench.leaderboard import Row
 from evaluator.otbench.load import Release
 from evaluator.otbench.run import split_curves
+from evaluator.present.table import Table
 from evaluator.report.text import html
-from evaluator.table_text import Table
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from data.errors import MisuseError, StoreError
-from evaluator.groups import recorded_groups
+from evaluator.analysis.groups import recorded_groups
 from evaluator.otbench.card import dataset_card
 from evaluator.otbench.columns import SIGNAL_COLUMNS
 from evaluator.otbench.gather import Gathered, gather

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from baselines.registry import BUILT_IN
 from data.errors import MisuseError, StpError
-from evaluator.files import locked_folder
 from evaluator.otbench.asked import Asked, Chosen, methods_for
 from evaluator.otbench.intervals import REPLICATES, SEED, Replicates, bootstrap_methods
 from evaluator.otbench.leaderboard import (
@@ -23,6 +22,7 @@ from evaluator.otbench.leaderboard import (
 from evaluator.otbench.load import Release, load_release
 from evaluator.otbench.page import write_page
 from evaluator.otbench.run import MethodResult, evaluate, split_curves
+from evaluator.runs.files import locked_folder
 
 Progress = Callable[[str, int, int], None]
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evaluator.frontiers import STRATEGY_LABELS
-from evaluator.names import visible
+from evaluator.analysis.frontiers import STRATEGY_LABELS
 from evaluator.otbench.compare import order_rows
 from evaluator.otbench.leaderboard import Row
+from evaluator.present.names import visible
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, Group

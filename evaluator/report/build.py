@@ -5,12 +5,12 @@ from importlib import metadata
 from pathlib import Path
 
 from data.errors import StoreError
+from evaluator.analysis.frontiers import cell_frontiers
+from evaluator.analysis.headline import Headline, make_headline
+from evaluator.analysis.overthinking import per_trajectory, summarise
+from evaluator.analysis.step_changes import changes_by_progress, suitable_bin_tokens
 from evaluator.figures.catalogue import all_figures
 from evaluator.figures.style import save
-from evaluator.frontiers import cell_frontiers
-from evaluator.headline import Headline, make_headline
-from evaluator.overthinking import per_trajectory, summarise
-from evaluator.progress import changes_by_progress, suitable_bin_tokens
 from evaluator.report.data import ReportData
 from evaluator.report.html import render_page
 

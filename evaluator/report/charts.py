@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from evaluator.figures.progress import FEWEST_STEPS
+from evaluator.figures.step_changes import FEWEST_STEPS
 
 WIDTH, HEIGHT = 900, 250
 LEFT, RIGHT, TOP, BOTTOM = 46, 10, 8, 40
@@ -14,8 +14,8 @@ def progress_chart(changes: pd.DataFrame) -> str:
     Parameters
     ----------
     changes
-        What :func:`evaluator.progress.changes_by_progress` returns. Bins with fewer than
-        that module's ``FEWEST_STEPS`` steps are left out.
+        What :func:`evaluator.analysis.step_changes.changes_by_progress` returns. Bins with fewer
+        than that module's ``FEWEST_STEPS`` steps are left out.
     """
     kept = changes[changes["steps"] >= FEWEST_STEPS]
     if kept.empty:

@@ -10,9 +10,9 @@ from string import Template
 
 import pandas as pd
 
-from evaluator.frontiers import CellFrontiers, average_savings, savings
-from evaluator.headline import Headline, percent
-from evaluator.overthinking import Summary
+from evaluator.analysis.frontiers import CellFrontiers, average_savings, savings
+from evaluator.analysis.headline import Headline, percent
+from evaluator.analysis.overthinking import Summary
 from evaluator.report.charts import progress_chart
 from evaluator.report.data import ReportData
 from evaluator.report.payload import page_payload

@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 from data.errors import MisuseError
-from evaluator.groups import pool_benchmarks, recorded_groups
+from evaluator.analysis.groups import pool_benchmarks, recorded_groups
 from evaluator.report.data import AnswerCount, QuestionText, ReportData, TrajectoryText
 from evaluator.report.selection import SelectionLimits, select_trajectories
 from stp.campaign.config import CampaignConfig

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from evaluator.frontiers import (
+from evaluator.analysis.frontiers import (
     CellFrontiers,
     average_endpoints,
     average_frontiers,
     rewards_on_grid,
 )
-from evaluator.names import cell_name, visible
-from evaluator.overthinking import Summary
+from evaluator.analysis.overthinking import Summary
+from evaluator.present.names import cell_name, visible
 from evaluator.report.data import AnswerCount, ReportData
 from oracle.actions import STRATEGIES
 from stp.curves import Curves

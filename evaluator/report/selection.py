@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from evaluator.overthinking import per_trajectory
+from evaluator.analysis.overthinking import per_trajectory
 from stp.curves import Curves
 
 

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from evaluator.frontiers import STRATEGY_LABELS
-from evaluator.headline import percent
-from evaluator.names import benchmark_name, cell_name, model_name
-from evaluator.overthinking import Summary
+from evaluator.analysis.frontiers import STRATEGY_LABELS
+from evaluator.analysis.headline import percent
+from evaluator.analysis.overthinking import Summary
+from evaluator.present.names import benchmark_name, cell_name, model_name
 from evaluator.report.text import html
 from stp.curves import Curves
 

@@ -4,7 +4,7 @@ import json
 from html import escape
 from typing import Any
 
-from evaluator.names import visible
+from evaluator.present.names import visible
 
 
 def html(text: str, limit: int = 6000) -> str:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import pandas as pd
 
 from data.errors import MisuseError
-from evaluator.frontiers import CellFrontiers, cell_frontiers, savings
-from evaluator.names import visible
-from evaluator.overthinking import Summary, per_trajectory, summarise
-from evaluator.table_text import Table
+from evaluator.analysis.frontiers import CellFrontiers, cell_frontiers, savings
+from evaluator.analysis.overthinking import Summary, per_trajectory, summarise
+from evaluator.present.names import visible
+from evaluator.present.table import Table
 from evaluator.thinkbench.comparison import Comparison
 from evaluator.thinkbench.tables import task_label
 from stp.curves import Curves

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from data.errors import MisuseError, StoreError
 from evaluator.answers import CHECKER_VERSION
-from evaluator.files import json_object, read_json, write_atomically
-from evaluator.freshness import difference, file_digest
+from evaluator.runs.files import json_object, read_json, write_atomically
+from evaluator.runs.freshness import difference, file_digest
 from evaluator.thinkbench.config import ThinkConfig
 from evaluator.thinkbench.grade import Graded, graded_from_json, graded_to_json
 from stp.asking import json_bytes

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from data.errors import MisuseError, StoreError
-from evaluator.files import read_json, write_atomically
+from evaluator.runs.files import read_json, write_atomically
 from evaluator.thinkbench.comparison import Comparison
 from evaluator.thinkbench.run import RUN, SCHEMA, Run, load_run
 from stp.asking import json_bytes

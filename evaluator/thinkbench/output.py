@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from evaluator.files import write_atomically
-from evaluator.table_text import Table
+from evaluator.present.table import Table
+from evaluator.runs.files import write_atomically
 from evaluator.thinkbench.bridge import Bridge
 from evaluator.thinkbench.comparison import Comparison
 from evaluator.thinkbench.page import write_page

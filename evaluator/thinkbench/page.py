@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Final
 
-from evaluator.files import write_atomically
+from evaluator.present.table import Table
+from evaluator.present.table_html import table_html
 from evaluator.report.text import html
-from evaluator.table_html import table_html
-from evaluator.table_text import Table
+from evaluator.runs.files import write_atomically
 from evaluator.thinkbench.bridge import Bridge, bridge_table
 from evaluator.thinkbench.comparison import Comparison
 from evaluator.thinkbench.tables import comparison_tables

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from data.errors import MisuseError
-from evaluator.oscore import (
+from evaluator.thinkbench.oscore import (
     arithmetic_score,
     geometric_score,
     overthinking_score,

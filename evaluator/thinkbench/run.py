@@ -25,7 +25,7 @@ from typing import Any, Final
 
 from data.errors import ConfigError, MisuseError, StoreError, StoreMismatchError
 from evaluator.answers import CHECKER_VERSION
-from evaluator.files import check_free, locked_folder, read_json, write_atomically
+from evaluator.runs.files import check_free, locked_folder, read_json, write_atomically
 from evaluator.thinkbench.config import ThinkConfig, differences
 from evaluator.thinkbench.grade import Graded, grade
 from evaluator.thinkbench.graded_file import read_graded, write_graded

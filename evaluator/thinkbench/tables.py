@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from evaluator.names import visible
-from evaluator.table_text import Table
+from evaluator.present.names import visible
+from evaluator.present.table import Table
 from evaluator.thinkbench.agreement import LabelAgreement
 from evaluator.thinkbench.comparison import Comparison
 from evaluator.thinkbench.error_kinds import ERROR_KINDS

@@ -15,12 +15,12 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from evaluator.analysis import Asked, analyse, frontier_bands
-from evaluator.bootstrap import bootstrap_curves
-from evaluator.crossfit import bias_aware
-from evaluator.groups import pool_benchmarks
-from evaluator.synthetic import make_world, paper_population
-from evaluator.thinning import thin_probes, trajectory_sensitivity
+from evaluator.analysis.bootstrap import bootstrap_curves
+from evaluator.analysis.crossfit import bias_aware
+from evaluator.analysis.groups import pool_benchmarks
+from evaluator.analysis.pipeline import Asked, analyse, frontier_bands
+from evaluator.analysis.thinning import thin_probes, trajectory_sensitivity
+from evaluator.simulation.worlds import make_world, paper_population
 from stp.campaign.curves import load_curves
 
 Result = TypeVar("Result")

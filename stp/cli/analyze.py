@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from evaluator.analysis import Analysis
-    from evaluator.analysis_files import AnalysisPaths
-    from evaluator.table_text import Table
+    from evaluator.analysis.files import AnalysisPaths
+    from evaluator.analysis.pipeline import Analysis
+    from evaluator.present.table import Table
 
 MAIN_TABLES = ("overthinking", "baselines")
 
@@ -71,8 +71,8 @@ def analyze(
     """Write every table and figure of campaigns, and say what was found."""
     from rich.console import Console
 
-    from evaluator.analysis import TABLES, Asked, analyse_campaigns
-    from evaluator.analysis_files import write_analysis
+    from evaluator.analysis.files import write_analysis
+    from evaluator.analysis.pipeline import TABLES, Asked, analyse_campaigns
     from stp.cli.watching import shown_stages
 
     names = _names(tables, TABLES)

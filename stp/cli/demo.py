@@ -40,7 +40,7 @@ def demo(
 
 
 def _say_what_was_found(out: Path, report: "ReportPaths") -> None:
-    from evaluator.overthinking import per_trajectory, summarise
+    from evaluator.analysis.overthinking import per_trajectory, summarise
     from stp.campaign.curves import load_curves
 
     overall = summarise(per_trajectory(load_curves(out))).overall

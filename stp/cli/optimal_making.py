@@ -113,11 +113,11 @@ def select(
     """Find tasks that need thinking: a small thinking model against a large one that does not."""
     from rich.console import Console
 
-    from evaluator.files import write_atomically
     from evaluator.optimal.model_names import parse_model
     from evaluator.optimal.selection import select as select_tasks
     from evaluator.optimal.selection import selection_frame, task_names
     from evaluator.optimal.tables import selection_table
+    from evaluator.runs.files import write_atomically
     from stp.asking import Settings
     from stp.cli.watching import shown_stages
 

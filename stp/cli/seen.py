@@ -11,6 +11,6 @@ def seen(text: str) -> str:
     >>> seen(chr(27) + "[2J") == chr(0x241B) + "[2J"
     True
     """
-    from evaluator.names import visible
+    from evaluator.present.names import visible
 
     return visible(text, limit=sys.maxsize)

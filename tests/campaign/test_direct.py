@@ -5,7 +5,7 @@ import pytest
 
 from data import get_benchmark
 from data.errors import ConfigError, EngineError, MisuseError
-from evaluator.overthinking import per_trajectory
+from evaluator.analysis.overthinking import per_trajectory
 from stp.campaign import load_curves, run_campaign, signals_campaign
 from stp.campaign.config import parse_config
 from stp.campaign.direct import DIRECT_REQUEST, unthinking_prompt_ids

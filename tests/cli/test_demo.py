@@ -3,7 +3,7 @@
 from pathlib import Path
 from types import SimpleNamespace
 
-from evaluator.headline import StrategyFinding
+from evaluator.analysis.headline import StrategyFinding
 from oracle import STRATEGIES
 from stp.cli import demo
 

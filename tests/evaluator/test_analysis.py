@@ -9,18 +9,18 @@ import typer
 from typer.testing import CliRunner
 
 from data.errors import MisuseError, StoreError
-from evaluator.analysis import TABLES, Asked, analyse, analyse_campaigns
-from evaluator.analysis_files import write_analysis
-from evaluator.crossfit_frontier import cross_fitted_frontier
-from evaluator.direct import direct_accuracies, read_direct_accuracies
-from evaluator.sensitivity_tables import (
+from evaluator.analysis.crossfit_frontier import cross_fitted_frontier
+from evaluator.analysis.direct import direct_accuracies, read_direct_accuracies
+from evaluator.analysis.files import write_analysis
+from evaluator.analysis.pipeline import TABLES, Asked, analyse, analyse_campaigns
+from evaluator.analysis.sensitivity_tables import (
     cross_fitted_table,
     sensitivity_table,
     trajectory_sensitivity_table,
 )
-from evaluator.synthetic import make_world, paper_population
-from evaluator.synthetic_store import write_campaign
-from evaluator.tables import spread_table
+from evaluator.analysis.tables import spread_table
+from evaluator.simulation.store import write_campaign
+from evaluator.simulation.worlds import make_world, paper_population
 from stp.campaign.config import parse_config
 from stp.campaign.curves import load_curves
 from stp.campaign.run import run_campaign
@@ -316,7 +316,7 @@ def test_an_interrupted_analysis_says_what_is_lost(campaigns, tmp_path, monkeypa
     def interrupt(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("evaluator.analysis.analyse_campaigns", interrupt)
+    monkeypatch.setattr("evaluator.analysis.pipeline.analyse_campaigns", interrupt)
     done = command([*campaigns, "--out", str(tmp_path / "out")])
     assert done.exit_code == 130
     assert "the analysis is not written" in done.output

@@ -11,7 +11,7 @@ import pytest
 from tokenizers import AddedToken, Tokenizer
 
 from data.errors import MisuseError, StoreError
-from evaluator.audit import (
+from evaluator.analysis.audit import (
     audit_campaigns,
     audit_frame,
     campaign_step_lengths,
@@ -19,10 +19,10 @@ from evaluator.audit import (
     length_samples,
     lengths_frame,
 )
+from evaluator.analysis.stored_thinking import models_with_thinking, open_campaigns
 from evaluator.figures.steps import step_length_plot
-from evaluator.stored_thinking import models_with_thinking, open_campaigns
-from evaluator.synthetic import make_world, paper_population
-from evaluator.synthetic_store import write_campaign
+from evaluator.simulation.store import write_campaign
+from evaluator.simulation.worlds import make_world, paper_population
 from stp.campaign.run import run_campaign
 from stp.campaign.store import Store
 from stp.campaign.tables import content_digest

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluator import nesting
-from evaluator.bootstrap import (
+from evaluator.analysis import nesting
+from evaluator.analysis.bootstrap import (
     STATISTICS,
     Quantity,
     bootstrap_curves,
     bootstrap_values,
 )
-from evaluator.nesting import AVERAGE
-from evaluator.overthinking import per_trajectory, summarise
+from evaluator.analysis.nesting import AVERAGE
+from evaluator.analysis.overthinking import per_trajectory, summarise
 from oracle.bootstrap import bootstrap_frontiers
 from oracle.resampling import raw_numbers
 

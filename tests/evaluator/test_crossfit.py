@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracle
-from evaluator import pieces
-from evaluator.crossfit import bias_aware, cross_fit, estimates
-from evaluator.crossfit_frontier import action_rewards, cross_fitted_frontier, split_probes
-from evaluator.nesting import AVERAGE, make_nesting, with_averages
-from evaluator.overthinking import per_trajectory, reference_positions, summarise
-from evaluator.pieces import fit_pieces
-from evaluator.sensitivity_tables import ESTIMATOR_LABELS
-from evaluator.simulations import frontier_bias_table
-from evaluator.synthetic import make_world, paper_population
-from evaluator.thinning import thin_probes
+from evaluator.analysis import pieces
+from evaluator.analysis.crossfit import bias_aware, cross_fit, estimates
+from evaluator.analysis.crossfit_frontier import action_rewards, cross_fitted_frontier, split_probes
+from evaluator.analysis.nesting import AVERAGE, make_nesting, with_averages
+from evaluator.analysis.overthinking import per_trajectory, reference_positions, summarise
+from evaluator.analysis.pieces import fit_pieces
+from evaluator.analysis.sensitivity_tables import ESTIMATOR_LABELS
+from evaluator.analysis.thinning import thin_probes
+from evaluator.simulation.estimators import frontier_bias_table
+from evaluator.simulation.worlds import make_world, paper_population
 
 from .test_thinning import made_curves, one_curve
 

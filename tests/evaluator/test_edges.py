@@ -7,21 +7,21 @@ import pandas as pd
 import pytest
 
 from data.errors import MisuseError
-from evaluator.bootstrap import bootstrap_curves
-from evaluator.crossfit_frontier import cross_fitted_frontier
-from evaluator.earliest_maximum import expected_choice, held_out_table, kept_share_table
-from evaluator.frontiers import (
+from evaluator.analysis.bootstrap import bootstrap_curves
+from evaluator.analysis.crossfit_frontier import cross_fitted_frontier
+from evaluator.analysis.earliest_maximum import expected_choice, held_out_table, kept_share_table
+from evaluator.analysis.frontiers import (
     average_endpoints,
     average_frontiers,
     average_savings,
     cell_frontiers,
     rewards_on_grid,
 )
-from evaluator.nesting import averages_of_cells, make_nesting, nesting_of
-from evaluator.oscore import score_gradient, score_hessian
-from evaluator.overthinking import per_trajectory
-from evaluator.synthetic import paper_population
-from evaluator.thinning import probe_sensitivity, thin_trajectories, trajectory_sensitivity
+from evaluator.analysis.nesting import averages_of_cells, make_nesting, nesting_of
+from evaluator.analysis.overthinking import per_trajectory
+from evaluator.analysis.thinning import probe_sensitivity, thin_trajectories, trajectory_sensitivity
+from evaluator.simulation.worlds import paper_population
+from evaluator.thinkbench.oscore import score_gradient, score_hessian
 from stp.curves import Curves
 
 CURVES = Curves(

@@ -8,8 +8,11 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
+from evaluator.analysis.frontiers import average_endpoints, average_frontiers, cell_frontiers
+from evaluator.analysis.overthinking import per_trajectory
+from evaluator.analysis.step_changes import changes_by_progress
 from evaluator.figures.frontiers import frontier_plot
-from evaluator.figures.progress import progress_plot
+from evaluator.figures.step_changes import progress_plot
 from evaluator.figures.steps import step_length_plot, step_lengths
 from evaluator.figures.style import STRATEGY_STYLES, save
 from evaluator.figures.trajectories import (
@@ -17,9 +20,6 @@ from evaluator.figures.trajectories import (
     small_multiples,
     trajectory_curve,
 )
-from evaluator.frontiers import average_endpoints, average_frontiers, cell_frontiers
-from evaluator.overthinking import per_trajectory
-from evaluator.progress import changes_by_progress
 from stp.curves import Curves
 from tests.evaluator.synthetic import make_curves
 

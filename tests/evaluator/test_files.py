@@ -5,8 +5,8 @@ import doctest
 import pytest
 
 from data.errors import MisuseError, StoreError
-from evaluator import files, freshness
-from evaluator.files import json_object, locked_folder, read_json, write_atomically
+from evaluator.runs import files, freshness
+from evaluator.runs.files import json_object, locked_folder, read_json, write_atomically
 
 
 def test_a_file_is_whole_or_as_it_was(tmp_path, monkeypatch):

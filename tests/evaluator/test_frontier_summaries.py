@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from evaluator.frontiers import (
+from evaluator.analysis.frontiers import (
     average_endpoints,
     average_frontiers,
     average_savings,

@@ -1,8 +1,8 @@
 """The findings in words, where they could be misread."""
 
-from evaluator.frontiers import cell_frontiers
-from evaluator.headline import make_headline
-from evaluator.overthinking import per_trajectory, summarise
+from evaluator.analysis.frontiers import cell_frontiers
+from evaluator.analysis.headline import make_headline
+from evaluator.analysis.overthinking import per_trajectory, summarise
 from stp.curves import Curves
 
 

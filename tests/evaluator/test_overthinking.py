@@ -5,7 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluator.overthinking import STATISTICS, per_trajectory, reference_positions, summarise
+from evaluator.analysis.overthinking import (
+    STATISTICS,
+    per_trajectory,
+    reference_positions,
+    summarise,
+)
 from stp.curves import Curves
 
 

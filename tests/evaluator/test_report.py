@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from data.errors import StoreError
-from evaluator.frontiers import cell_frontiers
-from evaluator.headline import make_headline
-from evaluator.names import visible
-from evaluator.overthinking import per_trajectory, summarise
+from evaluator.analysis.frontiers import cell_frontiers
+from evaluator.analysis.headline import make_headline
+from evaluator.analysis.overthinking import per_trajectory, summarise
+from evaluator.present.names import visible
 from evaluator.report.build import write_report
 from evaluator.report.load import count_answers
 from evaluator.report.payload import page_payload

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from data.errors import MisuseError, StoreError
-from evaluator.analysis import Asked, analyse_campaigns
+from evaluator.analysis.pipeline import Asked, analyse_campaigns
 from evaluator.report.build import build_report
 from evaluator.report.load import load_report_data
 from evaluator.report.selection import SelectionLimits

@@ -11,16 +11,16 @@ import pandas as pd
 import pytest
 
 from data.errors import MisuseError
-from evaluator.overthinking import per_trajectory, summarise
-from evaluator.simulations import (
+from evaluator.analysis.overthinking import per_trajectory, summarise
+from evaluator.simulation.estimators import (
     bias_table,
     coverage,
     true_overthinking,
     world_estimates,
     world_intervals,
 )
-from evaluator.synthetic import make_world, paper_population
-from evaluator.synthetic_store import write_campaign
+from evaluator.simulation.store import write_campaign
+from evaluator.simulation.worlds import make_world, paper_population
 from stp.campaign.curves import load_curves
 from stp.campaign.status import campaign_status
 

@@ -10,22 +10,22 @@ import pandas as pd
 import pytest
 from scipy.stats import rankdata
 
-from evaluator.bootstrap import bootstrap_curves
-from evaluator.findings import describe, pair_differences, rank_correlation
-from evaluator.frontiers import average_frontiers, cell_frontiers, savings
-from evaluator.groups import common_questions, completeness, known_groups, pool_benchmarks
-from evaluator.headline import make_headline
-from evaluator.interval_tables import difference_table, frontier_table, interval_table
-from evaluator.overthinking import per_trajectory, summarise
-from evaluator.progress import changes_by_progress
-from evaluator.table_text import Table
-from evaluator.tables import (
+from evaluator.analysis.bootstrap import bootstrap_curves
+from evaluator.analysis.findings import describe, pair_differences, rank_correlation
+from evaluator.analysis.frontiers import average_frontiers, cell_frontiers, savings
+from evaluator.analysis.groups import common_questions, completeness, known_groups, pool_benchmarks
+from evaluator.analysis.headline import make_headline
+from evaluator.analysis.interval_tables import difference_table, frontier_table, interval_table
+from evaluator.analysis.overthinking import per_trajectory, summarise
+from evaluator.analysis.step_changes import changes_by_progress
+from evaluator.analysis.tables import (
     baseline_table,
     overthinking_table,
     probed_accuracy_table,
     savings_table,
     zero_step_table,
 )
+from evaluator.present.table import Table
 from tests.evaluator.synthetic import make_curves
 
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluator import earliest_maximum, thinning
-from evaluator.nesting import AVERAGE
-from evaluator.overthinking import per_trajectory, summarise
-from evaluator.thinning import (
+from evaluator.analysis import earliest_maximum, thinning
+from evaluator.analysis.nesting import AVERAGE
+from evaluator.analysis.overthinking import per_trajectory, summarise
+from evaluator.analysis.thinning import (
     THINNED,
     probe_sensitivity,
     thin_probes,

@@ -4,8 +4,8 @@ import numpy as np
 
 from evaluator.otbench import release as release_module
 from evaluator.otbench.release import write_release
-from evaluator.synthetic import Population, SyntheticBenchmark, SyntheticModel, make_world
-from evaluator.synthetic_store import write_campaign
+from evaluator.simulation.store import write_campaign
+from evaluator.simulation.worlds import Population, SyntheticBenchmark, SyntheticModel, make_world
 from stp.campaign import load_curves
 from stp.signals import Signals
 

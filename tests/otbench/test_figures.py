@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from evaluator.frontiers import average_frontiers, cell_frontiers
+from evaluator.analysis.frontiers import average_frontiers, cell_frontiers
 from evaluator.otbench.figures import method_figures
 from tests.otbench.made import curves
 

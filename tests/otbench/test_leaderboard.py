@@ -13,7 +13,6 @@ import pytest
 from rich.console import Console
 
 from data.errors import MisuseError, StoreError, StpError
-from evaluator.files import locked_folder
 from evaluator.otbench.asked import methods_for, parse_method
 from evaluator.otbench.compare import best_trivial, differences_table, leaderboard_table
 from evaluator.otbench.intervals import interval
@@ -22,6 +21,7 @@ from evaluator.otbench.load import load_release
 from evaluator.otbench.session import regenerate, run_methods
 from evaluator.otbench.summary import SUMMARIES
 from evaluator.otbench.terminal import terminal_rows
+from evaluator.runs.files import locked_folder
 from tests.otbench.campaigns import campaign, released, with_signals
 
 CALM = '''

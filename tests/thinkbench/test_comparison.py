@@ -12,9 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 from data.errors import EngineError, MisuseError, StoreError
-from evaluator.files import locked_folder
-from evaluator.table_html import table_html
-from evaluator.table_text import Table
+from evaluator.present.table import Table
+from evaluator.present.table_html import table_html
+from evaluator.runs.files import locked_folder
 from evaluator.thinkbench import (
     ThinkConfig,
     aggregate_runs,

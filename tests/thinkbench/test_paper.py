@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evaluator.oscore import (
+from evaluator.thinkbench.oscore import (
     arithmetic_score,
     geometric_score,
     overthinking_score,

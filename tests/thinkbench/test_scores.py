@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.errors import MisuseError
-from evaluator.oscore import (
+from evaluator.thinkbench.oscore import (
     arithmetic_score,
     geometric_score,
     overthinking_score,

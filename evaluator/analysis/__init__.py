@@ -1,0 +1,1 @@
+"""Statistics of curves and their tables: OR, AD, intervals, thinning, audits (paper 002)."""

@@ -1,0 +1,72 @@
+"""An analysis as files: tables in three forms, figures in two, findings as text."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from data.errors import StoreError
+from evaluator.analysis.pipeline import Analysis
+from evaluator.figures.catalogue import MOST_FIGURES
+from evaluator.figures.style import save
+from evaluator.present.names import visible
+from evaluator.watch import Watch, nobody, stage_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnalysisPaths:
+    """What was written."""
+
+    folder: Path
+    tables: tuple[Path, ...]
+    figures: tuple[Path, ...]
+    findings: Path
+
+
+def write_analysis(analysis: Analysis, out_dir: Path, *, watch: Watch = nobody) -> AnalysisPaths:
+    """Write every table as CSV, Markdown and LaTeX, the figures, and ``findings.md``.
+
+    Parameters
+    ----------
+    analysis
+        What to write.
+    out_dir
+        A folder, made if it is not there.
+    watch
+        Told how many files are written.
+
+    Raises
+    ------
+    data.errors.StoreError
+        If the folder cannot be written.
+    """
+    tables: list[Path] = []
+    figures: list[Path] = []
+    findings = out_dir / "findings.md"
+    try:
+        (out_dir / "tables").mkdir(parents=True, exist_ok=True)
+        for table in analysis.tables:
+            for suffix, text in (
+                ("csv", table.to_csv()),
+                ("md", table.to_markdown()),
+                ("tex", table.to_latex()),
+            ):
+                path = out_dir / "tables" / f"{table.name}.{suffix}"
+                path.write_text(text, encoding="utf-8")
+                tables.append(path)
+        progress = stage_of(watch, "figures")
+        for done, named in enumerate(analysis.figures(), start=1):
+            figures += save(named.figure, out_dir / "figures" / named.stem)
+            progress(done, MOST_FIGURES)
+        findings.write_text(_findings_text(analysis), encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"cannot write the analysis to {out_dir}: {error}") from error
+    return AnalysisPaths(
+        folder=out_dir, tables=tuple(tables), figures=tuple(figures), findings=findings
+    )
+
+
+def _findings_text(analysis: Analysis) -> str:
+    contents = "".join(f"- `tables/{table.name}`: {table.title}\n" for table in analysis.tables)
+    return (
+        f"# {visible(analysis.name)}\n\n{analysis.findings.to_markdown()}\n"
+        f"## Tables\n\nEach as .csv, .md and .tex.\n\n{contents}"
+    )

@@ -1,0 +1,1 @@
+"""What every run has: its files, and whether what was made of them is still valid."""

@@ -1,0 +1,1 @@
+"""Synthetic worlds whose truth is known, and what estimators make of them."""
