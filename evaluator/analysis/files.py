@@ -6,8 +6,9 @@ from pathlib import Path
 from data.errors import StoreError
 from evaluator.analysis.pipeline import Analysis
 from evaluator.figures.catalogue import MOST_FIGURES
-from evaluator.figures.style import save
+from evaluator.present.figure_style import save
 from evaluator.present.names import visible
+from evaluator.present.table import write_tables
 from evaluator.watch import Watch, nobody, stage_of
 
 
@@ -38,20 +39,10 @@ def write_analysis(analysis: Analysis, out_dir: Path, *, watch: Watch = nobody) 
     data.errors.StoreError
         If the folder cannot be written.
     """
-    tables: list[Path] = []
     figures: list[Path] = []
     findings = out_dir / "findings.md"
     try:
-        (out_dir / "tables").mkdir(parents=True, exist_ok=True)
-        for table in analysis.tables:
-            for suffix, text in (
-                ("csv", table.to_csv()),
-                ("md", table.to_markdown()),
-                ("tex", table.to_latex()),
-            ):
-                path = out_dir / "tables" / f"{table.name}.{suffix}"
-                path.write_text(text, encoding="utf-8")
-                tables.append(path)
+        tables = write_tables(analysis.tables, out_dir / "tables")
         progress = stage_of(watch, "figures")
         for done, named in enumerate(analysis.figures(), start=1):
             figures += save(named.figure, out_dir / "figures" / named.stem)
