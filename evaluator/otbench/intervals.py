@@ -29,6 +29,7 @@ from oracle import grid, resampling
 from oracle.actions import Actions, Strategy, strategy_actions
 from oracle.frontier import grid_budgets
 from stp.curves import Curves, IntArray
+from stp.ragged import gather
 
 FloatArray = npt.NDArray[np.float64]
 SEED = 20260721
@@ -201,7 +202,7 @@ class _Draws:
         self, curves: Curves, decided: Decided
     ) -> list[tuple[IntArray, IntArray, IntArray]]:
         """Return cost, reward and signal tokens of every setting on each cell's trajectories."""
-        rows = curves.trajectory_offsets[:-1] + decided.stop
+        rows = curves.rows_at(decided.stop)
         values = (curves.tokens[rows], curves.correct[rows].astype(np.int64), decided.signal_tokens)
         return [
             (
@@ -321,11 +322,7 @@ def _columns(pieces: Sequence[Sequence[IntArray]], place: int) -> IntArray:
 def _repeated(actions: Actions, copies: IntArray) -> Actions:
     """Return actions with every unit as often as it was drawn."""
     unit = np.repeat(np.arange(copies.size), copies)
-    starts = actions.unit_offsets[unit]
-    lengths = actions.unit_offsets[unit + 1] - starts
-    offsets = np.zeros(unit.size + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    rows = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
+    rows, offsets = gather(actions.unit_offsets, unit)
     return Actions(
         reward=actions.reward[rows],
         cost=actions.cost[rows],
