@@ -22,9 +22,9 @@ from oracle.resampling import CellTable
 from oracle.search import UNSETTLED
 from stp.curves import Curves, IntArray
 from stp.ragged import gather
+from stp.seeds import PAPER_SEED
 
 FloatArray = npt.NDArray[np.float64]
-PAPER_SEED = 20260721
 PAPER_REPLICATES = 10_000
 # Replicates that one worker computes between two reports of progress.
 BLOCK = 25

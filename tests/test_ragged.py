@@ -1,5 +1,7 @@
 """Ragged arrays beside lists of lists."""
 
+import itertools
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +20,7 @@ def flat(rows):
 def test_places_of_elements_are_those_of_lists(rows):
     offsets = ragged.offsets_of([len(row) for row in rows])
     assert offsets.dtype == np.int64
-    assert [flat(rows)[a:b].tolist() for a, b in zip(offsets, offsets[1:], strict=False)] == rows
+    assert [flat(rows)[a:b].tolist() for a, b in itertools.pairwise(offsets)] == rows
     assert ragged.row_of(offsets).tolist() == [r for r, row in enumerate(rows) for _ in row]
     assert ragged.index_within(offsets).tolist() == [i for row in rows for i in range(len(row))]
     marks = np.arange(len(rows)) * 10
@@ -33,9 +35,7 @@ def test_gathered_rows_are_the_rows_named(rows, data):
     wanted = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=8)) if rows else []
     elements, taken = ragged.gather(offsets, np.array(wanted, np.int64))
     found = flat(rows)[elements]
-    assert [found[a:b].tolist() for a, b in zip(taken, taken[1:], strict=False)] == [
-        rows[r] for r in wanted
-    ]
+    assert [found[a:b].tolist() for a, b in itertools.pairwise(taken)] == [rows[r] for r in wanted]
 
 
 @given(FULL_ROWS)

@@ -41,8 +41,8 @@ from evaluator.watch import Progress
 from oracle.checks import LARGEST_SEED, whole_number
 from oracle.resampling import draw_questions, raw_numbers
 from stp.curves import Curves
+from stp.seeds import PAPER_SEED
 
-SEED = 20260721
 REPLICATES = 10_000
 LEVEL = 0.95
 STATISTICS = (
@@ -202,7 +202,7 @@ def bootstrap_curves(
     *,
     statistics: Sequence[str] = STATISTICS,
     replicates: int = REPLICATES,
-    seed: int = SEED,
+    seed: int = PAPER_SEED,
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Bootstrap:
@@ -227,7 +227,7 @@ def bootstrap_values(
     columns: Sequence[str],
     *,
     replicates: int = REPLICATES,
-    seed: int = SEED,
+    seed: int = PAPER_SEED,
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Bootstrap:

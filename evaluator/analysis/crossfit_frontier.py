@@ -19,8 +19,7 @@ from oracle.checks import whole_number
 from oracle.frontier import exact_frontier, grid_budgets
 from stp.curves import Curves, Int32Array
 from stp.ragged import group_offsets, spread
-
-SEED = 20260721
+from stp.seeds import PAPER_SEED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -50,7 +49,7 @@ class CrossFittedFrontier:
 
 
 def cross_fitted_frontier(
-    curves: Curves, strategy: Strategy, *, steps: int = 20, splits: int = 1, seed: int = SEED
+    curves: Curves, strategy: Strategy, *, steps: int = 20, splits: int = 1, seed: int = PAPER_SEED
 ) -> CrossFittedFrontier:
     """Choose actions on half of the probes and score them on the other half.
 

@@ -17,13 +17,14 @@ import pandas as pd
 from data.errors import MisuseError
 from data.hints import did_you_mean
 from data.optimal.general import ANSWER_TYPES
-from evaluator.analysis.bootstrap import SEED, Quantity, bootstrap_values
+from evaluator.analysis.bootstrap import Quantity, bootstrap_values
 from evaluator.optimal.metrics import T_MAX, check_t_max
 from evaluator.optimal.subsets import BENCHMARKS, GENERAL, Side
 from evaluator.present.names import benchmark_name, model_name
 from oracle import exact_frontier
 from stp.curves import Curves, IntArray
 from stp.ragged import first_greatest, first_where
+from stp.seeds import PAPER_SEED
 
 if TYPE_CHECKING:
     from evaluator.otbench.load import Release
@@ -157,7 +158,7 @@ def bridge(
     *,
     t_max: int = T_MAX,
     replicates: int = REPLICATES,
-    seed: int = SEED,
+    seed: int = PAPER_SEED,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[BridgeCell]:
     """Put AUC_OAA beside the early-exit frontier, cell by cell.

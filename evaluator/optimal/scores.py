@@ -13,8 +13,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from data.errors import MisuseError
-from evaluator.analysis.bootstrap import LEVEL, SEED, Interval, bootstrap_values
+from evaluator.analysis.bootstrap import LEVEL, Interval, bootstrap_values
 from evaluator.optimal.metrics import T_MAX, area_fractions, check_t_max
+from stp.seeds import PAPER_SEED
 
 REPLICATES = 10_000
 STATISTICS = ("accuracy", "area", "thinking_tokens", "output_tokens", "credit")
@@ -87,7 +88,7 @@ def score(
     *,
     t_max: int = T_MAX,
     replicates: int = REPLICATES,
-    seed: int = SEED,
+    seed: int = PAPER_SEED,
     allow_undecided: bool = False,
     workers: int | None = None,
     progress: Progress | None = None,

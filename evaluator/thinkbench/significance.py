@@ -11,11 +11,11 @@ from scipy import stats
 
 from data.errors import MisuseError
 from evaluator.thinkbench.pools import PoolKind
+from stp.seeds import PAPER_SEED
 
 FloatArray = npt.NDArray[np.float64]
 
 DEFAULT_REPLICATES = 10_000
-DEFAULT_SEED = 20260721
 ALPHA = 0.05
 
 
@@ -149,7 +149,7 @@ def bootstrap_scores(
     paired: bool,
     kind: PoolKind = "global",
     replicates: int = DEFAULT_REPLICATES,
-    seed: int = DEFAULT_SEED,
+    seed: int = PAPER_SEED,
     progress: Callable[[int, int], None] | None = None,
 ) -> Bootstrap:
     """Return replicates of the models' mean O-Scores; the pool is taken anew in each.
