@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from evaluator.analysis.earliest_maximum import expected_choice, kept_share_table
+from evaluator.analysis.intervals import central_range
 from evaluator.analysis.nesting import (
     AVERAGE,
     FloatArray,
@@ -162,9 +163,7 @@ class ThinnedDraws:
         ValueError
             If the level is not between 0 and 1.
         """
-        if not 0 <= level <= 1:
-            raise ValueError(f"level must lie between 0 and 1, not {level}")
-        low, high = np.quantile(self.draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        low, high = central_range(self.draws, level)
         index = pd.MultiIndex.from_product(
             [self.models, self.benchmarks, self.statistics],
             names=["model", "benchmark", "statistic"],

@@ -147,21 +147,6 @@ def bootstrap_methods(
     }
 
 
-def interval(values: npt.NDArray[np.floating], level: float = 0.95) -> tuple[float, float]:
-    """Return the central range of replicates, those left out that have no value; NaN if none has.
-
-    Examples
-    --------
-    >>> interval(np.array([1.0, np.nan, 2.0, 3.0]), 0.5)
-    (1.5, 2.5)
-    """
-    known = values[~np.isnan(values)]
-    if not known.size:
-        return (float("nan"), float("nan"))
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
-    return (float(low), float(high))
-
-
 # -- replicates ----------------------------------------------------------------------------------
 
 
