@@ -21,7 +21,7 @@ from stp.asking.base import (
 )
 from stp.asking.function import CallableResponder
 from stp.asking.opening import ModelSpec, open_responder
-from stp.asking.store import ResponseStore, json_bytes
+from stp.asking.store import ResponseStore
 
 if TYPE_CHECKING:
     from stp.asking.api import ApiResponder
@@ -43,7 +43,6 @@ __all__ = [
     "Settings",
     "Thinking",
     "failed",
-    "json_bytes",
     "open_responder",
 ]
 
