@@ -23,7 +23,7 @@ import pyarrow as pa
 from fsspec.implementations.local import LocalFileSystem
 
 from data.errors import MisuseError, StoreError, StoreMismatchError, StpError
-from stp.campaign.config import CampaignConfig, differences, parse_config
+from stp.campaign.config import CampaignConfig, parse_config
 from stp.campaign.lock import Part, folder_holder, folder_lock, part_lock, waiting_lock
 from stp.campaign.manifest import CellRecord, Manifest, parse_manifest, text_hash
 from stp.campaign.tables import (
@@ -37,6 +37,7 @@ from stp.campaign.tables import (
 )
 from stp.campaign.units import STAGE_TABLES, Cell, Table, Unit, plan_units, questions_shard
 from stp.files import read_error, write_durably, write_error
+from stp.records import differences
 
 _LOG = logging.getLogger(__name__)
 
