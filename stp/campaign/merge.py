@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from data.errors import MisuseError, StoreError, StoreMismatchError
-from stp.campaign.config import CampaignConfig, differences
+from stp.campaign.config import CampaignConfig
 from stp.campaign.manifest import Manifest
 from stp.campaign.signal_record import SIGNALS_FILE, read_signals_record
 from stp.campaign.status import campaign_status
 from stp.campaign.store import Store
 from stp.campaign.units import STAGE_TABLES, STAGES, Stage, Table, Unit, questions_shard
+from stp.records import differences
 
 _LOG = logging.getLogger(__name__)
 
