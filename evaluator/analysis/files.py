@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from data.errors import StoreError
 from evaluator.analysis.pipeline import Analysis
 from evaluator.figures.catalogue import MOST_FIGURES
 from evaluator.present.figure_style import save
 from evaluator.present.names import visible
 from evaluator.present.table import write_tables
 from evaluator.watch import Watch, nobody, stage_of
+from stp.files import write_durably
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,15 +41,12 @@ def write_analysis(analysis: Analysis, out_dir: Path, *, watch: Watch = nobody) 
     """
     figures: list[Path] = []
     findings = out_dir / "findings.md"
-    try:
-        tables = write_tables(analysis.tables, out_dir / "tables")
-        progress = stage_of(watch, "figures")
-        for done, named in enumerate(analysis.figures(), start=1):
-            figures += save(named.figure, out_dir / "figures" / named.stem)
-            progress(done, MOST_FIGURES)
-        findings.write_text(_findings_text(analysis), encoding="utf-8")
-    except OSError as error:
-        raise StoreError(f"cannot write the analysis to {out_dir}: {error}") from error
+    tables = write_tables(analysis.tables, out_dir / "tables")
+    progress = stage_of(watch, "figures")
+    for done, named in enumerate(analysis.figures(), start=1):
+        figures += save(named.figure, out_dir / "figures" / named.stem)
+        progress(done, MOST_FIGURES)
+    write_durably(findings, _findings_text(analysis).encode())
     return AnalysisPaths(
         folder=out_dir, tables=tuple(tables), figures=tuple(figures), findings=findings
     )

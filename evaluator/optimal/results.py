@@ -8,7 +8,6 @@ from pathlib import Path
 import pandas as pd
 
 from data.errors import MisuseError
-from evaluator.analysis.bootstrap import SEED
 from evaluator.optimal.bridging import BridgeCell
 from evaluator.optimal.examples import Example, find_examples
 from evaluator.optimal.graded_file import Judging
@@ -19,6 +18,7 @@ from evaluator.optimal.scores import REPLICATES, Progress, Scores, score
 from evaluator.optimal.tables import all_tables
 from evaluator.present.table import Table, write_tables
 from stp.asking import ResponseStore
+from stp.seeds import PAPER_SEED
 
 SHOWN_EXAMPLES = 12
 
@@ -83,7 +83,7 @@ def make_results(
     cells: Sequence[BridgeCell] = (),
     t_max: int = T_MAX,
     replicates: int = REPLICATES,
-    seed: int = SEED,
+    seed: int = PAPER_SEED,
     allow_undecided: bool = False,
     progress: Progress | None = None,
 ) -> Results:

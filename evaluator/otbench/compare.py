@@ -9,7 +9,7 @@ import pandas as pd
 
 from data.errors import MisuseError
 from evaluator.analysis.frontiers import STRATEGY_LABELS
-from evaluator.otbench.intervals import interval
+from evaluator.analysis.intervals import central_range
 from evaluator.otbench.leaderboard import Row, replicates_of
 from evaluator.present.names import visible
 from evaluator.present.numbers import Span
@@ -156,7 +156,7 @@ def differences_table(rows: Sequence[Row], against: str) -> Table:
         values = _replicates(row)
         line = {}
         for key in ("curve_area", "tokens_saved_fraction", "selected_accuracy", "selected_gap"):
-            low, high = interval(100 * (values[key] - base_values[key]))
+            low, high = central_range(100 * (values[key] - base_values[key]))
             line[COLUMNS[key]] = Span(_difference(row, base, key), low, high)
         index.append((STRATEGY_LABELS[row["method"]["strategy"]], visible(row["label"], 60)))
         lines.append(line)

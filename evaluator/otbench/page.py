@@ -7,7 +7,6 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from data.errors import StoreError
 from evaluator.analysis.frontiers import (
     STRATEGY_LABELS,
     AverageFrontier,
@@ -67,13 +66,10 @@ def write_page(
     frontiers = average_frontiers(cell_frontiers(split_curves(release, "test")))
     written: list[Path] = []
     files = []
-    try:
-        for named in method_figures(ordered, frontiers, name=release.name):
-            png, pdf = save(named.figure, folder / "figures" / named.stem)
-            written += [png, pdf]
-            files.append((named.title, f"figures/{png.name}", f"figures/{pdf.name}"))
-    except OSError as error:
-        raise StoreError(f"{folder}: the figures cannot be written: {error}") from error
+    for named in method_figures(ordered, frontiers, name=release.name):
+        png, pdf = save(named.figure, folder / "figures" / named.stem)
+        written += [png, pdf]
+        files.append((named.title, f"figures/{png.name}", f"figures/{pdf.name}"))
     differences, unpaired = _differences(ordered)
     text = page.render(
         "otbench/page.html",

@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 
 from evaluator.present.names import visible
 from evaluator.present.palette import DARK, LIGHT, css_variables
-from evaluator.runs.files import write_atomically
+from stp.files import write_durably
 
 
 @cache
@@ -93,7 +93,7 @@ def write_page(path: Path, page: str) -> Path:
     data.errors.StoreError
         If it cannot be written.
     """
-    write_atomically(path, page.encode())
+    write_durably(path, page.encode())
     return path
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from evaluator.present.numbers import MISSING, Span, absent, as_text
-from evaluator.runs.files import write_atomically
+from stp.files import write_durably
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -223,7 +223,7 @@ def write_tables(
         texts = {"csv": table.to_csv, "md": table.to_markdown, "tex": table.to_latex}
         for form in forms:
             paths.append(folder / f"{table.name}.{form}")
-            write_atomically(paths[-1], texts[form]().encode())
+            write_durably(paths[-1], texts[form]().encode())
     return paths
 
 

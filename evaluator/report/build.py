@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from data.errors import StoreError
 from evaluator.analysis.frontiers import cell_frontiers
 from evaluator.analysis.headline import Headline, make_headline
 from evaluator.analysis.overthinking import per_trajectory, summarise
@@ -70,15 +69,11 @@ def write_report(data: ReportData, out_dir: Path) -> ReportPaths:
     page = out_dir / "report.html"
     written: list[Path] = []
     links: list[tuple[str, str, str]] = []
-    try:
-        out_dir.mkdir(parents=True, exist_ok=True)
-        for named in all_figures(
-            data.curves, summary, cells, changes, name=data.name, step_tokens=data.step_tokens
-        ):
-            png, pdf = save(named.figure, out_dir / "figures" / named.stem)
-            written += [png, pdf]
-            links.append((named.title, f"figures/{png.name}", f"figures/{pdf.name}"))
-    except OSError as error:
-        raise StoreError(f"cannot write the report to {out_dir}: {error}") from error
+    for named in all_figures(
+        data.curves, summary, cells, changes, name=data.name, step_tokens=data.step_tokens
+    ):
+        png, pdf = save(named.figure, out_dir / "figures" / named.stem)
+        written += [png, pdf]
+        links.append((named.title, f"figures/{png.name}", f"figures/{pdf.name}"))
     write_page(page, render_page(data, summary, cells, changes, headline, files=links))
     return ReportPaths(page=page, figures=tuple(written), headline=headline)

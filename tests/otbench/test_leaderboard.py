@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console
 
 from data.errors import MisuseError, StoreError, StpError
+from evaluator.analysis.intervals import central_range
 from evaluator.otbench.asked import methods_for, parse_method
 from evaluator.otbench.compare import (
     best_trivial,
@@ -20,13 +21,12 @@ from evaluator.otbench.compare import (
     leaderboard_table,
     terminal_tables,
 )
-from evaluator.otbench.intervals import interval
 from evaluator.otbench.leaderboard import digest_of, points_frame, read_rows, replicates_of
 from evaluator.otbench.load import load_release
 from evaluator.otbench.session import regenerate, run_methods
 from evaluator.otbench.summary import SUMMARIES
 from evaluator.present.numbers import Span
-from evaluator.runs.files import locked_folder
+from evaluator.runs.folder import locked_folder
 from tests.otbench.campaigns import campaign, released, with_signals
 
 CALM = '''
@@ -165,7 +165,7 @@ def test_differences_are_paired_across_runs(made, tmp_path):
         for label in ("answer_convergence", "think_brake")
     )
     values = [replicates_of(row)["curve_area"] for row in (late, brake)]
-    low, high = interval(100 * (values[0] - values[1]))
+    low, high = central_range(100 * (values[0] - values[1]))
     found = table.frame.loc[("Dynamic early exit", "answer_convergence"), "area"]
     exact = late["summary"]["curve_area"]["value"] - brake["summary"]["curve_area"]["value"]
     assert found == Span(pytest.approx(100 * exact), low, high)
