@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from stp.cli.progress import duration
+from stp.cli.lines import duration
 from stp.cli.seen import seen
 
 if TYPE_CHECKING:
