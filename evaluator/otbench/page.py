@@ -1,6 +1,5 @@
 """The report of methods on a release: one page that works from disk, figures beside it."""
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,7 +130,7 @@ def _charts(
 ) -> Iterator[tuple[str, Markup]]:
     """Yield a chart for each strategy: its methods, its frontier, and the trivial lines."""
     trivial = [_line(row, "background") for row in rows if row["method"]["trivial"]]
-    zero, full = rows[0]["zero_accuracy"], rows[0]["full_accuracy"]
+    full = rows[0]["full_accuracy"]
     always = Line(name=f"always think: {percent(full)}", x=(0, 1), y=(full,) * 2, kind="reference")
 
     def chart(own: Sequence[Row], bounds: Sequence[AverageFrontier]) -> Markup:
@@ -147,13 +146,12 @@ def _charts(
             for bound in bounds
         ]
         lines += [always, *(line for line in trivial if len(line.x) > 1)]
-        levels = [zero, *(y for line in lines for y in line.y)]
         return line_chart(
             lines,
             x_label="Thinking tokens kept, of full thinking",
             y_label="Accuracy",
             x_format=".0%",
-            y_range=(math.floor(20 * min(levels)) / 20, math.ceil(20 * max(levels) + 1e-9) / 20),
+            y_range=None,
         )
 
     real = [row for row in rows if not row["method"]["trivial"]]
