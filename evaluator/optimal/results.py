@@ -17,8 +17,8 @@ from evaluator.optimal.running import items_of, response_file
 from evaluator.optimal.scores import REPLICATES, Progress, Scores, score
 from evaluator.optimal.tables import all_tables
 from evaluator.present.table import Table
-from evaluator.runs.files import write_atomically
 from stp.asking import ResponseStore
+from stp.files import write_durably
 from stp.seeds import PAPER_SEED
 
 SHOWN_EXAMPLES = 12
@@ -190,7 +190,7 @@ def write_results(results: Results, folder: Path, *, title: str) -> Path:
     for table in results.tables:
         texts = {"csv": table.to_csv(), "md": table.to_markdown(), "tex": table.to_latex()}
         for kind, text in texts.items():
-            write_atomically(folder / "tables" / f"{table.name}.{kind}", text.encode())
+            write_durably(folder / "tables" / f"{table.name}.{kind}", text.encode())
     page = folder / "report.html"
-    write_atomically(page, render_page(results, title=title).encode())
+    write_durably(page, render_page(results, title=title).encode())
     return page

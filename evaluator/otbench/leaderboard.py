@@ -38,7 +38,7 @@ from evaluator.otbench.load import Release
 from evaluator.otbench.row_model import RowModel
 from evaluator.otbench.run import MethodResult
 from evaluator.otbench.summary import SUMMARIES, gaps, shares
-from evaluator.runs.files import write_atomically
+from stp.files import write_durably
 
 ROWS = "leaderboard.jsonl"
 POINTS = "points.csv"
@@ -265,11 +265,11 @@ def write_rows(folder: Path, rows: Sequence[Row], replicates: Mapping[str, Repli
         content = io.BytesIO()
         summaries: dict[str, Any] = dict(replicates[row["label"]].summaries)
         np.savez_compressed(content, allow_pickle=False, **summaries, digest=row["digest"])
-        write_atomically(stored, content.getvalue())
+        write_durably(stored, content.getvalue())
     lines = "".join(f"{_json(row)}\n" for row in [*kept, *rows])
-    write_atomically(path, lines.encode())
+    write_durably(path, lines.encode())
     points = points_frame([*kept, *rows]).to_csv(index=False)
-    write_atomically(folder / POINTS, points.encode())
+    write_durably(folder / POINTS, points.encode())
     return path
 
 

@@ -23,6 +23,7 @@ from evaluator.otbench.load import Release, load_release
 from evaluator.otbench.page import write_page
 from evaluator.otbench.run import MethodResult, evaluate, split_curves
 from evaluator.runs.files import locked_folder
+from evaluator.runs.folder import locked_folder
 from stp.seeds import PAPER_SEED
 
 Progress = Callable[[str, int, int], None]

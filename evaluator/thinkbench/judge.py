@@ -15,7 +15,7 @@ from typing import Final
 
 from data.draws import StableDraws
 from data.errors import EngineError
-from evaluator.runs.files import locked_folder
+from evaluator.runs.folder import locked_folder
 from evaluator.thinkbench.agreement import LabelAgreement, cohens_kappa
 from evaluator.thinkbench.error_kinds import ERROR_KINDS
 from evaluator.thinkbench.grade import Graded, written_text

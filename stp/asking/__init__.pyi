@@ -14,4 +14,3 @@ from .function import CallableResponder as CallableResponder
 from .opening import ModelSpec as ModelSpec
 from .opening import open_responder as open_responder
 from .store import ResponseStore as ResponseStore
-from .store import json_bytes as json_bytes

@@ -21,7 +21,7 @@ from evaluator.otbench.load import load_release
 from evaluator.otbench.session import regenerate, run_methods
 from evaluator.otbench.summary import SUMMARIES
 from evaluator.otbench.terminal import terminal_rows
-from evaluator.runs.files import locked_folder
+from evaluator.runs.folder import locked_folder
 from tests.otbench.campaigns import campaign, released, with_signals
 
 CALM = '''
