@@ -327,7 +327,7 @@ class Engine(ABC):
             del self._flights[ticket]
             raise
         if not left:
-            self._end(ticket)
+            self._tree_complete(ticket)
         return ticket
 
     def step(self) -> Progress:
@@ -397,9 +397,9 @@ class Engine(ABC):
         self._note(ticket, len(made.token_ids))
         flight.left -= 1
         if not flight.left:
-            self._end(ticket)
+            self._tree_complete(ticket)
 
-    def _end(self, ticket: int) -> None:
+    def _tree_complete(self, ticket: int) -> None:
         """Take note of the end of a tree all of whose samples have ended."""
         flight = self._flights[ticket]
         tree = flight.tree

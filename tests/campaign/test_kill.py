@@ -68,7 +68,7 @@ class _KillInUnit(SilentObserver):
     def __init__(self, folder, stage, number):
         self.folder, self.stage, self.number, self.count = folder, stage, number, 0
 
-    def unit_progressed(self, stage, unit, fraction, samples):
+    def unit_progressed(self, stage, unit, fraction, samples, tokens):
         if stage == self.stage and unit.number == self.number:
             shard = self.folder / unit.shard("probes")
             shard.parent.mkdir(parents=True, exist_ok=True)
