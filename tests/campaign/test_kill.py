@@ -81,6 +81,12 @@ def _run_and_die(config, folder, stage, number):
     run_campaign(
         config,
         folder,
+        stages=("generate",),
+        open_model=lambda name, path: ScriptedEngine(path),
+    )
+    run_campaign(
+        config,
+        folder,
         open_model=lambda name, path: ScriptedEngine(path),
         observer=_KillInUnit(folder, stage, number),
     )
