@@ -15,6 +15,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from stp.ragged import offsets_of
 from stp.tokenizers import Tokenizer, exact_ids, token_bytes
 
 IntArray = npt.NDArray[np.int64]
@@ -147,13 +148,12 @@ def segment_many(
     trajectories = offsets.size - 1
     spans = _even_spans(offsets, threads or cpu_count() or 1)
     steps_s = np.zeros(trajectories, np.int64)
-    position_offsets = np.zeros(trajectories + 1, np.int64)
 
     def count(first: int, last: int) -> None:
         _count_steps(ids, offsets, is_boundary, step, first, last, steps_s)
 
     _run(count, spans)
-    np.cumsum(steps_s + 1, out=position_offsets[1:])
+    position_offsets = offsets_of(steps_s + 1)
     tokens = np.zeros(int(position_offsets[-1]), np.int64)
 
     def fill(first: int, last: int) -> None:

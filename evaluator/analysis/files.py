@@ -9,6 +9,7 @@ from evaluator.figures.catalogue import MOST_FIGURES
 from evaluator.figures.style import save
 from evaluator.present.names import visible
 from evaluator.watch import Watch, nobody, stage_of
+from stp.files import write_durably
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,13 +51,13 @@ def write_analysis(analysis: Analysis, out_dir: Path, *, watch: Watch = nobody) 
                 ("tex", table.to_latex()),
             ):
                 path = out_dir / "tables" / f"{table.name}.{suffix}"
-                path.write_text(text, encoding="utf-8")
+                write_durably(path, text.encode())
                 tables.append(path)
         progress = stage_of(watch, "figures")
         for done, named in enumerate(analysis.figures(), start=1):
             figures += save(named.figure, out_dir / "figures" / named.stem)
             progress(done, MOST_FIGURES)
-        findings.write_text(_findings_text(analysis), encoding="utf-8")
+        write_durably(findings, _findings_text(analysis).encode())
     except OSError as error:
         raise StoreError(f"cannot write the analysis to {out_dir}: {error}") from error
     return AnalysisPaths(

@@ -14,6 +14,7 @@ from evaluator.analysis.nesting import AVERAGE, FloatArray, nesting_of, with_ave
 from evaluator.analysis.overthinking import Summary
 from evaluator.present.names import benchmark_name, model_name
 from stp.curves import Curves
+from stp.ragged import index_within, offsets_of, row_of
 
 SPREAD = ("overthinking_ratio", "accuracy_degradation")
 
@@ -40,7 +41,7 @@ def pair_differences(trajectories: pd.DataFrame) -> pd.DataFrame:
     spread = np.full(values.shape, np.nan)
     group = np.empty(len(trajectories), np.int64)
     sizes = np.diff(nesting.pair_offsets)
-    group[nesting.order] = np.repeat(np.arange(sizes.size), sizes)
+    group[nesting.order] = row_of(nesting.pair_offsets)
     for column in range(values.shape[1]):
         spread[:, column] = _mean_differences(values[:, column], group, sizes)[group]
     cells = with_averages(nesting.cell_means(spread))
@@ -58,8 +59,7 @@ def _mean_differences(values: FloatArray, group: np.ndarray, sizes: np.ndarray) 
     pairs, and as the smaller one of R - 1 - i.
     """
     order = np.lexsort((values, group))
-    starts = np.cumsum(sizes) - sizes
-    rank = np.arange(values.size) - starts[group[order]]
+    rank = index_within(offsets_of(sizes))
     weight = 2 * rank - sizes[group[order]] + 1
     sums = np.bincount(group, weights=_scatter(weight * values[order], order), minlength=sizes.size)
     pairs = sizes * (sizes - 1) / 2

@@ -7,6 +7,7 @@ import numpy as np
 from evaluator.analysis.frontiers import CellFrontiers, average_savings, savings
 from evaluator.analysis.overthinking import Summary
 from stp.curves import Curves
+from stp.ragged import greatest
 
 _SHORT = {
     "early_exit": "stopping each trajectory at its best moment",
@@ -97,10 +98,8 @@ def _join(parts: list[str]) -> str:
 
 def _flat_fraction(curves: Curves) -> float:
     """Return the share of trajectories that have thinking and the same P(k) at every position."""
-    starts = curves.trajectory_offsets[:-1]
-    flat = np.maximum.reduceat(curves.correct, starts) == np.minimum.reduceat(
-        curves.correct, starts
-    )
+    offsets = curves.trajectory_offsets
+    flat = greatest(curves.correct, offsets) == -greatest(-curves.correct, offsets)
     return float(np.mean(flat & (curves.full_tokens_s > 0)))
 
 

@@ -15,6 +15,8 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from stp.files import write_durably
+
 INK = "#1b1f24"
 MUTED = "#6b7280"
 GRID = "#e3e6ea"
@@ -109,7 +111,6 @@ def save(figure: Figure, stem: Path) -> tuple[Path, Path]:
     tuple
         The paths of the PNG and of the PDF.
     """
-    stem.parent.mkdir(parents=True, exist_ok=True)
     png, pdf = stem.with_name(stem.name + ".png"), stem.with_name(stem.name + ".pdf")
     # Drawn in memory: where a disk is full, matplotlib's writers fail in ways of their own.
     drawn, printed = BytesIO(), BytesIO()
@@ -117,6 +118,6 @@ def save(figure: Figure, stem: Path) -> tuple[Path, Path]:
         figure.savefig(drawn, format="png", dpi=200, metadata={"Software": None})
         nobody = {"CreationDate": None, "Creator": None, "Producer": None}
         figure.savefig(printed, format="pdf", metadata=nobody)
-    png.write_bytes(drawn.getvalue())
-    pdf.write_bytes(printed.getvalue())
+    write_durably(png, drawn.getvalue())
+    write_durably(pdf, printed.getvalue())
     return png, pdf

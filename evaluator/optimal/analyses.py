@@ -13,9 +13,9 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
-from evaluator.analysis.bootstrap import SEED
 from evaluator.optimal.methods import NO_THINKING, THINKING
 from evaluator.optimal.metrics import T_MAX, area_fractions
+from stp.seeds import PAPER_SEED
 
 if TYPE_CHECKING:
     from pandas.api.typing import DataFrameGroupBy
@@ -109,7 +109,7 @@ def _whole_means(groups: "DataFrameGroupBy[Any, Any]") -> pd.DataFrame:
 
 
 def sign_flip_p_value(
-    differences: FloatArray, *, resamples: int = RESAMPLES, seed: int = SEED
+    differences: FloatArray, *, resamples: int = RESAMPLES, seed: int = PAPER_SEED
 ) -> float:
     """Return the two-sided p-value of paired differences having mean 0, by flipping signs.
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pandas as pd
 
 from data.errors import MisuseError
-from evaluator.analysis.bootstrap import SEED
 from evaluator.optimal.bridging import BridgeCell
 from evaluator.optimal.examples import Example, find_examples
 from evaluator.optimal.graded_file import Judging
@@ -18,8 +17,9 @@ from evaluator.optimal.running import items_of, response_file
 from evaluator.optimal.scores import REPLICATES, Progress, Scores, score
 from evaluator.optimal.tables import all_tables
 from evaluator.present.table import Table
-from evaluator.runs.files import write_atomically
 from stp.asking import ResponseStore
+from stp.files import write_durably
+from stp.seeds import PAPER_SEED
 
 SHOWN_EXAMPLES = 12
 
@@ -84,7 +84,7 @@ def make_results(
     cells: Sequence[BridgeCell] = (),
     t_max: int = T_MAX,
     replicates: int = REPLICATES,
-    seed: int = SEED,
+    seed: int = PAPER_SEED,
     allow_undecided: bool = False,
     progress: Progress | None = None,
 ) -> Results:
@@ -190,7 +190,7 @@ def write_results(results: Results, folder: Path, *, title: str) -> Path:
     for table in results.tables:
         texts = {"csv": table.to_csv(), "md": table.to_markdown(), "tex": table.to_latex()}
         for kind, text in texts.items():
-            write_atomically(folder / "tables" / f"{table.name}.{kind}", text.encode())
+            write_durably(folder / "tables" / f"{table.name}.{kind}", text.encode())
     page = folder / "report.html"
-    write_atomically(page, render_page(results, title=title).encode())
+    write_durably(page, render_page(results, title=title).encode())
     return page

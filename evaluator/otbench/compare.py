@@ -9,7 +9,7 @@ import pandas as pd
 
 from data.errors import MisuseError
 from evaluator.analysis.frontiers import STRATEGY_LABELS
-from evaluator.otbench.intervals import interval
+from evaluator.analysis.intervals import central_range
 from evaluator.otbench.leaderboard import Row, replicates_of
 from evaluator.present.names import visible
 from evaluator.present.table import Table
@@ -109,7 +109,7 @@ def differences_table(rows: Sequence[Row], against: str) -> Table:
         line = {}
         for key in ("curve_area", "tokens_saved_fraction", "selected_accuracy", "selected_gap"):
             heading, factor = COLUMNS[key]
-            low, high = interval(factor * (values[key] - base_values[key]))
+            low, high = central_range(factor * (values[key] - base_values[key]))
             estimate = _difference(row, base, key, factor)
             line[heading] = f"{estimate:+.1f} [{low:+.1f}, {high:+.1f}]"
         index.append((STRATEGY_LABELS[row["method"]["strategy"]], visible(row["label"], 60)))

@@ -20,6 +20,7 @@ from data.errors import MisuseError, StoreError
 from evaluator.otbench.columns import SIGNAL_COLUMNS
 from evaluator.otbench.splits import SplitRule
 from evaluator.present.names import visible
+from stp.files import write_durably
 
 MANIFEST = "manifest.json"
 CHECKSUM = "manifest.sha256"
@@ -215,8 +216,8 @@ def write_manifest(folder: Path, content: dict[str, Any]) -> str:
     )
     encoded = (text + "\n").encode()
     checksum = hashlib.sha256(encoded).hexdigest()
-    (folder / MANIFEST).write_bytes(encoded)
-    (folder / CHECKSUM).write_text(f"{checksum}  {MANIFEST}\n", encoding="utf-8")
+    write_durably(folder / MANIFEST, encoded)
+    write_durably(folder / CHECKSUM, f"{checksum}  {MANIFEST}\n".encode())
     return checksum
 
 

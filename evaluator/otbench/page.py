@@ -20,6 +20,7 @@ from evaluator.otbench.load import Release
 from evaluator.otbench.run import split_curves
 from evaluator.present.table import Table
 from evaluator.report.text import html
+from stp.files import write_durably
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -149,9 +150,7 @@ def write_page(
             differences=_differences(ordered),
             version=html(_version()),
         )
-        partial = page.with_suffix(".html.partial")
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(page)
+        write_durably(page, text.encode())
     except OSError as error:
         raise StoreError(f"{folder}: the report cannot be written: {error}") from error
     return PagePaths(page=page, figures=tuple(written))

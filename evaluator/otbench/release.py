@@ -40,6 +40,7 @@ from evaluator.otbench.splits import (
     divide,
     prompt_digest,
 )
+from stp.files import write_durably
 from stp.signals import Signals
 
 _PACKAGES = ("stp-engine", "numpy", "pandas", "pyarrow")
@@ -152,7 +153,7 @@ def write_release(
                         write_cell(partial, stem, mine, signals, model, benchmark, division)
                     )
         content = _content(name, campaigns, gathered, cells, rule, division, notes)
-        (partial / "README.md").write_text(dataset_card(content), encoding="utf-8")
+        write_durably(partial / "README.md", dataset_card(content).encode())
         checksum = write_manifest(partial, content)
     return ReleaseSummary(
         folder=folder,
@@ -243,7 +244,7 @@ def _signals_of(item: Gathered, model: str) -> Signals | None:
 
 def _of_model(item: Gathered, model: str) -> Gathered:
     keep_s = item.curves.model == item.curves.model_names.index(model)
-    keep_k = np.repeat(keep_s, np.diff(item.curves.trajectory_offsets))
+    keep_k = item.curves.spread(keep_s)
     return replace(
         item,
         curves=item.curves.select(keep_s),

@@ -13,6 +13,7 @@ from evaluator.figures.catalogue import all_figures
 from evaluator.figures.style import save
 from evaluator.report.data import ReportData
 from evaluator.report.html import render_page
+from stp.files import write_durably
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,9 +80,7 @@ def write_report(data: ReportData, out_dir: Path) -> ReportPaths:
             written += [png, pdf]
             links.append((named.title, f"figures/{png.name}", f"figures/{pdf.name}"))
         text = render_page(data, summary, cells, changes, headline, files=links, version=_version())
-        partial = page.with_suffix(".html.partial")
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(page)
+        write_durably(page, text.encode())
     except OSError as error:
         raise StoreError(f"cannot write the report to {out_dir}: {error}") from error
     return ReportPaths(page=page, figures=tuple(written), headline=headline)

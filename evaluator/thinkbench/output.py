@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evaluator.present.table import Table
-from evaluator.runs.files import write_atomically
 from evaluator.thinkbench.bridge import Bridge
 from evaluator.thinkbench.comparison import Comparison
 from evaluator.thinkbench.page import write_page
+from stp.files import write_durably
 
 
 def write_comparison(
@@ -37,6 +37,6 @@ def write_comparison(
     """
     target = Path(folder).expanduser()
     for table in tables:
-        write_atomically(target / f"{table.name}.csv", table.to_csv().encode())
-        write_atomically(target / f"{table.name}.md", table.to_markdown().encode())
+        write_durably(target / f"{table.name}.csv", table.to_csv().encode())
+        write_durably(target / f"{table.name}.md", table.to_markdown().encode())
     return write_page(comparison, target / "index.html", bridge=bridge)

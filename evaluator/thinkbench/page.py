@@ -6,10 +6,10 @@ from typing import Final
 from evaluator.present.table import Table
 from evaluator.present.table_html import table_html
 from evaluator.report.text import html
-from evaluator.runs.files import write_atomically
 from evaluator.thinkbench.bridge import Bridge, bridge_table
 from evaluator.thinkbench.comparison import Comparison
 from evaluator.thinkbench.tables import comparison_tables
+from stp.files import write_durably
 
 _STYLE: Final = """
 :root { --paper: #fafaf7; --card: #fff; --ink: #1b2026; --muted: #5d6672; --line: #dfe2e0;
@@ -55,7 +55,7 @@ def write_page(comparison: Comparison, path: str | Path, *, bridge: Bridge | Non
     target = Path(path).expanduser()
     if target.is_dir() or target.suffix.lower() not in (".html", ".htm"):
         target /= "index.html"
-    write_atomically(target, render_page(comparison, bridge=bridge).encode())
+    write_durably(target, render_page(comparison, bridge=bridge).encode())
     return target
 
 

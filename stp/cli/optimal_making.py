@@ -117,9 +117,9 @@ def select(
     from evaluator.optimal.selection import select as select_tasks
     from evaluator.optimal.selection import selection_frame, task_names
     from evaluator.optimal.tables import selection_table
-    from evaluator.runs.files import write_atomically
     from stp.asking import Settings
     from stp.cli.watching import shown_stages
+    from stp.files import write_durably
 
     out = out.expanduser()
     with shown_stages(Console(stderr=True)) as watch:
@@ -137,7 +137,7 @@ def select(
             progress=watch,
         )
     table = selection_table(selection_frame(selected), threshold)
-    write_atomically(out / "selection.csv", table.to_csv().encode())
+    write_durably(out / "selection.csv", table.to_csv().encode())
     console = Console(highlight=False)
     console.print(table.to_rich(console.width))
     kept = [item.task for item in selected if item.kept]

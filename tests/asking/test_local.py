@@ -1,6 +1,7 @@
 """Local models: the demo model through the transformers engine, and scripted engines for order."""
 
 import dataclasses
+import json
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from stp.asking.function import CallableResponder
 from stp.engines.base import Completion, Engine, Usage
 from stp.formats import ThinkingFormat, get_family
 from stp.tokenizers import load_tokenizer
+from tests.small_tokenizers import CHATML
 
 DEMO_FOLDER = Path(data.__file__).parent / "demo_model"
 
@@ -267,14 +269,40 @@ def test_models_are_told_apart_by_their_names(tmp_path):
             open_responder(bad)
 
 
-def test_a_thinking_model_of_no_known_family_is_refused(tmp_path):
-    folder = tmp_path / "my-thinker"
+def _copy_of_demo(folder, template):
     folder.mkdir()
     for file in DEMO_FOLDER.iterdir():
         (folder / file.name).write_bytes(file.read_bytes())
-    with pytest.raises(MisuseError, match="seems to think"):
-        open_responder(str(folder))
-    with open_responder(ModelSpec(model=str(folder), family="none")) as responder:
+    path = folder / "tokenizer_config.json"
+    settings = json.loads(path.read_text())
+    settings["chat_template"] = template or settings["chat_template"]
+    path.write_text(json.dumps(settings))
+    return str(folder)
+
+
+def test_a_thinking_model_of_no_known_family_is_recognised(tmp_path, caplog):
+    folder = _copy_of_demo(tmp_path / "my-thinker", None)
+    with open_responder(folder) as responder:
+        assert responder.describe()["family"] == "recognised"
+        (answer,) = ask(responder, REQUESTS[:1], max_tokens=300).values()
+    assert "my-thinker: its name fits none, but its chat template has <think>" in caplog.text
+    assert answer.thinking_tokens > 0
+    assert not answer.parted
+    with open_responder(ModelSpec(model=folder, family="none")) as responder:
+        assert responder.describe()["family"] is None
+        # Nobody says that it thinks: what it writes between tags is thinking all the same.
+        (answer,) = ask(responder, REQUESTS[:1], max_tokens=300).values()
+    assert answer.parted
+    assert answer.thinking_tokens > 0
+    assert "think>" not in answer.text
+
+
+def test_thinking_tokens_that_nothing_explains_are_asked_about(tmp_path):
+    folder = _copy_of_demo(tmp_path / "my-thinker", CHATML)
+    with pytest.raises(MisuseError, match="seems to think: its vocabulary has </think>") as caught:
+        open_responder(folder)
+    assert "\n" not in str(caught.value)
+    with open_responder(ModelSpec(model=folder, family="none")) as responder:
         assert responder.describe()["family"] is None
 
 

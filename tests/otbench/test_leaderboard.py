@@ -13,15 +13,15 @@ import pytest
 from rich.console import Console
 
 from data.errors import MisuseError, StoreError, StpError
+from evaluator.analysis.intervals import central_range
 from evaluator.otbench.asked import methods_for, parse_method
 from evaluator.otbench.compare import best_trivial, differences_table, leaderboard_table
-from evaluator.otbench.intervals import interval
 from evaluator.otbench.leaderboard import digest_of, points_frame, read_rows, replicates_of
 from evaluator.otbench.load import load_release
 from evaluator.otbench.session import regenerate, run_methods
 from evaluator.otbench.summary import SUMMARIES
 from evaluator.otbench.terminal import terminal_rows
-from evaluator.runs.files import locked_folder
+from evaluator.runs.folder import locked_folder
 from tests.otbench.campaigns import campaign, released, with_signals
 
 CALM = '''
@@ -160,7 +160,7 @@ def test_differences_are_paired_across_runs(made, tmp_path):
         for label in ("answer_convergence", "think_brake")
     )
     values = [replicates_of(row)["curve_area"] for row in (late, brake)]
-    low, high = interval(100 * (values[0] - values[1]))
+    low, high = central_range(100 * (values[0] - values[1]))
     text = table.frame.loc[("Dynamic early exit", "answer_convergence"), "area"]
     difference, printed_low, printed_high = map(float, re.findall(r"[-+][\d.]+", text))
     assert (printed_low, printed_high) == pytest.approx((low, high), abs=0.051)

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from data.errors import EngineError, MisuseError, StoreError
 from evaluator.present.table import Table
 from evaluator.present.table_html import table_html
-from evaluator.runs.files import locked_folder
+from evaluator.runs.folder import locked_folder
 from evaluator.thinkbench import (
     ThinkConfig,
     aggregate_runs,
@@ -176,7 +176,7 @@ def test_a_leaderboard_is_written_whole_or_not_at_all(runs, tmp_path, monkeypatc
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", full)
-        with pytest.raises(StoreError, match=r"board\.json: cannot be written: No space left"):
+        with pytest.raises(StoreError, match=r"board\.json: the disk is full"):
             write_leaderboard(compare_runs(made[:1], replicates=0), path)
     assert path.read_bytes() == before
     assert [file.name for file in path.parent.iterdir()] == ["board.json"]
