@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from evaluator.answers.expressions import Tree
+from evaluator.answers.trees import Tree
 from evaluator.answers.units import Unit
 
 

@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from evaluator.answers.expressions import Name, Number, Operation, Tree, variables
 from evaluator.answers.forms import (
     Equation,
     Form,
@@ -28,6 +27,7 @@ from evaluator.answers.latex import normalise
 from evaluator.answers.numbers import proportional, same_constant, same_function, sort_key
 from evaluator.answers.reading import read_forms
 from evaluator.answers.single_values import words_of
+from evaluator.answers.trees import Name, Number, Operation, Tree, variables
 
 SymbolicEqual = Callable[[str, str], bool]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from evaluator.answers import values
-from evaluator.answers.expressions import Tree, variables
+from evaluator.answers.trees import Tree, variables
 
 MIN_SIGNIFICANT = 4
 MIN_GOLD_SIGNIFICANT = 3

@@ -7,7 +7,6 @@ the likeliest first.
 import itertools
 import re
 
-from evaluator.answers.expressions import Operation
 from evaluator.answers.forms import (
     Equation,
     Form,
@@ -24,6 +23,7 @@ from evaluator.answers.forms import (
 from evaluator.answers.latex import normalise
 from evaluator.answers.numbers import sort_key
 from evaluator.answers.single_values import PLAIN_WORDS, read_value, with_unit
+from evaluator.answers.trees import Operation
 
 MAX_ITEMS = 200
 _MAX_NESTING = 4

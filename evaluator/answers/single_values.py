@@ -3,16 +3,10 @@
 import re
 from fractions import Fraction
 
-from evaluator.answers.expressions import (
-    FUNCTIONS,
-    NotAnExpressionError,
-    Number,
-    Tree,
-    parse,
-    variables,
-)
+from evaluator.answers.expressions import FUNCTIONS, NotAnExpressionError, parse
 from evaluator.answers.forms import Opaque, Value, Words
 from evaluator.answers.number_words import number_from_words
+from evaluator.answers.trees import Number, Tree, variables
 from evaluator.answers.units import UNITS, NotAUnitError, Unit, read_unit
 
 PLAIN_WORDS = re.compile(r"[a-zA-Z][a-zA-Z .'\-()]{0,80}")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from evaluator.answers.expressions import Name, Number, Tree
+from evaluator.answers.trees import Name, Number, Tree
 
 EXACT_BITS = 12_000
 """Rational numbers with more bits are not computed exactly. Python prints no longer ones either."""
