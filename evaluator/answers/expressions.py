@@ -8,6 +8,7 @@ of ours, `NotAnExpressionError`: symbolic equality has to judge it.
 import re
 from fractions import Fraction
 
+from evaluator.answers.numerals import NotANumeralError, spelled_out
 from evaluator.answers.trees import Name, Number, Operation, Tree, balanced, depth
 
 MAX_DEPTH = 80
@@ -49,21 +50,6 @@ _ARGUMENT_BRACKETS = {"(": ")", "[": "]", r"\{": r"\}"}
 _TOKEN = re.compile(
     r"(\d+\.?\d*|\.\d+)|(\\?[a-zA-Z]+'{0,3})|(\\[{}]|[-+*/^_(){}\[\]|!%,])|\s+", re.ASCII
 )
-_MIXED_PLAIN = re.compile(r"(?<![\d./*^({])(\d{1,9}) (\d{1,9})/(\d{1,9})(?![\d.(])", re.ASCII)
-_REPEATING = re.compile(
-    r"(\d{0,40})\.(\d{0,40})\\(?:overline|bar|dot|overbar) ?(?:\{ ?(\d{1,40}) ?\}|(\d))", re.ASCII
-)
-_DOTTED = re.compile(
-    r"(?<![\d.])(\d{0,40})\.(\d{0,20}?)((?:(\d)\4{2,60})|(?:(\d{2,12})\5{1,20}\d{0,12}))"
-    r" ?(?:\.{3}|\\dots)(?![\d.])",
-    re.ASCII,
-)
-_SCIENTIFIC = re.compile(
-    r"(?<![\d.a-zA-Z])(\d+\.\d*(?=[eE])|\d+(?=E)|\d+(?=e[-+]?\d\d)|1(?=e)|\d+(?=e\d))[eE]([-+]?\d{1,6})"
-    r"(?![\d.a-zA-Z])",
-    re.ASCII,
-)
-_LETTER_TIMES = re.compile(r"(?<=\d) ?[xX] ?(?=10 ?\^)")
 
 
 class NotAnExpressionError(Exception):
@@ -83,47 +69,14 @@ def parse(text: str) -> Tree:
     >>> parse(r"3\frac{x}{2}")  # doctest: +ELLIPSIS
     Operation(operator='*', arguments=(Number(value=Fraction(3, 1)), Operation(operator='/', ...
     """
-    if "." in text:
-        text = _REPEATING.sub(_repeating_fraction, text)
-        text = _DOTTED.sub(_dotted_fraction, text)
-    text = _MIXED_PLAIN.sub(_mixed_text, text)
-    text = _SCIENTIFIC.sub(r"\1*10^{\2}", text)
-    if "x" in text or "X" in text:
-        text = _LETTER_TIMES.sub("*", text)
+    try:
+        text = spelled_out(text)
+    except NotANumeralError as error:
+        raise NotAnExpressionError(str(error)) from error
     tree = _Parser(_tokens(text)).whole()
     if len(text) > MAX_TREE_DEPTH and depth(tree) > MAX_TREE_DEPTH:
         raise NotAnExpressionError("too deep")
     return tree
-
-
-def _repeating_fraction(match: re.Match[str]) -> str:
-    return _repeating(match.group(1), match.group(2), match.group(3) or match.group(4))
-
-
-def _dotted_fraction(match: re.Match[str]) -> str:
-    """Read ``0.666...`` and ``0.1818...``: a period that is shown at least twice."""
-    if match.group(4):
-        return _repeating(match.group(1), match.group(2), match.group(4))
-    period, shown = match.group(5), match.group(3)
-    if not (period * len(shown)).startswith(shown):
-        return match.group()
-    return _repeating(match.group(1), match.group(2), period)
-
-
-def _repeating(whole: str, fixed: str, period: str) -> str:
-    scale = 10 ** len(fixed)
-    value = Fraction(int((whole or "0") + fixed), scale) + Fraction(
-        int(period), scale * (10 ** len(period) - 1)
-    )
-    return rf"(\frac{{{value.numerator}}}{{{value.denominator}}})"
-
-
-def _mixed_text(match: re.Match[str]) -> str:
-    """Read ``1 4/5`` as a number; what stands behind the space has to be a proper fraction."""
-    whole, above, below = (int(part) for part in match.groups())
-    if above >= below:
-        raise NotAnExpressionError("no mixed number")
-    return rf"(\frac{{{whole * below + above}}}{{{below}}})"
 
 
 def _tokens(text: str) -> list[str]:
@@ -380,7 +333,7 @@ class _Parser:
             subscript = self._take()
         else:
             self._take("{")
-            parts = []
+            parts: list[str] = []
             while self._next() != "}" and len(parts) < _MAX_SUBSCRIPT:
                 parts.append(self._take())
             self._take("}")

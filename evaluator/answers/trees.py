@@ -88,3 +88,23 @@ def balanced(operator: str, items: list[Tree]) -> Tree:
             for index in range(0, len(items), 2)
         ]
     return items[0]
+
+
+def substituted(tree: Tree, name: str, value: Tree) -> Tree:
+    """Put a value in the place of a variable."""
+    if isinstance(tree, Name):
+        return value if tree == Name(name) else tree
+    if isinstance(tree, Operation):
+        arguments = tuple([substituted(argument, name, value) for argument in tree.arguments])
+        return Operation(tree.operator, arguments)
+    return tree
+
+
+def ordered(tree: Tree) -> Tree:
+    """Sort the arguments of operations whose order does not matter: one tree for both orders."""
+    if not isinstance(tree, Operation):
+        return tree
+    arguments = [ordered(argument) for argument in tree.arguments]
+    if tree.operator in ("+", "*", "gcd", "lcm", "max", "min"):
+        arguments.sort(key=repr)
+    return Operation(tree.operator, tuple(arguments))
