@@ -32,7 +32,7 @@ _FRACTIONS = {
     "⅘": "4/5", "⅙": "1/6", "⅚": "5/6", "⅐": "1/7", "⅛": "1/8", "⅜": "3/8", "⅝": "5/8", "⅞": "7/8",
     "⅑": "1/9", "⅒": "1/10",
 }  # fmt: skip
-FRACTION_CHARACTERS = "".join(_FRACTIONS)
+_FRACTION = re.compile(r"(\d?) ?([" + "".join(_FRACTIONS) + "])")
 
 SPELLINGS: dict[str, str] = {
     **dict.fromkeys("−–—‐‒‑﹣－⁻", "-"),
@@ -116,6 +116,16 @@ def plain_letters(text: str) -> str:
     '(5,6)'
     """
     return text if text.isascii() else text.translate(LETTERS_AND_DIGITS)
+
+
+def with_plain_fractions(text: str) -> str:
+    """Spell the characters of fractions with a slash: ``2½`` is ``2 1/2``."""
+    return text if text.isascii() else _FRACTION.sub(_plain_fraction, text)
+
+
+def _plain_fraction(match: re.Match[str]) -> str:
+    fraction = _FRACTIONS[match.group(2)]
+    return f"{match.group(1)} {fraction}" if match.group(1) else match.group()[:-1] + fraction
 
 
 def spelled_in_latex(text: str) -> str:
