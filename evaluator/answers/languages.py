@@ -126,7 +126,11 @@ ANNOUNCEMENT = re.compile(
 )
 """How other languages than English announce the answer: "答案是", "la réponse est"."""
 OPTION_WORDS = _all("options")
-CHOSEN = re.compile(rf"(?:{OPTION_WORDS})[ \t]{{0,2}}[:：]?[ \t*_]{{0,4}}", re.IGNORECASE)
+CHOSEN = re.compile(
+    rf"(?:{OPTION_WORDS})[ \t]{{0,2}}[:：][ \t*_]{{0,4}}|(?:选择|应选|故选|选)[ \t*_]{{0,4}}",
+    re.IGNORECASE,
+)
+"""How an option is named: "选 B", "opción: B"."""
 
 CHINESE_UNITS = {
     "平方米": "m^2", "平方厘米": "cm^2", "平方千米": "km^2", "平方公里": "km^2", "平方分米": "dm^2",
