@@ -39,7 +39,7 @@ def write_analysis(
     Raises
     ------
     data.errors.StoreError
-        If the folder cannot be written.
+        If a file cannot be written; the message names it.
     """
     figures: list[Path] = []
     findings = out_dir / "findings.md"

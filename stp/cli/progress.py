@@ -6,11 +6,13 @@ terminal. Nothing heavy is imported here, so that something is to be seen at onc
 """
 
 import contextlib
+import math
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from rich.console import Console, RenderableType
-from rich.progress import BarColumn, TaskID, TextColumn
+from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bars
 from rich.text import Text
 
@@ -38,13 +40,37 @@ def shown_progress(console: Console | None = None) -> Iterator["Screen"]:
         screen.stop()
 
 
-class _OneBar(Bars):
-    """The stage at work on a line of its own, so that no name is cut, and its bar below."""
+class _Bars(Bars):
+    """Each stage at work on a line of its own, so that no name is cut, and its bar below."""
 
     def get_renderables(self) -> Iterable[RenderableType]:
-        """Yield the two."""
-        yield from (Text(task.description) for task in self.tasks)
-        yield self.make_tasks_table(self.tasks)
+        """Yield the two of each."""
+        for task in self.tasks:
+            yield Text(task.description)
+            yield self.make_tasks_table([task])
+
+
+@dataclass(slots=True)
+class _AtWork:
+    """A stage at work: when and where it began, and what lines said of it."""
+
+    begin: float
+    start: float
+    line_at: float
+    spoken: float | None = None
+
+    def left(self, now: float, done: float, total: int) -> float | None:
+        """Return how many seconds are left at the pace so far; None while too little is known."""
+        gained = done - self.start
+        if gained <= LEAST_FRACTION * total or done >= total:
+            return None
+        return (now - self.begin) * (total - done) / gained
+
+    def due(self, now: float, done: float, total: int) -> bool:
+        """Return whether it is time for a line, or for the last one of a stage that had some."""
+        if now - self.line_at >= SECONDS_BETWEEN_LINES:
+            return done != self.spoken
+        return self.spoken is not None and self.spoken < total <= done
 
 
 class Screen(Progress):
@@ -60,12 +86,9 @@ class Screen(Progress):
         super().__init__(self.show)
         self.console = console
         self._moves = console.is_terminal and not console.is_dumb_terminal
-        self._bar: _OneBar | None = None
-        self._task = TaskID(0)
-        self._stage = ""
-        self._begin = self._start = 0.0
-        self._last: float | None = None
-        self._spoken: float | None = None
+        self._bar: _Bars | None = None
+        self._at_work: dict[str, _AtWork] = {}
+        self._last = -math.inf
 
     def show(
         self,
@@ -76,6 +99,7 @@ class Screen(Progress):
         unit: str = "",
         rate: str = "",
         left: float | None = None,
+        beside: bool = False,
     ) -> None:
         """Show how far a stage is.
 
@@ -91,47 +115,47 @@ class Screen(Progress):
             How fast it goes, in words.
         left
             Seconds left, where somebody knows better than the pace since the stage began.
+        beside
+            Other stages are at work at the same time, and stay until their :meth:`end`.
         """
         now = time.monotonic()
-        if stage != self._stage:
-            self._stage, self._begin, self._start, self._spoken = stage, now, done, None
+        if not beside:
+            for other in self._at_work.keys() - {stage}:
+                self.end(other)
+        if stage not in self._at_work:
+            since = now if beside else self._last
+            self._at_work[stage] = _AtWork(begin=now, start=done, line_at=since)
+        work = self._at_work[stage]
         if left is None:
-            left = self._left(now, done, total)
+            left = work.left(now, done, total)
         if self._moves:
             self._draw(stage, done, total, rate, left)
-        elif self._due(now, done, total):
+        elif work.due(now, done, total):
             self.say(_line(stage, done, total, unit, rate, left))
-            self._last, self._spoken = now, done
+            self._last = work.line_at = now
+            work.spoken = done
 
-    def _left(self, now: float, done: float, total: int) -> float | None:
-        """Return how many seconds are left at the pace so far; None while too little is known."""
-        gained = done - self._start
-        if gained <= LEAST_FRACTION * total or done >= total:
-            return None
-        return (now - self._begin) * (total - done) / gained
-
-    def _due(self, now: float, done: float, total: int) -> bool:
-        """Return whether it is time for a line, or for the last one of a stage that had some."""
-        if self._last is None or now - self._last >= SECONDS_BETWEEN_LINES:
-            return done != self._spoken
-        return self._spoken is not None and self._spoken < total <= done
+    def end(self, stage: str) -> None:
+        """Show a stage no longer."""
+        self._at_work.pop(stage, None)
+        for task in list(self._bar.tasks) if self._bar is not None else ():
+            if self._bar is not None and task.description == printable(stage):
+                self._bar.remove_task(task.id)
 
     def _draw(self, stage: str, done: float, total: int, rate: str, left: float | None) -> None:
         if self._bar is None:
             words = TextColumn("{task.fields[how]}", style="cyan", markup=False)
-            self._bar = _OneBar(
+            self._bar = _Bars(
                 BarColumn(bar_width=None), words, console=self.console, transient=True
             )
             self._bar.start()
         name = printable(stage)
-        if not self._bar.tasks or self._bar.tasks[0].description != name:
-            for task in self._bar.task_ids:
-                self._bar.remove_task(task)
-            self._task = self._bar.add_task(name, total=None, how="")
+        tasks = {task.description: task.id for task in self._bar.tasks}
+        task = tasks[name] if name in tasks else self._bar.add_task(name, total=None, how="")
         parts = [f"{int(100 * done / total)} %"] if total else []
         parts += [part for part in (rate, left is not None and f"{duration(left)} left") if part]
         how = ", ".join(parts)
-        self._bar.update(self._task, completed=done, total=total or None, how=how)
+        self._bar.update(task, completed=done, total=total or None, how=how)
 
     def say(self, line: str) -> None:
         """Print a line above the bar: as text, whatever a stranger has put into a name of it."""
