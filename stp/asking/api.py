@@ -412,7 +412,8 @@ def _response(
     if found is not None:
         thoughts.append(text[found.start : found.end].strip())
         text = text[found.answer :].strip()
-        # Who left the thinking in the text has not counted it: 0 would be no count.
+    if any(thoughts):
+        # Who left the thinking in the text (inspect_ai parts it too) has counted 0 of it.
         counted = counted or None
     output_tokens = _total(used and used.output_tokens for used in usage)
     thinking_tokens = counted if answered else output_tokens
