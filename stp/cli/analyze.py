@@ -142,3 +142,8 @@ def _print(
     console.print(str(paths.folder), markup=False, soft_wrap=True)
     if len(shown) < count:
         console.print(f"{len(shown)} of {count} tables are shown; --tables all shows every one")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to an application."""
+    app.command()(analyze)

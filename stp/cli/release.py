@@ -116,3 +116,8 @@ def _fraction(text: str):  # type: ignore[no-untyped-def]
         return Fraction(text)
     except (ValueError, ZeroDivisionError) as error:
         raise MisuseError(f"{text!r} is no fraction; write 1/2 or 0.5") from error
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to an application."""
+    app.command()(release)
