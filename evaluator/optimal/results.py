@@ -16,9 +16,8 @@ from evaluator.optimal.plan import read_plan
 from evaluator.optimal.running import items_of, response_file
 from evaluator.optimal.scores import REPLICATES, Progress, Scores, score
 from evaluator.optimal.tables import all_tables
-from evaluator.present.table import Table
+from evaluator.present.table import Table, write_tables
 from stp.asking import ResponseStore
-from stp.files import write_durably
 from stp.seeds import PAPER_SEED
 
 SHOWN_EXAMPLES = 12
@@ -186,11 +185,7 @@ def write_results(results: Results, folder: Path, *, title: str) -> Path:
         If they cannot be written.
     """
     from evaluator.optimal.page import render_page
+    from evaluator.present.page import write_page
 
-    for table in results.tables:
-        texts = {"csv": table.to_csv(), "md": table.to_markdown(), "tex": table.to_latex()}
-        for kind, text in texts.items():
-            write_durably(folder / "tables" / f"{table.name}.{kind}", text.encode())
-    page = folder / "report.html"
-    write_durably(page, render_page(results, title=title).encode())
-    return page
+    write_tables(results.tables, folder / "tables")
+    return write_page(folder / "report.html", render_page(results, title=title))

@@ -22,7 +22,6 @@ from evaluator.otbench.leaderboard import (
 from evaluator.otbench.load import Release, load_release
 from evaluator.otbench.page import write_page
 from evaluator.otbench.run import MethodResult, evaluate, split_curves
-from evaluator.runs.files import locked_folder
 from evaluator.runs.folder import locked_folder
 from stp.seeds import PAPER_SEED
 
