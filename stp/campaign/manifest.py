@@ -44,7 +44,9 @@ class _Record(BaseModel):
 class ModelRecord(_Record):
     """A model of the campaign.
 
-    ``engine`` is what the engine said of itself when it was opened first; empty before that.
+    ``turn_end`` holds the ids that end an answer, by the place that names them (see
+    :mod:`stp.formats.turn_end`); empty in campaigns from before it was recorded. ``engine`` is what
+    the engine said of itself when it was opened first; empty before that.
     """
 
     name: str
@@ -54,6 +56,7 @@ class ModelRecord(_Record):
     tokenizer_hash: str
     context_limit: int
     family: dict[str, Any]
+    turn_end: dict[str, list[int]] = Field(default_factory=dict)
     engine: dict[str, Any] = Field(default_factory=dict)
 
 

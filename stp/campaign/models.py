@@ -18,6 +18,7 @@ from stp.campaign.sections import ModelConfig
 from stp.campaign.store import Store
 from stp.engines.checks import check_model_folder, weights_hash
 from stp.formats import ModelFamily, family_for_model, get_family
+from stp.formats.turn_end import TurnEnd, find_turn_end
 from stp.tokenizers import backend, load_tokenizer
 
 DEMO = "demo"
@@ -78,7 +79,13 @@ def record_model(model: LocatedModel, *, context_limit: int) -> ModelRecord:
         tokenizer_hash=tokenizer_hash(model.folder),
         context_limit=min(context_limit, own_context(model.folder) or context_limit),
         family=model.family.model_dump(mode="json"),
+        turn_end={name: list(ids) for name, ids in turn_end_of(model).sources.items()},
     )
+
+
+def turn_end_of(model: LocatedModel) -> TurnEnd:
+    """Return what ends the model's answers."""
+    return find_turn_end(model.family, load_tokenizer(model.folder))
 
 
 def tokenizer_hash(folder: Path) -> str:

@@ -32,6 +32,7 @@ from stp.campaign.tables import ShardInfo, TornShardError, content_digest, make_
 from stp.campaign.units import Cell, questions_shard
 from stp.engines.base import SamplingParameters
 from stp.formats import ModelFamily, ThinkingFormat
+from stp.formats.turn_end import require_turn_end
 from stp.segmentation import boundary_token_ids, content_token_ids
 from stp.tokenizers import load_tokenizer
 
@@ -107,9 +108,11 @@ def make_subject(config: CampaignConfig, model: LocatedModel, record: ModelRecor
     """
     tokenizer = load_tokenizer(model.folder)
     boundary_ids = boundary_token_ids(tokenizer)
+    thinking_format = ThinkingFormat(model.family, tokenizer)
+    require_turn_end(thinking_format.turn_end, model.name)
     return Subject(
         name=model.name,
-        format=ThinkingFormat(model.family, tokenizer),
+        format=thinking_format,
         boundary_ids=boundary_ids,
         content_ids=content_token_ids(tokenizer, boundary_ids),
         sampling=_sampling(config, model.family),
@@ -322,6 +325,25 @@ def _check_models(
                     f"{store.url}: the model {model.name!r} in {model.folder} is not the one of "
                     f"this campaign (its {what} differs{values}); give the run a folder of its own"
                 )
+        _check_turn_end(store, stored, found)
+
+
+def _check_turn_end(store: Store, stored: ModelRecord, found: ModelRecord) -> None:
+    """Refuse a model whose answers would end elsewhere than those in the folder.
+
+    Campaigns from before this was recorded ended answers at the tokens of family and tokenizer.
+    """
+    now = {token_id for ids in found.turn_end.values() for token_id in ids}
+    before = {token_id for ids in stored.turn_end.values() for token_id in ids}
+    if not stored.turn_end:
+        names = ("family", "tokenizer")
+        before = {token_id for name in names for token_id in found.turn_end.get(name, ())}
+    if before != now:
+        raise StoreMismatchError(
+            f"{store.url}: answers of {stored.name!r} ended at the token ids {sorted(before)} when "
+            f"this campaign began, and would end at {sorted(now)} now (generation_config.json, "
+            "config.json or this release differ); give the run a folder of its own"
+        )
 
 
 def _mend_config(store: Store, config: CampaignConfig) -> None:

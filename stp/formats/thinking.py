@@ -5,13 +5,14 @@ Ids are copied here, never decoded and encoded again. Text is made once for a pr
 """
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, time
 from typing import Literal
 
 from data.errors import ConfigError
 from stp.formats.family import ModelFamily
+from stp.formats.turn_end import find_turn_end
 from stp.tokenizers import Tokenizer, backend, exact_ids, token_bytes, tokenizer_name
 
 ThinkingFinish = Literal["end", "limit", "stop"]
@@ -65,6 +66,8 @@ class ThinkingFormat:
         Texts that do; empty unless the family's markers are written.
     answer_stop_ids
         Ids that end the sampling of an answer.
+    turn_end
+        The same with the places that name them.
     end_ids
         The end of thinking alone: one id, unless the model writes it in ordinary tokens.
     close_ids
@@ -93,7 +96,8 @@ class ThinkingFormat:
         self._end_id: int | None = end_id
         self.end_ids = exact_ids(tokenizer, family.thinking_end, self._forms)
         self.close_ids = exact_ids(tokenizer, family.thinking_end + family.answer_open, self._forms)
-        self.answer_stop_ids = frozenset(self._stop_ids())
+        self.turn_end = find_turn_end(family, tokenizer)
+        self.answer_stop_ids = self.turn_end.ids
         ends = () if end_id is None else (end_id,)
         self.thinking_stop_ids = self.answer_stop_ids.union(ends)
         written = family.markers == "written"
@@ -119,20 +123,6 @@ class ThinkingFormat:
                     f"which the model family {family.name!r} needs; choose the family written-tags "
                     "or write a family TOML file"
                 )
-
-    def _stop_ids(self) -> Iterable[int]:
-        inner = backend(self.tokenizer)
-        for text in self.family.answer_stops:
-            stop_id = inner.token_to_id(text)
-            if stop_id is None:
-                raise ConfigError(
-                    f"the tokenizer of {tokenizer_name(self.tokenizer)} has no token {text!r}, an "
-                    f"answer_stops entry of the model family {self.family.name!r}; choose another "
-                    "family or write a family TOML file"
-                )
-            yield stop_id
-        if (eos_id := getattr(self.tokenizer, "eos_token_id", None)) is not None:
-            yield int(eos_id)
 
     def prompt_ids(self, question_text: str, instruction: str = "") -> tuple[int, ...]:
         """Return a prompt that ends just after the start of thinking.
