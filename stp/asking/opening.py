@@ -234,8 +234,8 @@ def _open_local(spec: ModelSpec, kind: str) -> Responder:
     stop_ids = find_turn_end(family, tokenizer).ids
     if not stop_ids:
         _LOG.warning(
-            "nothing in %s says where an answer ends (no eos_token, no eos_token_id, no end of turn "
-            "in the chat template): every answer will run to its token limit",
+            "nothing in %s says where an answer ends (no eos_token, no eos_token_id, no end of "
+            "turn in the chat template): every answer will run to its token limit",
             folder,
         )
 

@@ -126,9 +126,8 @@ def _configured(path: Path, tokenizer: Tokenizer) -> list[int]:
     found: list[int] = []
     for section in (values, values.get("text_config")):
         named = section.get("eos_token_id") if isinstance(section, dict) else None
-        for entry in named if isinstance(named, list) else [named]:
-            if entry is not None:
-                found.append(_checked_id(entry, path))
+        entries = named if isinstance(named, list) else [named]
+        found += [_checked_id(entry, path) for entry in entries if entry is not None]
     known = set(backend(tokenizer).get_vocab(with_added_tokens=True).values())
     if outside := sorted(set(found) - known):
         _LOG.warning(

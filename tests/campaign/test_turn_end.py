@@ -220,7 +220,7 @@ def test_the_demo_model_names_its_end_everywhere():
         "config",
         "chat_template",
     }
-    assert {ids for ids in found.values()} == {(END,)}
+    assert set(found.values()) == {(END,)}
     config = parse_config(CAMPAIGN.format(model="demo", family="demo"), source="test")
     subject = make_subject(config, located, record_model(located, context_limit=1024))
     assert subject.format.answer_stop_ids == {END}
