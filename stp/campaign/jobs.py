@@ -16,6 +16,7 @@ from stp.campaign.config import CampaignConfig
 from stp.campaign.generate import generate_unit
 from stp.campaign.prepare import Subject
 from stp.campaign.probe import probe_unit
+from stp.campaign.row_counts import counted
 from stp.campaign.tables import Work
 from stp.campaign.trajectories import OnProgress
 from stp.campaign.units import Unit
@@ -95,7 +96,7 @@ class GenerateJob:
             engine=engine,
             on_progress=on_progress,
         )
-        return (rows,)
+        return (counted("trajectories", rows, subject.format),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +113,7 @@ class ProbeJob:
         """Return the unit's positions and probes."""
         if config.generation.mode != "thinking":
             return answer_positions(self.unit, self.trajectories)
-        return probe_unit(
+        positions, probes = probe_unit(
             self.unit,
             self.questions,
             self.trajectories,
@@ -121,3 +122,4 @@ class ProbeJob:
             engine=engine,
             on_progress=on_progress,
         )
+        return positions, counted("probes", probes, subject.format)

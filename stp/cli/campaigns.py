@@ -9,11 +9,14 @@ from data.errors import MisuseError
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from rich.console import Console
 
     from stp.campaign.config import CampaignConfig
     from stp.campaign.lock import Part
     from stp.campaign.run import Observer, PoolOpener, RunResult
+    from stp.campaign.shares import CellShares
 
 
 class StageName(StrEnum):
@@ -210,6 +213,7 @@ def status(folder: Folder) -> None:
             go_on = read.trajectories < read.generated
             more = f"; go on with: stp signals {found.url}" if go_on else ""
             console.print(line + more, markup=False, soft_wrap=True)
+    print_shares(console, found.shares)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("stage", no_wrap=True)
     for heading in ("trajectories", "samples", "per s", "tokens", "prefill", "took", "left"):
@@ -235,6 +239,23 @@ def status(folder: Folder) -> None:
             console.print(f"  ({stage}: {plain:.2f} x the least without blocks)")
     for name, remedy in found.remedies.items():
         console.print(f"torn: {name}; `{remedy}` makes it again", markup=False, soft_wrap=True)
+
+
+def print_shares(
+    console: "Console", cells: "Sequence[CellShares]", *, only_noticed: bool = False
+) -> None:
+    """Print which rows of every cell are not what they are taken for, and what to do."""
+    from stp.cli.seen import seen
+
+    for cell in cells:
+        for share in cell.shares:
+            if share.noticed:
+                line = f"  caution: {cell.model} on {cell.benchmark}: {share.sentence()}; "
+                line += share.kind.advice
+                console.print(seen(line), markup=False, soft_wrap=True, style="bold yellow")
+            elif share.count and not only_noticed:
+                line = f"    {cell.model} on {cell.benchmark}: {share.sentence()}"
+                console.print(seen(line), markup=False, soft_wrap=True)
 
 
 def watched(go_on: str, work: "Callable[[Observer, threading.Event], RunResult]") -> "RunResult":
@@ -270,6 +291,12 @@ def _say_how_it_ended(
             err=True,
         )
         return
+    from rich.console import Console
+
+    from stp.campaign.status import campaign_shares
+
+    notes = Console(stderr=True, highlight=False)
+    print_shares(notes, campaign_shares(folder), only_noticed=True)
     typer.echo(f"{config.name}: done in {folder}; next: stp report {folder}", err=True)
 
 

@@ -8,7 +8,10 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, time
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
 
 from data.errors import ConfigError
 from stp.formats.family import ModelFamily
@@ -68,6 +71,8 @@ class ThinkingFormat:
         Ids that end the sampling of an answer.
     turn_end
         The same with the places that name them.
+    stray_ids
+        Control tokens that no answer holds, but one that ran on into the next turn or thinks again.
     end_ids
         The end of thinking alone: one id, unless the model writes it in ordinary tokens.
     close_ids
@@ -98,6 +103,10 @@ class ThinkingFormat:
         self.close_ids = exact_ids(tokenizer, family.thinking_end + family.answer_open, self._forms)
         self.turn_end = find_turn_end(family, tokenizer)
         self.answer_stop_ids = self.turn_end.ids
+        control = backend(tokenizer).get_added_tokens_decoder().items()
+        self.stray_ids = frozenset(
+            int(token_id) for token_id, token in control if token.content in self._control_tokens
+        ).difference(self.answer_stop_ids)
         ends = () if end_id is None else (end_id,)
         self.thinking_stop_ids = self.answer_stop_ids.union(ends)
         written = family.markers == "written"
@@ -106,6 +115,12 @@ class ThinkingFormat:
     def control_token_in(self, text: str) -> str | None:
         """Return a special token or a marker that the tokenizer reads in a text, or None."""
         return next((token for token in self._control_tokens if token in text), None)
+
+    def knows(self, token_ids: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
+        """Return which ids stand for some text; bool of the ids' shape."""
+        has_text = np.array([bool(form) for form in self._forms] + [False])
+        inside = (token_ids >= 0) & (token_ids < len(self._forms))
+        return has_text[np.where(inside, token_ids, len(self._forms))]
 
     def _require_markers(self, end_id: int | None) -> None:
         """Refuse a tokenizer in which the markers are no tokens."""
@@ -258,9 +273,13 @@ class ThinkingFormat:
         )
         return str(text)
 
+    def _form(self, token_id: int) -> bytes:
+        """Return a token's bytes; none for an id of padding, which stands for no text."""
+        return self._forms[token_id] if 0 <= token_id < len(self._forms) else b""
+
     def _start(self, ids: tuple[int, ...]) -> int:
         """Return where thinking starts: 0, or after a start marker that the output repeats."""
-        first = next((at for at, token in enumerate(ids) if self._forms[token].strip()), len(ids))
+        first = next((at for at, token in enumerate(ids) if self._form(token).strip()), len(ids))
         after = first + len(self._start_ids)
         if ids[first:after] == self._start_ids:
             return after
@@ -284,7 +303,7 @@ class ThinkingFormat:
         return None
 
     def _written_start(self, ids: tuple[int, ...]) -> int:
-        text = b"".join(self._forms[token] for token in ids)
+        text = b"".join(map(self._form, ids))
         marker = self.family.thinking_start.strip().encode()
         at = len(text) - len(text.lstrip())
         if not text.startswith(marker, at):
@@ -294,7 +313,7 @@ class ThinkingFormat:
 
     def _written_end(self, ids: tuple[int, ...]) -> tuple[int, int] | None:
         """Return the tokens wholly before the end marker, and the first that says some answer."""
-        text = b"".join(self._forms[token] for token in ids)
+        text = b"".join(map(self._form, ids))
         at = text.find(self.family.thinking_end.encode())
         if at < 0:
             return None
@@ -313,4 +332,4 @@ class ThinkingFormat:
 
     def _offsets(self, ids: tuple[int, ...]) -> list[int]:
         """Return where each token's bytes start, and the end of the last."""
-        return [0, *itertools.accumulate(len(self._forms[token]) for token in ids)]
+        return [0, *itertools.accumulate(len(self._form(token)) for token in ids)]
