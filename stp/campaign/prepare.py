@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from data import Benchmark, Question, get_benchmark
-from data.errors import MisuseError, StoreMismatchError, StpError
+from data.errors import ConfigError, MisuseError, StoreMismatchError, StpError
 from evaluator.answers import check_reference
 from stp.campaign.config import CampaignConfig
 from stp.campaign.direct import fit_answer, unthinking_prompt_ids
@@ -26,6 +26,7 @@ from stp.campaign.models import (
     record_model,
     stored_tokenizer_hash,
 )
+from stp.campaign.references import check_references
 from stp.campaign.sections import BenchmarkConfig
 from stp.campaign.store import CONFIG, Store
 from stp.campaign.tables import ShardInfo, TornShardError, content_digest, make_table
@@ -83,19 +84,39 @@ def prepare_campaign(store: Store, config: CampaignConfig) -> Prepared:
         If the folder cannot be written or read.
     """
     store.check_free()
+    models = tuple(locate_model(model) for model in config.models)
+    _check_samples_differ(config, models)
     # Without any row there is nothing that another configuration could be mixed with.
     if store.is_campaign() and store.has_rows():
         manifest = store.read_manifest()
         store.check_settings(config, manifest)
-        models = tuple(locate_model(model) for model in config.models)
         _check_models(store, manifest, models, config)
         _mend_config(store, config)
         _mend_tokenizers(store, manifest, models)
         _mend_questions(store, config, manifest, models)
     else:
-        models = tuple(locate_model(model) for model in config.models)
         manifest = _create(store, config, models)
     return Prepared(config=config, manifest=manifest, models=models)
+
+
+def _check_samples_differ(config: CampaignConfig, models: Sequence[LocatedModel]) -> None:
+    """Refuse several samples of one prompt where all would be the same."""
+    several = [
+        f"{section}.{key} = {count}"
+        for section, key, count in (
+            ("generation", "trajectories", config.generation.trajectories),
+            ("probing", "probes", config.probing.probes),
+        )
+        if count > 1
+    ]
+    for model in models:
+        greedy = _sampling(config, model.family).greedy
+        if greedy is not None and several:
+            raise ConfigError(
+                f"{model.name} is sampled with {greedy}, so that samples of one prompt are copies, "
+                f"and {' and '.join(several)} would count copies as samples: set "
+                "generation.trajectories and probing.probes to 1, or another [sampling]"
+            )
 
 
 def make_subject(config: CampaignConfig, model: LocatedModel, record: ModelRecord) -> Subject:
@@ -128,6 +149,7 @@ def _create(store: Store, config: CampaignConfig, models: tuple[LocatedModel, ..
     questions = {}
     for entry in config.benchmarks:
         benchmark, items = load_questions(entry)
+        check_references(benchmark.name, items)
         if benchmark.name in questions:
             raise MisuseError(
                 f"two benchmarks are named {benchmark.name!r}; give each its own name"
