@@ -173,6 +173,14 @@ def _provenance(manifest: Manifest) -> Pairs:
         (f"Stage {name}", f"{stage.samples:,} samples, {stage.seconds:,.0f} s")
         for name, stage in manifest.stages.items()
     ]
+    pairs += [
+        (
+            f"References of {record.benchmark} for {record.model}",
+            f"{len(mending.changed):,} changed {mending.at} by {mending.file} ({mending.sha256})",
+        )
+        for record in manifest.cells
+        for mending in record.mendings
+    ]
     if manifest.checker_version:
         pairs.append(("Answer checker", f"version {manifest.checker_version}"))
     pairs += [

@@ -15,6 +15,7 @@ import pyarrow as pa
 from data import Benchmark, Question, get_benchmark
 from data.errors import ConfigError, MisuseError, StoreMismatchError, StpError
 from evaluator.answers import check_reference
+from stp.campaign.asked import check_questions
 from stp.campaign.config import CampaignConfig
 from stp.campaign.direct import fit_answer, unthinking_prompt_ids
 from stp.campaign.fit import Fit, fit_prompt
@@ -29,7 +30,7 @@ from stp.campaign.models import (
 from stp.campaign.references import check_references
 from stp.campaign.sections import BenchmarkConfig
 from stp.campaign.store import CONFIG, Store
-from stp.campaign.tables import ShardInfo, TornShardError, content_digest, make_table
+from stp.campaign.tables import make_table
 from stp.campaign.units import Cell, questions_shard
 from stp.engines.base import SamplingParameters
 from stp.formats import ModelFamily, ThinkingFormat
@@ -93,7 +94,7 @@ def prepare_campaign(store: Store, config: CampaignConfig) -> Prepared:
         _check_models(store, manifest, models, config)
         _mend_config(store, config)
         _mend_tokenizers(store, manifest, models)
-        _mend_questions(store, config, manifest, models)
+        _check_questions(store, config, manifest, models)
     else:
         manifest = _create(store, config, models)
     return Prepared(config=config, manifest=manifest, models=models)
@@ -165,6 +166,7 @@ def _create(store: Store, config: CampaignConfig, models: tuple[LocatedModel, ..
         copy_tokenizer(model, store)
         for benchmark, items in questions.values():
             rows = question_rows(config, subject, benchmark, items)
+            _warn_of_control_tokens(subject, benchmark.name, items)
             cells.append(_write_questions(store, model.name, benchmark, rows))
     manifest = new_manifest(config, records, cells)
     store.write_manifest(manifest)
@@ -196,7 +198,6 @@ def question_rows(
         prompts, fits = _thinking_prompts(config, subject, benchmark, questions)
     else:
         prompts, fits = _unthinking_prompts(config, subject, benchmark, questions)
-    _warn_of_control_tokens(subject, benchmark.name, questions)
     count = len(questions)
     return make_table(
         "questions",
@@ -385,32 +386,17 @@ def _mend_tokenizers(store: Store, manifest: Manifest, models: tuple[LocatedMode
             _LOG.warning("%s: the tokenizer of %s is copied anew", store.url, model.name)
 
 
-def _mend_questions(
+def _check_questions(
     store: Store, config: CampaignConfig, manifest: Manifest, models: tuple[LocatedModel, ...]
 ) -> None:
-    """Write again the questions whose shard is gone or torn, if they are still the same."""
-    for record in manifest.cells:
-        if _whole_questions(store, record):
-            continue
-        model = next(model for model in models if model.name == record.model)
-        subject = make_subject(config, model, manifest.model_record(record.model))
-        loaded = [load_questions(entry) for entry in config.benchmarks]
-        benchmark, items = next(pair for pair in loaded if pair[0].name == record.benchmark)
-        rows = question_rows(config, subject, benchmark, items)
-        if content_digest(rows) != record.digest:
-            raise StoreMismatchError(
-                f"{store.url}: the questions of {record.benchmark} are no longer those of this "
-                "campaign; restore its question file, or start a campaign in another folder"
-            )
-        store.write_shard("questions", questions_shard(record.cell), rows, source="")
-
-
-def _whole_questions(store: Store, record: CellRecord) -> bool:
-    name = questions_shard(record.cell)
-    info: ShardInfo | None = None
-    try:
-        if store.exists(name):
-            info = store.read_checked("questions", name)[1]
-    except TornShardError:
-        store.set_aside(name, "torn")
-    return info is not None and info.digest == record.digest
+    """Refuse questions that are not those of the campaign any more."""
+    loaded = {
+        benchmark.name: (benchmark, items)
+        for benchmark, items in map(load_questions, config.benchmarks)
+    }
+    for model in models:
+        subject = make_subject(config, model, manifest.model_record(model.name))
+        for record in manifest.cells:
+            if record.model == model.name:
+                benchmark, items = loaded[record.benchmark]
+                check_questions(store, record, question_rows(config, subject, benchmark, items))

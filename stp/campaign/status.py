@@ -32,13 +32,16 @@ class UnitState:
 
     ``torn`` names shards whose footer is not whole. ``works`` has the work of each stage done.
     ``digest`` is that of its trajectories, if they are there. ``counts`` has, by table, what its
-    shards of these stages say of their rows; None for one that says nothing.
+    shards of these stages say of their rows; None for one that says nothing. ``checker_version``
+    judged it, with the references that ``grading_mark`` names (see
+    :attr:`stp.campaign.manifest.CellRecord.grading_mark`).
     """
 
     works: dict[Stage, Work]
     counts: dict[Table, dict[str, int] | None] = field(default_factory=dict)
     digest: str = ""
     checker_version: str = ""
+    grading_mark: str = ""
     torn: tuple[str, ...] = ()
 
     @property
@@ -70,7 +73,7 @@ def unit_state(store: Store, unit: Unit) -> UnitState:
 
     works: dict[Stage, Work] = {}
     counts: dict[Table, dict[str, int] | None] = {}
-    digest = version = ""
+    digest = version = mark = ""
     trajectories = info("trajectories")
     if trajectories is not None and trajectories.source == trajectory_source(unit):
         works["generate"], digest = trajectories.work, trajectories.digest
@@ -90,11 +93,13 @@ def unit_state(store: Store, unit: Unit) -> UnitState:
             if verdicts is not None and verdicts.source.startswith(made_from):
                 works["grade"], counts["verdicts"] = verdicts.work, verdicts.counts
                 version = verdicts.source.removeprefix(made_from)
+                version, _, mark = version.partition(" ")
     return UnitState(
         works=works,
         counts=counts,
         digest=digest,
         checker_version=version,
+        grading_mark=f" {mark}" if mark else "",
         torn=tuple(torn),
     )
 

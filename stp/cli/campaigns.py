@@ -1,6 +1,7 @@
 """``stp run``, ``stp status``, ``stp grade``: make a campaign, see how far it is, grade it."""
 
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -152,8 +153,26 @@ def ray_pool(address: str) -> "PoolOpener":
 def grade(
     folder: Folder,
     again: Annotated[
-        bool, typer.Option("--again", help="Grade everything anew, not only what is missing.")
+        bool,
+        typer.Option(
+            "--again",
+            help="Grade everything anew, not only what is missing. The references are those that "
+            "the campaign was begun with; mended ones are taken with --references.",
+        ),
     ] = False,
+    references: Annotated[
+        Path | None,
+        typer.Option(
+            "--references",
+            metavar="FILE",
+            help="With --again: take the references of this file (a benchmark's TOML file, or "
+            "rows with id and answer), and keep in the manifest what was changed.",
+        ),
+    ] = None,
+    benchmark: Annotated[
+        str | None,
+        typer.Option("--benchmark", help="Whose references these are, where there are several."),
+    ] = None,
     unsandboxed: Annotated[
         bool,
         typer.Option(
@@ -176,10 +195,22 @@ def grade(
         return
     from stp.campaign.run import grade_campaign
 
+    if references is not None and not again:
+        raise MisuseError("--references needs --again: with other references all is graded anew")
+    if benchmark is not None and references is None:
+        raise MisuseError("--benchmark says whose --references are given; give these too")
+    # With other references, verdicts on the old ones are not taken for done.
+    go_on = f"stp grade {folder}" + " --again" * (again and references is None)
     result = watched(
-        f"stp grade {folder}" + " --again" * again,
+        go_on,
         lambda observer, stop: grade_campaign(
-            folder, again=again, unsandboxed=unsandboxed, observer=observer, stop=stop
+            folder,
+            again=again,
+            unsandboxed=unsandboxed,
+            references=references,
+            benchmark=benchmark,
+            observer=observer,
+            stop=stop,
         ),
     )
     waiting = f", {result.waiting} are not probed yet" if result.waiting else ""
