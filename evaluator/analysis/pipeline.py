@@ -387,8 +387,8 @@ def analyse_campaigns(
         ),
         findings=Findings(
             sentences=(
-                *share_sentences(shares),
                 *missing,
+                *share_sentences(shares),
                 *analysis.findings.sentences,
                 *thinking.missing,
             )

@@ -68,8 +68,8 @@ def load_report_data(
         trajectories=tuple(trajectories),
         selection_note=selection.note,
         warnings=(
-            *share_sentences(shares),
             *_warnings(curves, reader.config, reader.manifest),
+            *share_sentences(shares),
         ),
         step_tokens=reader.config.probing.step_tokens,
         settings=(*_settings(reader.config, reader.manifest), *_shares(shares)),

@@ -283,10 +283,10 @@ def print_shares(
             if share.noticed:
                 line = f"  caution: {cell.model} on {cell.benchmark}: {share.sentence()}; "
                 line += share.kind.advice
-                console.print(seen(line), markup=False, soft_wrap=True, style="bold yellow")
+                console.print(seen(line), markup=False, style="bold yellow")
             elif share.count and not only_noticed:
                 line = f"    {cell.model} on {cell.benchmark}: {share.sentence()}"
-                console.print(seen(line), markup=False, soft_wrap=True)
+                console.print(seen(line), markup=False)
 
 
 def watched(go_on: str, work: "Callable[[Observer, threading.Event], RunResult]") -> "RunResult":
