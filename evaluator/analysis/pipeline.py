@@ -44,6 +44,7 @@ from evaluator.analysis.sensitivity_tables import (
     sensitivity_table,
     trajectory_sensitivity_table,
 )
+from evaluator.analysis.share_tables import share_sentences, share_table, shares_of_campaigns
 from evaluator.analysis.step_changes import changes_by_progress, suitable_bin_tokens
 from evaluator.analysis.stored_thinking import open_campaigns
 from evaluator.analysis.tables import (
@@ -88,6 +89,7 @@ TABLES = (
     "boundary-audit",
     "boundary-forms",
     "step-lengths",
+    "shares",
 )
 """Names of all tables, in reading order. Those of differences need several models."""
 
@@ -375,14 +377,22 @@ def analyse_campaigns(
     opened = open_campaigns(list(urls), allow_incomplete=allow_incomplete)
     thinking = thinking_tables(opened, analysis.curves, steps, asked.targets, progress)
     missing = missing_sentences(urls, curves)
+    shares = shares_of_campaigns(urls)
     note = " ".join(missing)
     return replace(
         analysis,
         tables=tuple(
             replace(table, note=f"{note} {table.note}".strip())
-            for table in (*analysis.tables, *thinking.tables)
+            for table in (*analysis.tables, *thinking.tables, share_table(shares))
         ),
-        findings=Findings(sentences=(*missing, *analysis.findings.sentences, *thinking.missing)),
+        findings=Findings(
+            sentences=(
+                *missing,
+                *share_sentences(shares),
+                *analysis.findings.sentences,
+                *thinking.missing,
+            )
+        ),
         step_tokens=steps[0] if len(steps) == 1 else None,
         lengths=thinking.lengths,
     )

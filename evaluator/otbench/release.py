@@ -21,6 +21,7 @@ import numpy as np
 from data.errors import MisuseError, StoreError
 from data.progress import NOBODY, Progress
 from evaluator.analysis.groups import recorded_groups
+from evaluator.analysis.share_tables import share_notes, shares_of_campaigns
 from evaluator.otbench.card import dataset_card
 from evaluator.otbench.columns import SIGNAL_COLUMNS
 from evaluator.otbench.gather import Gathered, gather
@@ -128,7 +129,7 @@ def write_release(
         for url in campaigns
     ]
     _check_together(gathered)
-    notes = _notes(gathered)
+    notes = [*share_notes(shares_of_campaigns(campaigns)), *_notes(gathered)]
     groups = recorded_groups(campaigns)
     kept, left_out = _common_questions(gathered)
     if left_out:

@@ -1,6 +1,6 @@
 """From a campaign to files: the page, and the figures beside it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evaluator.analysis.frontiers import cell_frontiers
@@ -65,7 +65,7 @@ def write_report(data: ReportData, out_dir: Path) -> ReportPaths:
     summary = summarise(per_trajectory(data.curves))
     cells = cell_frontiers(data.curves)
     changes = changes_by_progress(data.curves, suitable_bin_tokens(data.curves))
-    headline = make_headline(data.curves, summary, cells)
+    headline = replace(make_headline(data.curves, summary, cells), cautions=data.warnings)
     page = out_dir / "report.html"
     written: list[Path] = []
     links: list[tuple[str, str, str]] = []
