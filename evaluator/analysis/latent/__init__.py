@@ -7,6 +7,19 @@ posterior of P instead of the counts. The paper's own measures stay what they ar
 beside them. ``docs/statistics.md`` says which number answers which question.
 """
 
-from evaluator.analysis.latent.fitting import LatentCurves, fit, held_out_log_likelihood
+from evaluator.analysis.latent.fitting import (
+    LatentCurves,
+    fit,
+    held_out_log_likelihood,
+    read_others,
+)
+from evaluator.analysis.latent.frontiers import LatentFrontier, latent_frontier
 
-__all__ = ["LatentCurves", "fit", "held_out_log_likelihood"]
+__all__ = [
+    "LatentCurves",
+    "LatentFrontier",
+    "fit",
+    "held_out_log_likelihood",
+    "latent_frontier",
+    "read_others",
+]

@@ -1,8 +1,9 @@
 """Learning how accuracies move: one chain for every cell, by expectation-maximisation.
 
 Baum-Welch with a Dirichlet prior on every row. A cell's prior is centred on the chain of its
-model over all of its cells, so that a cell with few trajectories takes the others' word; the
-model's own is centred on "mostly no change, some small steps, rarely anything".
+model over all of its cells, so that a cell with few trajectories takes the others' word. The
+model's own is centred on a mixture of few parts (no change; a small or a wider step, up or down;
+a jump, up or down), whose shares are learned too.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -19,8 +20,8 @@ CHUNK = 256
 """Trajectories that a thread takes at a time. Sums are over chunks, in their order: with another
 number here the last digits of results change, with another number of threads nothing does."""
 
-PRIOR_MOVES = 1.0
-"""Pseudo-moves from every level by which a model's chain is held to the prior."""
+PRIOR_MOVES = 5.0
+"""Pseudo-moves from every level by which a model's chain is held to the mixture."""
 
 SHARED_MOVES = 20.0
 """Pseudo-moves from every level by which a cell's chain is held to its model's."""
@@ -29,8 +30,11 @@ GAIN = 1e-4
 """Learning ends when an iteration gains less log-posterior than this per position."""
 
 _SMALLEST = 1e-12
-_STAY, _NEAR, _ANYWHERE = 0.6, 0.3, 0.1
-_NEAR_STEPS = 3.0
+# Shares before anything is learned: no change, then up and down by a step, by a few, by any number.
+_FIRST_SHARES = np.array([0.5, 0.1, 0.1, 0.08, 0.08, 0.07, 0.07])
+_STEPS = (1.0, 3.0)
+# Moves that every part of the mixture is given at least: none is ruled out by few data.
+_LEAST_MOVES = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -73,7 +77,7 @@ class Learned:
     chain
         What was learned.
     centre
-        What its prior is centred on: the model's chain, or the general one for a cell alone.
+        What its prior is centred on: the model's chain, or the mixture for a cell alone.
     weight
         Pseudo-moves of the prior.
     log_likelihood
@@ -101,13 +105,36 @@ class Expected:
     log_likelihood: float
 
 
+def parts_of_moves(levels: int) -> FloatArray:
+    """Return the parts of the mixture, each a matrix of moves; float64 ``(7, levels, levels)``.
+
+    From a level without anything above it, a part that goes up stays.
+    """
+    step = np.subtract.outer(np.arange(levels), np.arange(levels)).T
+    stay = np.eye(levels)
+    weights = [np.exp(-0.5 * (step / width) ** 2) for width in _STEPS] + [np.ones_like(stay)]
+    parts = [stay]
+    for weight in weights:
+        for side in (step > 0, step < 0):
+            part = weight * side
+            total = part.sum(axis=1, keepdims=True)
+            parts.append(np.where(total > 0, part / np.where(total > 0, total, 1.0), stay))
+    return np.array(parts)
+
+
 def general_chain(levels: int) -> Chain:
-    """Return the centre of the prior of a model's chain."""
-    step = np.subtract.outer(np.arange(levels), np.arange(levels)) / _NEAR_STEPS
-    near = np.exp(-0.5 * step**2)
-    near /= near.sum(axis=1, keepdims=True)
-    move = _STAY * np.eye(levels) + _NEAR * near + _ANYWHERE / levels
+    """Return the chain that learning starts from."""
+    move = np.tensordot(_FIRST_SHARES, parts_of_moves(levels), 1)
     return Chain(start=np.full(levels, 1 / levels), move=move)
+
+
+def fitted_mixture(moves: FloatArray, parts: FloatArray, shares: FloatArray) -> FloatArray:
+    """Return the parts' shares after a few steps of learning from expected moves."""
+    for _ in range(3):
+        mixture = np.maximum(np.tensordot(shares, parts, 1), _SMALLEST)
+        credit = shares * np.tensordot(parts, moves / mixture, ((1, 2), (0, 1))) + _LEAST_MOVES
+        shares = credit / credit.sum()
+    return shares
 
 
 def chunks(member: IntArray) -> list[tuple[int, int]]:
@@ -180,7 +207,9 @@ def learn(
     progress
         Called with the number of iterations done.
     """
-    general = general_chain(readings.likelihood.shape[1])
+    levels = readings.likelihood.shape[1]
+    parts, shares = parts_of_moves(levels), _FIRST_SHARES
+    general = general_chain(levels)
     alone = len(cells) == 1
     weight = PRIOR_MOVES if alone else SHARED_MOVES
     centre, own = general, [general] * len(cells)
@@ -188,13 +217,11 @@ def learn(
     before, converged, done = -np.inf, False, 0
     expected = [expect(readings, offsets, c.member, general, pool) for c in cells]
     while done < iterations and not converged:
+        moves = _total(e.moves for e in expected)
+        shares = fitted_mixture(moves, parts, shares)
+        centre = Chain(start=general.start, move=np.tensordot(shares, parts, 1))
         if not alone:
-            centre = combined(
-                _total(e.starts for e in expected),
-                _total(e.moves for e in expected),
-                general,
-                PRIOR_MOVES,
-            )
+            centre = combined(_total(e.starts for e in expected), moves, centre, PRIOR_MOVES)
         own = [combined(e.starts, e.moves, centre, weight) for e in expected]
         expected = [
             expect(readings, offsets, cell.member, chain, pool)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from scipy.stats import beta
+from scipy.stats import t as student_t
 
 from evaluator.analysis.latent.chains import (
     CellMembers,
@@ -31,14 +32,24 @@ from evaluator.analysis.latent.levels import (
     level_edges,
     read_counts,
 )
-from evaluator.analysis.nesting import FloatArray, IntArray
+from evaluator.analysis.nesting import AVERAGE, FloatArray, make_nesting, with_averages
 from evaluator.watch import Progress
 from oracle.checks import LARGEST_SEED, whole_number
-from stp.curves import Curves
+from stp.curves import Curves, Int32Array
 
 ITERATIONS = 200
 FEW_TRAJECTORIES = 20
 """Below this a cell cannot teach a chain much."""
+
+MEASURES = (
+    "overthinking_ratio",
+    "accuracy_degradation",
+    "zero_accuracy",
+    "full_accuracy",
+    "best_accuracy",
+    "degraded",
+)
+"""What is averaged; all fractions."""
 
 _TAIL = 0.025
 # Draws of the chain itself are one step of a Gibbs sampler apart; the first ones still remember
@@ -174,6 +185,60 @@ class LatentCurves:
                 "accuracy_degradation_high": high[1],
             }
         )
+
+    def averages(self, tolerance: float = 0.03) -> pd.DataFrame:
+        """Return averages over trajectories of what :meth:`per_trajectory` estimates.
+
+        Trajectories -> question -> cell -> equal weight over benchmarks and models.
+
+        Parameters
+        ----------
+        tolerance
+            As for :meth:`per_trajectory`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Indexed by (``model``, ``benchmark``, ``measure``), -1 for averages over models or
+            benchmarks. ``estimate``, and ``low`` and ``high``: a 95 % interval for the average of
+            these trajectories (what other questions would give is not in it), by Student's t from
+            the spread over the draws. One draw has no spread: NaN.
+
+        Raises
+        ------
+        ValueError
+            If the tolerance is not in 0..1.
+        """
+        found = self.measures(tolerance)
+        degraded = (found[:, 1:2] > tolerance).astype(np.float64)
+        values = np.concatenate([found, degraded], axis=1)
+        curves = self.curves
+        nesting = make_nesting(
+            model=curves.model,
+            benchmark=curves.benchmark,
+            question=curves.question,
+            sample=curves.sample,
+        )
+        drawn = np.stack([with_averages(nesting.cell_means(one.T)) for one in values])
+        estimate = drawn.mean(axis=0)
+        spread = np.full_like(estimate, np.nan)
+        if self.draws > 1:
+            # The mean of the draws is off by its own share, as in Rubin's rule for imputations.
+            wider = np.sqrt(1 + 1 / self.draws) * student_t.ppf(1 - _TAIL, self.draws - 1)
+            spread = wider * drawn.std(axis=0, ddof=1)
+        index = pd.MultiIndex.from_product(
+            [[*nesting.models, AVERAGE], [*nesting.benchmarks, AVERAGE], MEASURES],
+            names=["model", "benchmark", "measure"],
+        )
+        frame = pd.DataFrame(
+            {
+                "estimate": estimate.reshape(-1),
+                "low": np.maximum(estimate - spread, 0.0).reshape(-1),
+                "high": np.minimum(estimate + spread, 1.0).reshape(-1),
+            },
+            index,
+        )
+        return frame.dropna(subset="estimate")
 
 
 def fit(
@@ -345,9 +410,7 @@ class _Fit:
         parts = list(pool.map(piece, chunks(cell.member)))
         rng = np.random.default_rng([self.seed, cell.model, cell.benchmark, number])
         moves = np.sum([part[0] for part in parts], axis=0) + learned.weight * learned.centre.move
-        starts = (
-            np.sum([part[1] for part in parts], axis=0) + learned.weight * learned.centre.start
-        )
+        starts = np.sum([part[1] for part in parts], axis=0) + learned.weight * learned.centre.start
         self.drawn[place] = normalised(
             rng.standard_gamma(starts) + _TINY, rng.standard_gamma(moves) + _TINY
         )
@@ -381,7 +444,7 @@ class _Fit:
 _TINY = 1e-300
 
 
-def exact_interval(right: IntArray, asked: IntArray) -> tuple[FloatArray, FloatArray]:
+def exact_interval(right: Int32Array, asked: Int32Array) -> tuple[FloatArray, FloatArray]:
     """Return the Clopper-Pearson 95 % interval of a share; float64 each."""
     with np.errstate(invalid="ignore"):
         low = np.where(right > 0, beta.ppf(_TAIL, right, asked - right + 1), 0.0)
@@ -404,21 +467,53 @@ def held_out_log_likelihood(latent: LatentCurves, other: Curves) -> float:
     ValueError
         If a cell of ``other`` was not fitted, or there is no trajectory.
     """
-    if not other.trajectories:
-        raise ValueError("there is no trajectory to score")
     readings = read_counts(other.all_correct_k, other.all_probes_k, latent.levels)
     total = 0.0
     with ThreadPoolExecutor(1) as pool:
-        for model in np.unique(other.model).tolist():
-            for cell in _cells_of(other, model):
-                one = latent.learned.get((cell.model, cell.benchmark))
-                if one is None:
-                    raise ValueError(
-                        f"no chain was fitted for model {cell.model} on benchmark {cell.benchmark}"
-                    )
-                found = expect(readings, other.trajectory_offsets, cell.member, one.chain, pool)
-                total += found.log_likelihood
+        for cell, one in _fitted_cells(latent, other):
+            found = expect(readings, other.trajectory_offsets, cell.member, one.chain, pool)
+            total += found.log_likelihood
     return total / other.positions
+
+
+def read_others(latent: LatentCurves, other: Curves) -> FloatArray:
+    """Return the posterior mean of P at every position of other curves under the fitted chains.
+
+    Parameters
+    ----------
+    latent, other
+        As for :func:`held_out_log_likelihood`.
+
+    Returns
+    -------
+    numpy.ndarray
+        float64 ``(positions,)``, as ``other.tokens``.
+
+    Raises
+    ------
+    ValueError
+        As :func:`held_out_log_likelihood`.
+    """
+    filled = _Fit.empty(other, draws=0, seed=0)
+    with ThreadPoolExecutor(1) as pool:
+        for cell, one in _fitted_cells(latent, other):
+            filled.read_posterior(cell, one, pool)
+    return filled.mean
+
+
+def _fitted_cells(latent: LatentCurves, other: Curves) -> list[tuple[CellMembers, Learned]]:
+    if not other.trajectories:
+        raise ValueError("there is no trajectory to read")
+    found = []
+    for model in np.unique(other.model).tolist():
+        for cell in _cells_of(other, model):
+            one = latent.learned.get((cell.model, cell.benchmark))
+            if one is None:
+                raise ValueError(
+                    f"no chain was fitted for model {cell.model} on benchmark {cell.benchmark}"
+                )
+            found.append((cell, one))
+    return found
 
 
 def _cells_of(curves: Curves, model: int) -> list[CellMembers]:

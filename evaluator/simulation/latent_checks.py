@@ -1,0 +1,190 @@
+"""Latent curves against truth: errors, coverage and held-out probes.
+
+``scripts/benchmarks/latent.py`` runs these and prints tables; ``docs/statistics.md`` quotes them.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import minimize
+from scipy.stats import betabinom
+from sklearn.isotonic import IsotonicRegression
+
+from evaluator.analysis.latent import LatentCurves, fit, read_others
+from evaluator.analysis.nesting import FloatArray
+from evaluator.simulation.estimators import true_overthinking
+from evaluator.simulation.families import thinned
+from evaluator.simulation.worlds import World
+from stp.curves import Curves
+
+TOLERANCE = 0.03
+_CERTAIN = 0.01
+
+
+def raw_measures(curves: Curves, tolerance: float = TOLERANCE) -> pd.DataFrame:
+    """Return OR up to the tolerance, and AD, of the raw accuracies.
+
+    Parameters
+    ----------
+    curves
+        Measured curves.
+    tolerance
+        As for latent curves, so that the two can be compared.
+    """
+    counted = World(
+        curves=curves,
+        accuracy=curves.correct / curves.probes,
+        cut=np.zeros(curves.trajectories, np.bool_),
+    )
+    return true_overthinking(counted, tolerance)
+
+
+def errors_in_world(
+    world: World, probes: int, *, seed: int = 0, draws: int = 20
+) -> dict[str, float]:
+    """Return how far raw counts and latent curves are from the truth, for some of the probes.
+
+    Parameters
+    ----------
+    world
+        With at least ``probes`` probes at every position.
+    probes
+        Kept at every position, at random.
+    seed
+        Of the thinning and of the draws.
+    draws
+        Of latent curves.
+
+    Returns
+    -------
+    dict
+        Fractions. ``true_*``, ``raw_*`` and ``latent_*`` for ``ad`` and ``or`` are means over
+        trajectories; ``*_ad_error`` mean absolute errors per trajectory. ``covered_p`` is the
+        share of positions whose interval holds the true P, ``covered_ad`` the share of
+        trajectories whose interval of draws holds the true AD, ``covered_mean_ad`` 1 if the
+        interval of the cell's mean AD does, else 0.
+    """
+    columns = ["overthinking_ratio", "accuracy_degradation"]
+    truth = true_overthinking(world, TOLERANCE)
+    curves = world.curves if probes == world.curves.probes else thinned(world.curves, probes, seed)
+    raw = raw_measures(curves)
+    latent = fit(curves, draws=draws, seed=seed)
+    found = latent.per_trajectory(TOLERANCE)
+    means = latent.averages(TOLERANCE).loc[0, 0]
+    found_ad, true_ad = found["accuracy_degradation"], truth["accuracy_degradation"]
+    # A level stands for a stretch; half of the widest, 2 points, is what draws cannot resolve.
+    room = 0.02
+    held = (found["accuracy_degradation_low"] - room <= true_ad) & (
+        true_ad <= found["accuracy_degradation_high"] + room
+    )
+    by_question = truth.groupby("question")["accuracy_degradation"].mean().mean()
+    row = {}
+    for source, frame in (("true", truth), ("raw", raw), ("latent", found)):
+        ratio, degradation = frame[columns].mean()
+        row[f"{source}_ad"], row[f"{source}_or"] = float(degradation), float(ratio)
+    return {
+        **row,
+        "raw_ad_error": float((raw["accuracy_degradation"] - true_ad).abs().mean()),
+        "latent_ad_error": float((found_ad - true_ad).abs().mean()),
+        "covered_p": float(covered_positions(latent, world.accuracy)),
+        "covered_ad": float(held.mean()),
+        "covered_mean_ad": float(
+            means.loc["accuracy_degradation", "low"]
+            <= by_question
+            <= means.loc["accuracy_degradation", "high"]
+        ),
+    }
+
+
+def covered_positions(latent: LatentCurves, accuracy: FloatArray) -> float:
+    """Return the share of positions whose interval holds the true accuracy."""
+    return float(((latent.low <= accuracy) & (accuracy <= latent.high)).mean())
+
+
+def world_of_many_probes(curves: Curves, probes: int, seed: int) -> World:
+    """Return curves of few of very many probes, with the share of all as the truth.
+
+    Parameters
+    ----------
+    curves
+        With so many probes that the share of right ones may stand for P.
+    probes
+        Kept at every position.
+    seed
+        Of what is kept.
+    """
+    return World(
+        curves=thinned(curves, probes, seed),
+        accuracy=curves.correct / curves.probes,
+        cut=np.zeros(curves.trajectories, np.bool_),
+    )
+
+
+def held_out_scores(curves: Curves, seed: int = 0) -> pd.Series:
+    """Return how well estimates from half of the probes predict the other half.
+
+    Whatever is learned from other curves is learned on one half of the questions (their first
+    half of the probes); predictions are for the other half of the questions.
+
+    Parameters
+    ----------
+    curves
+        One cell with at least two probes per position.
+    seed
+        Of the split.
+
+    Returns
+    -------
+    pandas.Series
+        Mean log-likelihood of a held-out probe, nats, by estimator: ``raw`` shares,
+        ``beta_binomial`` smoothing, ``isotonic`` regression, ``chain``. Predictions are kept
+        within 0.01 and 0.99.
+    """
+    rng = np.random.default_rng([seed, 77])
+    questions = np.unique(curves.question)
+    learning = np.isin(curves.question, rng.permutation(questions)[: questions.size // 2])
+    seen = thinned(curves, curves.probes // 2, seed)
+    left = curves.probes - seen.probes
+    other = seen.select(~learning)
+    hidden = replace(curves, correct=curves.correct - seen.correct, probes=left).select(~learning)
+    first = seen.select(learning)
+    raw = other.correct / other.probes
+    a, b = _beta_binomial(first)
+    predictions = {
+        "raw": raw,
+        "beta_binomial": (other.correct + a) / (other.probes + a + b),
+        "isotonic": _isotonic(other),
+        "chain": read_others(fit(first, draws=1), other),
+    }
+    scores = {}
+    for name, accuracy in predictions.items():
+        p = np.clip(accuracy, _CERTAIN, 1 - _CERTAIN)
+        log = hidden.correct * np.log(p) + (left - hidden.correct) * np.log1p(-p)
+        scores[name] = float(log.mean() / left)
+    return pd.Series(scores)
+
+
+def _beta_binomial(curves: Curves) -> tuple[float, float]:
+    """Return the parameters of the Beta distribution of P that fit the counts best."""
+    counts = np.bincount(curves.correct, minlength=curves.probes + 1)
+    values = np.arange(curves.probes + 1)
+
+    def loss(log: FloatArray) -> float:
+        a, b = np.exp(log)
+        return -float(counts @ betabinom.logpmf(values, curves.probes, a, b))
+
+    found = minimize(loss, np.zeros(2), method="Nelder-Mead")
+    a, b = np.exp(found.x)
+    return float(a), float(b)
+
+
+def _isotonic(curves: Curves) -> FloatArray:
+    """Return the rising curve nearest to each trajectory's shares."""
+    fitted = np.empty(curves.positions)
+    for first, last in zip(
+        curves.trajectory_offsets[:-1], curves.trajectory_offsets[1:], strict=True
+    ):
+        share = curves.correct[first:last] / curves.probes
+        fitted[first:last] = IsotonicRegression().fit_transform(np.arange(share.size), share)
+    return fitted
