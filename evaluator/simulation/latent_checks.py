@@ -71,7 +71,7 @@ def errors_in_world(
     raw = raw_measures(curves)
     latent = fit(curves, draws=draws, seed=seed)
     found = latent.per_trajectory(TOLERANCE)
-    means = latent.averages(TOLERANCE).loc[0, 0]
+    means = latent.averages(TOLERANCE).xs((0, 0), level=("model", "benchmark"))
     found_ad, true_ad = found["accuracy_degradation"], truth["accuracy_degradation"]
     # A level stands for a stretch; half of the widest, 2 points, is what draws cannot resolve.
     room = 0.02

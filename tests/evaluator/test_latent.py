@@ -1,6 +1,7 @@
 """Latent curves against enumeration of every path, and on worlds whose truth is known."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,10 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from evaluator.analysis.latent import fit, fitting, held_out_log_likelihood, kernels, levels
+from evaluator.analysis.latent import (
+    fit,
+    fitting,
+    held_out_log_likelihood,
+    kernels,
+    latent_frontier,
+    levels,
+)
 from evaluator.analysis.latent.chains import Chain, combined, general_chain, parts_of_moves
 from evaluator.analysis.overthinking import per_trajectory
+from evaluator.figures.latent import latent_curve
 from evaluator.simulation.families import FAMILIES, family_world, thinned
+from evaluator.simulation.latent_checks import held_out_scores
+from oracle.frontier import exact_frontier, grid_budgets
 from stp.curves import Curves
 from tests.evaluator.synthetic import make_curves
 
@@ -168,7 +179,7 @@ def test_extra_answers_are_read_like_any_other():
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_quarter_of_the_probes_is_nearer_to_the_truth_than_all_of_them_raw(family):
-    world = family_world(family, 11, trajectories=200, questions=20)
+    world = family_world(family, 11, trajectories=120, questions=20)
     exact = Curves(
         tokens=world.curves.tokens,
         correct=np.rint(world.accuracy * 10**6).astype(np.int64),
@@ -306,3 +317,74 @@ class TestBadInput:
         raw, strict = per_trajectory(curves), latent.per_trajectory(tolerance=0.0)
         for column in ("overthinking_ratio", "accuracy_degradation"):
             np.testing.assert_allclose(strict[column], raw[column])
+
+
+def test_averages_are_those_of_the_trajectories_and_have_intervals():
+    curves = make_curves(models=2, benchmarks=2, questions=6, trajectories=4, seed=8)
+    latent = fit(curves, draws=6)
+    frame, table = latent.per_trajectory(0.05), latent.averages(0.05)
+    by_question = frame.groupby(["model", "benchmark", "question"])[list(fitting.MEASURES)].mean()
+    cells = by_question.groupby(["model", "benchmark"]).mean()
+    for measure in fitting.MEASURES:
+        found = table.xs(measure, level="measure")["estimate"]
+        for place, value in cells[measure].items():
+            assert found[place] == pytest.approx(value)
+        models = cells[measure].groupby("model").mean()
+        assert found[0, -1] == pytest.approx(models[0])
+        assert found[-1, -1] == pytest.approx(models.mean())
+    assert ((table["low"] <= table["estimate"]) & (table["estimate"] <= table["high"])).all()
+    assert fit(curves, draws=1).averages()["low"].isna().all()
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 0.05, 0.3])
+def test_measures_of_a_path_by_the_obvious_loop(tolerance):
+    curves = make_curves(questions=20, seed=9)
+    accuracy = curves.correct / curves.probes
+    found = kernels.measures_of_path(curves.tokens, curves.trajectory_offsets, accuracy, tolerance)
+    for s, (a, b) in enumerate(itertools.pairwise(curves.trajectory_offsets.tolist())):
+        p, length = accuracy[a:b], curves.tokens[a:b]
+        first = next(k for k in range(b - a) if p[k] >= max(p) - tolerance - 1e-9)
+        full = length[-1]
+        assert found[0, s] == pytest.approx((full - length[first]) / full if full else 0.0)
+        assert found[1, s] == pytest.approx(max(p) - p[-1] if full else 0.0)
+        assert found[2:, s].tolist() == [p[0], p[-1], max(p)]
+
+
+@pytest.mark.parametrize("strategy", ["routing", "fixed_budget", "early_exit"])
+def test_latent_frontiers_are_not_flattered(strategy):
+    world = family_world("wandering", 12, trajectories=150, questions=30, probes=4)
+    latent = fit(world.curves, draws=8)
+    found = latent_frontier(latent, strategy, model=0, benchmark=0, steps=10)
+    truth = exact_frontier(
+        replace(
+            world.curves, correct=np.rint(world.accuracy * 10_000).astype(np.int32), probes=10_000
+        ),
+        strategy,
+    )
+    known = truth.reward_within(grid_budgets(truth.full_cost, 10)) / truth.probes
+    error, raw_error = (np.abs(one - known).mean() for one in (found.knowing, found.measured))
+    # Early exit chooses among all positions, so its counts flatter it most; routing has two.
+    assert error < (0.5 * raw_error if strategy == "early_exit" else 0.03)
+    # Who decides on data cannot beat who knows.
+    assert np.all(found.decided <= found.knowing + 1e-3)
+    assert np.all((found.knowing_low <= found.knowing) & (found.knowing <= found.knowing_high))
+    with pytest.raises(ValueError, match="no cell of model 3"):
+        latent_frontier(latent, strategy, model=3, benchmark=0)
+
+
+def test_the_chain_predicts_held_out_probes_better_than_raw_shares():
+    scores = held_out_scores(family_world("free_steps", 1, trajectories=120, probes=8).curves)
+    assert scores["chain"] > scores["beta_binomial"] > scores["raw"]
+    assert scores["chain"] > scores["isotonic"]
+
+
+def test_figure_shows_counts_band_and_drawn_references():
+    curves = make_curves(questions=20, seed=3)
+    latent = fit(curves, draws=5)
+    s = int(np.argmax(np.diff(curves.trajectory_offsets)))
+    figure = latent_curve(latent, s)
+    dots = figure.axes[0].lines[1]
+    part = slice(*curves.trajectory_offsets[s : s + 2])
+    np.testing.assert_array_equal(dots.get_ydata(), curves.correct[part] / curves.probes)
+    with pytest.raises(ValueError, match="no trajectory 99999"):
+        latent_curve(latent, 99999)
