@@ -71,7 +71,8 @@ def errors_in_world(
     raw = raw_measures(curves)
     latent = fit(curves, draws=draws, seed=seed)
     found = latent.per_trajectory(TOLERANCE)
-    means = latent.averages(TOLERANCE).xs((0, 0), level=("model", "benchmark"))
+    cell = latent.averages(TOLERANCE).xs((0, 0), level=("model", "benchmark"))
+    low, high = cell.loc["accuracy_degradation", ["low", "high"]].to_numpy(np.float64)
     found_ad, true_ad = found["accuracy_degradation"], truth["accuracy_degradation"]
     # A level stands for a stretch; half of the widest, 2 points, is what draws cannot resolve.
     room = 0.02
@@ -89,11 +90,7 @@ def errors_in_world(
         "latent_ad_error": float((found_ad - true_ad).abs().mean()),
         "covered_p": float(covered_positions(latent, world.accuracy)),
         "covered_ad": float(held.mean()),
-        "covered_mean_ad": float(
-            means.loc["accuracy_degradation", "low"]
-            <= by_question
-            <= means.loc["accuracy_degradation", "high"]
-        ),
+        "covered_mean_ad": float(low <= by_question <= high),
     }
 
 
