@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from scipy.stats import betabinom
 from sklearn.isotonic import IsotonicRegression
 
-from evaluator.analysis.latent import LatentCurves, fit, read_others
+from evaluator.analysis.latent import LatentCurves, choose_positions, fit, read_others
 from evaluator.analysis.nesting import FloatArray
 from evaluator.simulation.estimators import true_overthinking
 from evaluator.simulation.families import thinned
@@ -185,3 +185,110 @@ def _isotonic(curves: Curves) -> FloatArray:
         share = curves.correct[first:last] / curves.probes
         fitted[first:last] = IsotonicRegression().fit_transform(np.arange(share.size), share)
     return fitted
+
+
+def replayed(
+    world: World,
+    *,
+    share: float,
+    first: int = 4,
+    rounds: int = 4,
+    answers: int = 4,
+    seed: int = 0,
+    draws: int = 60,
+) -> tuple[LatentCurves, float]:
+    """Replay adaptive probing on a fully probed world.
+
+    Answers of a position are taken from those that it has, without replacement, so the adaptive
+    answers are a part of all answers.
+
+    Parameters
+    ----------
+    world
+        Fully probed.
+    share
+        Answers to spend, as a share of all.
+    first
+        Answers at every position in the first pass.
+    rounds
+        Further passes, with equal budgets.
+    answers
+        That a chosen position gets in a round.
+    seed, draws
+        Of the answers taken, and of the fits.
+
+    Returns
+    -------
+    tuple
+        The last fit, and the share that was really spent.
+
+    Raises
+    ------
+    ValueError
+        If the share does not pay for the first pass.
+    """
+    full = world.curves
+    budget = int(share * full.probes * full.positions)
+    if budget < first * full.positions:
+        raise ValueError(f"a share of {share} does not pay for {first} answers at every position")
+    curves = thinned(full, first, seed)
+    rng = np.random.default_rng([seed, 4_711])
+    extra = np.zeros(full.positions, np.int32)
+    extra_correct = np.zeros(full.positions, np.int32)
+    each = (budget - first * full.positions) // max(rounds, 1)
+    latent = fit(curves, draws=draws, seed=seed)
+    for _ in range(rounds if each else 0):
+        more = choose_positions(latent, budget=each, most=full.probes, answers=answers)
+        left = full.probes - first - extra
+        right = full.correct - curves.correct - extra_correct
+        extra_correct = extra_correct + rng.hypergeometric(right, left - right, more)
+        extra = extra + more
+        known = replace(curves, extra_probes=extra, extra_correct=extra_correct.astype(np.int32))
+        latent = fit(known, draws=draws, seed=seed)
+    spent = float(latent.curves.all_probes_k.sum())
+    return latent, spent / (full.probes * full.positions)
+
+
+def cost_curve(
+    world: World, *, shares: tuple[float, ...] = (0.30, 0.35, 0.5), seed: int = 0
+) -> pd.DataFrame:
+    """Return errors of AD and OR against cost, for uniform and adaptive probing.
+
+    Parameters
+    ----------
+    world
+        Fully probed, with known truth.
+    shares
+        Of all answers, for adaptive probing with a first pass of 4.
+    seed
+        Of all that is drawn.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Indexed by ``plan``: ``cost`` (share of all answers), mean absolute errors per trajectory
+        ``ad_error`` and ``or_error`` against the truth (OR within 3 points), and the absolute
+        errors of their means, ``mean_ad_error`` and ``mean_or_error``; fractions.
+    """
+    truth = true_overthinking(world, TOLERANCE)
+    rows = {}
+
+    def errors(latent: LatentCurves, cost: float) -> dict[str, float]:
+        found = latent.per_trajectory(TOLERANCE)
+        row = {"cost": cost}
+        for short, column in (("ad", "accuracy_degradation"), ("or", "overthinking_ratio")):
+            difference = (found[column] - truth[column]).to_numpy(np.float64)
+            row[f"{short}_error"] = float(np.abs(difference).mean())
+            row[f"mean_{short}_error"] = float(abs(difference.mean()))
+        return row
+
+    full = world.curves
+    for probes in (2, 4, 8, 16):
+        if probes <= full.probes:
+            curves = full if probes == full.probes else thinned(full, probes, seed)
+            rows[f"uniform {probes}"] = errors(
+                fit(curves, draws=60, seed=seed), probes / full.probes
+            )
+    for share in shares:
+        rows[f"adaptive {share:.0%}"] = errors(*replayed(world, share=share, seed=seed))
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("plan")

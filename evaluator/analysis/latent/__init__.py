@@ -14,10 +14,13 @@ from evaluator.analysis.latent.fitting import (
     read_others,
 )
 from evaluator.analysis.latent.frontiers import LatentFrontier, latent_frontier
+from evaluator.analysis.latent.spending import choose_positions, expected_gains
 
 __all__ = [
     "LatentCurves",
     "LatentFrontier",
+    "choose_positions",
+    "expected_gains",
     "fit",
     "held_out_log_likelihood",
     "latent_frontier",
