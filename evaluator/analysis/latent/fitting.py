@@ -9,6 +9,7 @@ import pandas as pd
 from scipy.stats import beta
 from scipy.stats import t as student_t
 
+from data.progress import Progress
 from evaluator.analysis.latent.chains import (
     CellMembers,
     Chain,
@@ -33,7 +34,6 @@ from evaluator.analysis.latent.levels import (
     read_counts,
 )
 from evaluator.analysis.nesting import AVERAGE, FloatArray, make_nesting, with_averages
-from evaluator.watch import Progress
 from oracle.checks import LARGEST_SEED, whole_number
 from stp.curves import Curves, Int32Array
 
