@@ -90,7 +90,7 @@ class Comparison:
 
     def _opaque(self, gold: Form, answer: Form) -> bool:
         """Compare where one side could not be read."""
-        if not isinstance(gold, Opaque) and not isinstance(answer, Opaque):
+        if not _unread(gold) and not _unread(answer):
             return False
         readable = Opaque | Value | Matrix
         if isinstance(gold, readable) and isinstance(answer, readable):
@@ -102,7 +102,7 @@ class Comparison:
             return False
         if self._symbolic_equal is None:
             raise CannotDecideError
-        return self._symbolic_equal(gold, answer)
+        return self._symbolic_equal(gold.replace(r"\cr ", r"\\ "), answer.replace(r"\cr ", r"\\ "))
 
     def _same_named(
         self,
@@ -259,6 +259,10 @@ class Comparison:
             return self.same(first, second)
         except CannotDecideError:
             return False
+
+
+def _unread(form: Form) -> bool:
+    return isinstance(form, Opaque) or (isinstance(form, Value) and form.tree is None)
 
 
 def _items(form: Form) -> tuple[tuple[Form, ...], str]:

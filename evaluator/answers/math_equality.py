@@ -62,7 +62,11 @@ class Reference:
         if self._letter is not None:
             option = _OPTION.fullmatch(text)
             if option is not None:
-                return (option.group(1) or option.group(2)) == self._letter
+                same_letter = (option.group(1) or option.group(2)) == self._letter
+                text_of_option = option.group(3).strip()
+                if same_letter and self._option is not None and text_of_option:
+                    return self._option.equals(text_of_option, symbolic_equal)
+                return same_letter
             if text == self._letter:
                 return True
             if self._option is not None:

@@ -59,7 +59,7 @@ def read_relation(text: str, read: Read) -> Form | None:
     if all(sign == "=" for sign in signs):
         if not sides[0] or not sides[-1]:
             return read(sides[-1] or sides[0])
-        left = read(sides[0]) if sides[0].startswith(("(", "[", r"\{", r"\begin")) else None
+        left = read(sides[0]) if sides[0].startswith(("(", r"\{", r"\begin")) else None
         return Equation(left or read_value(sides[0]), read(sides[-1]), f"{sides[0]} = {sides[-1]}")
     return _read_inequality(sides, signs) or Opaque(text)
 

@@ -156,6 +156,11 @@ def _gather(
             if not state.graded:
                 continue
             versions.add(state.checker_version)
+            if state.grading_mark != record.grading_mark:
+                raise StoreError(
+                    f"{store.url}: some verdicts on {record.benchmark} are on references from "
+                    f"before they were mended; run `stp grade {store.url}`"
+                )
             if numbers is None:
                 numbers = _question_numbers(store, unit.cell, gathered)
             _gather_unit(store, config, unit, numbers, gathered)
