@@ -4,6 +4,7 @@ import itertools
 import re
 from fractions import Fraction
 
+from evaluator.answers.clock import same_time
 from evaluator.answers.comparison import Comparison, SymbolicEqual
 from evaluator.answers.forms import Equation, Form, Listing
 from evaluator.answers.judge import CannotDecideError
@@ -66,6 +67,9 @@ class Reference:
         text = normalise(answer)
         if _squeezed(text) == _squeezed(self._text) or _same_text(self._text, text):
             return True
+        time = same_time(self._text, text) if ":" in text else None
+        if time is not None:
+            return time
         if self._letter is not None:
             option = _OPTION.fullmatch(text)
             if option is not None:

@@ -59,7 +59,8 @@ _RATIO = re.compile(r"([^:]{1,60}):([^:]{1,60})")
 _APPROXIMATELY = re.compile(r"(?:\\approx|~|approximately|about|roughly) ?")
 _CUT_DECIMAL = re.compile(r"([-+]?\d{0,60}\.\d{1,200}) ?\\dots ?$")
 _FOREIGN_TAIL = re.compile(
-    r"(?<=[\d})%]) ?(?:\\text\{ ?)?([\u0590-\u06ff\u0900-\u0dff\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff"
+    r"(?<=[\d})%]) ?(?:\\text\{ "
+    r"?)?([\u0590-\u06ff\u0900-\u0dff\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff"
     r"\uac00-\ud7af/]{1,12}) ?\}?$"
 )
 _METRES = re.compile(r"\dm ?\^ ?\{?[23]\}?$")
