@@ -26,13 +26,11 @@ from typing import Annotated
 
 import pandas as pd
 import typer
-from rich.console import Console
 
 from data.errors import MisuseError, StpError
 from evaluator.analysis.bootstrap import (
     LEVEL,
     REPLICATES,
-    SEED,
     STATISTICS,
     Bootstrap,
     Interval,
@@ -43,9 +41,9 @@ from evaluator.analysis.groups import completeness, pool_benchmarks, recorded_gr
 from evaluator.analysis.missing import missing_sentences
 from evaluator.analysis.nesting import AVERAGE
 from evaluator.analysis.overthinking import per_trajectory
-from evaluator.watch import stage_of
 from stp.campaign.curves import load_curves
-from stp.cli.watching import shown_stages
+from stp.cli.progress import shown_progress
+from stp.seeds import PAPER_SEED
 
 KEYS = ("model", "benchmark", "question", "sample")
 Names = dict[str, list[str]]
@@ -65,7 +63,7 @@ def main(
         ),
     ] = None,
     replicates: Annotated[int, typer.Option(min=1)] = REPLICATES,
-    seed: Annotated[int, typer.Option(min=0)] = SEED,
+    seed: Annotated[int, typer.Option(min=0)] = PAPER_SEED,
     level: Annotated[float, typer.Option(help="Of the intervals, between 0 and 1.")] = LEVEL,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Threads; the result does not depend on it.")
@@ -82,14 +80,14 @@ def main(
         pairs = [_pair(text, columns, names.get("model", [])) for text in difference or []]
         if not 0 < level < 1:
             raise MisuseError(f"--level must lie between 0 and 1, not {level}")
-        with shown_stages(Console(stderr=True, highlight=False)) as watch:
+        with shown_progress() as progress:
             drawn = bootstrap_values(
                 frame,
                 columns,
                 replicates=replicates,
                 seed=seed,
                 workers=workers,
-                progress=stage_of(watch, "bootstrap"),
+                progress=progress.stage("bootstrap"),
             )
     except StpError as error:
         typer.echo(f"error: {error}", err=True)

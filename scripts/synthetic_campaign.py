@@ -11,20 +11,19 @@ about any language model. The folder has the format of a real run::
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from data.errors import StpError
 from evaluator.simulation.store import write_campaign
 from evaluator.simulation.worlds import make_world, paper_population
-from evaluator.watch import stage_of
-from stp.cli.watching import shown_stages
+from stp.cli.progress import shown_progress
+from stp.seeds import PAPER_SEED
 
 
 def main(
     out: Annotated[str, typer.Argument(help="New folder, or an fsspec URL.")],
     scale: Annotated[float, typer.Option(min=0.0, help="Times the paper's questions.")] = 1.0,
     models: Annotated[int, typer.Option(min=1, max=6, help="How many of the six models.")] = 6,
-    seed: Annotated[int, typer.Option(min=0, help="Of the generative model.")] = 20260721,
+    seed: Annotated[int, typer.Option(min=0, help="Of the generative model.")] = PAPER_SEED,
     questions_per_unit: Annotated[
         int, typer.Option(min=1, help="Questions whose rows share a shard; a real run's is 4.")
     ] = 4,
@@ -34,13 +33,13 @@ def main(
     world = make_world(population, seed)
     curves = world.curves
     try:
-        with shown_stages(Console(stderr=True, highlight=False)) as watch:
+        with shown_progress() as progress:
             write_campaign(
                 world,
                 population,
                 out,
                 questions_per_unit=questions_per_unit,
-                progress=stage_of(watch, "writing"),
+                progress=progress.stage("writing"),
             )
     except StpError as error:
         typer.echo(f"error: {error}", err=True)

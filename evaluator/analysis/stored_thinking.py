@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from data.errors import MisuseError
-from evaluator.watch import Progress
+from data.progress import Progress
 from stp.audit import VocabularyForms, vocabulary_forms
 from stp.campaign.models import tokenizer_folder
 from stp.campaign.several import check_complete, check_disjoint
@@ -19,6 +19,7 @@ from stp.campaign.store import Store, read_questions
 from stp.campaign.text import StoredTokenizer
 from stp.campaign.units import Unit
 from stp.curves import IntArray
+from stp.ragged import offsets_of
 from stp.tokenizers import Tokenizer, token_bytes
 
 Campaigns = str | Path | Sequence[str | Path]
@@ -148,14 +149,14 @@ class UnitCounter:
     campaigns, models
         Whose units.
     progress
-        Called with (units read, all units); None: nobody is told.
+        Called with (units read, all units).
     """
 
     def __init__(
         self,
         campaigns: Sequence[OpenedCampaign],
         models: Sequence[str],
-        progress: Progress | None,
+        progress: Progress,
     ) -> None:
         self._total = sum(len(generated_units(campaigns, model)) for model in models)
         self._progress = progress
@@ -166,8 +167,7 @@ class UnitCounter:
         for shard in shards:
             yield shard
             self._done += 1
-            if self._progress is not None:
-                self._progress(self._done, self._total)
+            self._progress(self._done, self._total)
 
 
 class Vocabularies:
@@ -234,7 +234,7 @@ def read_shard(source: GeneratedUnit) -> ThinkingShard:
     return ThinkingShard(
         source=source,
         ids=ids.flatten().to_numpy(zero_copy_only=False),
-        offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)]),
+        offsets=offsets_of(sizes),
         keys=trajectory_keys(rows),
     )
 

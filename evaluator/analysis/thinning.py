@@ -17,7 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from data.progress import NOBODY, Progress
 from evaluator.analysis.earliest_maximum import expected_choice, kept_share_table
+from evaluator.analysis.intervals import central_range
 from evaluator.analysis.nesting import (
     AVERAGE,
     FloatArray,
@@ -27,12 +29,11 @@ from evaluator.analysis.nesting import (
     with_averages,
 )
 from evaluator.analysis.overthinking import per_trajectory
-from evaluator.watch import Progress
 from oracle.checks import LARGEST_SEED, whole_number
 from oracle.resampling import raw_numbers
 from stp.curves import Curves
+from stp.seeds import PAPER_SEED
 
-SEED = 20260721
 DRAWS = 2000
 # A lane of the random stream that is not used by the bootstrap, whose lanes are model numbers.
 _LANE = 1 << 32
@@ -162,9 +163,7 @@ class ThinnedDraws:
         ValueError
             If the level is not between 0 and 1.
         """
-        if not 0 <= level <= 1:
-            raise ValueError(f"level must lie between 0 and 1, not {level}")
-        low, high = np.quantile(self.draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        low, high = central_range(self.draws, level)
         index = pd.MultiIndex.from_product(
             [self.models, self.benchmarks, self.statistics],
             names=["model", "benchmark", "statistic"],
@@ -179,9 +178,9 @@ def thin_trajectories(
     kept: int,
     *,
     draws: int = DRAWS,
-    seed: int = SEED,
+    seed: int = PAPER_SEED,
     statistics: Sequence[str] = ("overthinking_ratio", "accuracy_degradation"),
-    progress: Progress | None = None,
+    progress: Progress = NOBODY,
 ) -> ThinnedDraws:
     """Average OR and AD over random subsets of each question's trajectories.
 
@@ -229,8 +228,7 @@ def thin_trajectories(
     for d in range(draws):
         raw = raw_numbers(seed, d, 0, _LANE, count)
         _fill_draw(cells[d], kept, values, nesting.question_offsets, nesting.pair_offsets, raw)
-        if progress is not None:
-            progress(d + 1, draws)
+        progress(d + 1, draws)
     return ThinnedDraws(
         kept=kept,
         statistics=tuple(statistics),
@@ -245,8 +243,8 @@ def trajectory_sensitivity(
     counts: Sequence[int] = (2, 4, 8, 16),
     *,
     draws: int = DRAWS,
-    seed: int = SEED,
-    progress: Progress | None = None,
+    seed: int = PAPER_SEED,
+    progress: Progress = NOBODY,
 ) -> pd.DataFrame:
     """Return the averages of OR and AD and their ranges for several numbers of trajectories.
 
@@ -276,12 +274,8 @@ def trajectory_sensitivity(
     frame = per_trajectory(curves)
     ranges = {}
     for i, kept in enumerate(counts):
-
-        def tell(done: int, _: int, before: int = i * draws) -> None:
-            if progress is not None:
-                progress(before + done, len(counts) * draws)
-
-        thinned = thin_trajectories(frame, kept, draws=draws, seed=seed, progress=tell)
+        told = progress.part(i * draws, len(counts) * draws)
+        thinned = thin_trajectories(frame, kept, draws=draws, seed=seed, progress=told)
         ranges[kept] = thinned.ranges()
     return pd.concat(ranges, names=["trajectories"])
 

@@ -26,7 +26,7 @@ from evaluator.optimal.judge import Case, Judgement, ModelJudge, agreement
 from evaluator.optimal.recipe import RECIPE_FILE, Built, Pair, Recipe, write_recipe
 from evaluator.optimal.running import check_models
 from evaluator.optimal.subsets import GENERAL, Item
-from evaluator.runs.files import check_free, locked_folder
+from evaluator.runs.folder import check_free, locked_folder
 from stp.asking import Request, Responder, Response, ResponseStore, Settings
 from stp.asking.resuming import ask_missing
 from stp.seeds import sample_seed

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from data.optimal.general import QUESTIONS_FILE
 from evaluator.optimal.recipe import Built, Recipe, statistics
-from evaluator.runs.files import write_atomically
-from stp.asking import json_bytes
+from stp.files import json_bytes, write_durably
 
 if TYPE_CHECKING:
     Described = Mapping[str, Mapping[str, Any]]
@@ -49,7 +48,7 @@ def write_data_set(folder: Path, recipe: Recipe, built: Built, models: "Describe
         CARD_FILE: card(recipe, built, counts, models).encode(),
     }
     for name, content in files.items():
-        write_atomically(folder / name, content)
+        write_durably(folder / name, content)
 
 
 def _lines(rows: Iterable[Mapping[str, Any]]) -> bytes:

@@ -20,9 +20,8 @@ from evaluator.optimal.judge import Agreement
 from evaluator.optimal.methods import MODES
 from evaluator.optimal.plan import PLAN_FILE, Plan, read_plan
 from evaluator.optimal.running import QUESTIONS_FILE, response_file, route_file
-from evaluator.runs.files import read_json, write_atomically
 from evaluator.runs.freshness import difference, file_digest
-from stp.asking import json_bytes
+from stp.files import json_bytes, read_json, write_durably
 
 GRADED_FILE = "graded.parquet"
 JUDGING_FILE = "judging.json"
@@ -66,9 +65,9 @@ def write_graded(folder: Path, plan: Plan, rows: pd.DataFrame, judging: Judging)
     rows = _typed(rows)
     content = io.BytesIO()
     rows.to_parquet(content, index=False)
-    write_atomically(folder / GRADED_FILE, content.getvalue())
+    write_durably(folder / GRADED_FILE, content.getvalue())
     values = {**asdict(judging), "made_from": _made_from(folder, plan)}
-    write_atomically(folder / JUDGING_FILE, json_bytes(values, indent=1) + b"\n")
+    write_durably(folder / JUDGING_FILE, json_bytes(values, indent=1) + b"\n")
     return rows
 
 

@@ -30,7 +30,7 @@ from evaluator.optimal.running import (
     routes_of,
 )
 from evaluator.optimal.subsets import Item
-from evaluator.runs.files import locked_folder
+from evaluator.runs.folder import locked_folder
 from stp.asking import Response, ResponseStore
 
 Progress = Callable[[str, int, int], None]

@@ -13,9 +13,9 @@ from typing import Any
 
 from data.errors import MisuseError, StoreError, StoreMismatchError
 from evaluator.optimal.methods import ROUTER, check_methods
-from evaluator.runs.files import read_json, write_atomically
-from stp.asking import Settings, json_bytes
+from stp.asking import Settings
 from stp.asking.opening import ModelSpec
+from stp.files import json_bytes, read_json, write_durably
 
 SEEDS = 8
 TEMPERATURE = 0.6
@@ -105,7 +105,7 @@ def write_plan(folder: Path, plan: Plan) -> None:
     """
     path = folder / PLAN_FILE
     plan = merged_plan(folder, plan)
-    write_atomically(path, json_bytes(plan.as_json(), indent=1) + b"\n")
+    write_durably(path, json_bytes(plan.as_json(), indent=1) + b"\n")
 
 
 def merged_plan(folder: Path, given: Plan) -> Plan:

@@ -12,9 +12,9 @@ from data.optimal.domains import domain_names
 from data.optimal.general import ANSWER_TYPES, AnswerType, GeneralQuestion
 from evaluator.optimal.formats import LEAST_OPTIONS, MOST_OPTIONS, Dropped
 from evaluator.optimal.judge import Agreement
-from evaluator.runs.files import read_json, write_atomically
-from stp.asking import Settings, json_bytes
+from stp.asking import Settings
 from stp.asking.opening import ModelSpec
+from stp.files import json_bytes, read_json, write_durably
 
 PER_PAIR = 5
 K = 8
@@ -178,4 +178,4 @@ def write_recipe(folder: Path, recipe: Recipe) -> None:
             raise StoreMismatchError(
                 f"{folder}: holds a data set with another {differs[0]}; give another folder"
             )
-    write_atomically(path, json_bytes(values, indent=1) + b"\n")
+    write_durably(path, json_bytes(values, indent=1) + b"\n")

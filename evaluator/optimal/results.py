@@ -8,18 +8,18 @@ from pathlib import Path
 import pandas as pd
 
 from data.errors import MisuseError
-from evaluator.analysis.bootstrap import SEED
+from data.progress import NOBODY, Progress
 from evaluator.optimal.bridging import BridgeCell
 from evaluator.optimal.examples import Example, find_examples
 from evaluator.optimal.graded_file import Judging
 from evaluator.optimal.metrics import T_MAX
 from evaluator.optimal.plan import read_plan
 from evaluator.optimal.running import items_of, response_file
-from evaluator.optimal.scores import REPLICATES, Progress, Scores, score
+from evaluator.optimal.scores import REPLICATES, Scores, score
 from evaluator.optimal.tables import all_tables
-from evaluator.present.table import Table
-from evaluator.runs.files import write_atomically
+from evaluator.present.table import Table, write_tables
 from stp.asking import ResponseStore
+from stp.seeds import PAPER_SEED
 
 SHOWN_EXAMPLES = 12
 
@@ -84,9 +84,9 @@ def make_results(
     cells: Sequence[BridgeCell] = (),
     t_max: int = T_MAX,
     replicates: int = REPLICATES,
-    seed: int = SEED,
+    seed: int = PAPER_SEED,
     allow_undecided: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = NOBODY,
 ) -> Results:
     """Score and analyse runs together.
 
@@ -186,11 +186,7 @@ def write_results(results: Results, folder: Path, *, title: str) -> Path:
         If they cannot be written.
     """
     from evaluator.optimal.page import render_page
+    from evaluator.present.page import write_page
 
-    for table in results.tables:
-        texts = {"csv": table.to_csv(), "md": table.to_markdown(), "tex": table.to_latex()}
-        for kind, text in texts.items():
-            write_atomically(folder / "tables" / f"{table.name}.{kind}", text.encode())
-    page = folder / "report.html"
-    write_atomically(page, render_page(results, title=title).encode())
-    return page
+    write_tables(results.tables, folder / "tables")
+    return write_page(folder / "report.html", render_page(results, title=title))

@@ -16,12 +16,13 @@ from data.errors import EngineError, MisuseError, StoreError, StoreMismatchError
 from evaluator.optimal.methods import MODES, ROUTER, read_route
 from evaluator.optimal.plan import PLAN_FILE, Plan, merged_plan, write_plan
 from evaluator.optimal.subsets import Item, load_items, read_items, write_items
-from evaluator.runs.files import check_free, locked_folder, read_json, write_atomically
+from evaluator.runs.folder import check_free, locked_folder
 from evaluator.runs.freshness import difference
-from stp.asking import Request, Responder, ResponseStore, Settings, json_bytes
+from stp.asking import Request, Responder, ResponseStore, Settings
 from stp.asking.base import identity
 from stp.asking.opening import ModelSpec, open_responder
 from stp.asking.resuming import ask_missing
+from stp.files import json_bytes, read_json, write_durably
 from stp.seeds import sample_seed
 
 Progress = Callable[[str, int, int], None]
@@ -397,4 +398,4 @@ def check_models(folder: Path, **models: Responder) -> None:
         "stp_engine": metadata.version("stp-engine"),
         "python": platform.python_version(),
     }
-    write_atomically(path, json_bytes(known, indent=1) + b"\n")
+    write_durably(path, json_bytes(known, indent=1) + b"\n")

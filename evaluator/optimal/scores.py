@@ -5,7 +5,7 @@ of the bootstrap draw questions within each subset, the same for all methods and
 each the responses (seeds) again; F1 is made anew in every replicate, from its own two parts.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +13,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from data.errors import MisuseError
-from evaluator.analysis.bootstrap import LEVEL, SEED, Interval, bootstrap_values
+from data.progress import NOBODY, Progress
+from evaluator.analysis.bootstrap import Interval, bootstrap_values
+from evaluator.analysis.intervals import LEVEL, central_range
 from evaluator.optimal.metrics import T_MAX, area_fractions, check_t_max
+from stp.seeds import PAPER_SEED
 
 REPLICATES = 10_000
 STATISTICS = ("accuracy", "area", "thinking_tokens", "output_tokens", "credit")
@@ -22,7 +25,6 @@ MEASURES = ("f1", "ovt_accuracy", "ovt_thinking_tokens", "auc_oaa", "ut_accuracy
 """The columns of the paper's tables: F1, then the overthinking side, then the other."""
 
 FloatArray = npt.NDArray[np.float64]
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -87,10 +89,10 @@ def score(
     *,
     t_max: int = T_MAX,
     replicates: int = REPLICATES,
-    seed: int = SEED,
+    seed: int = PAPER_SEED,
     allow_undecided: bool = False,
     workers: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = NOBODY,
 ) -> Scores:
     """Score graded rows of one or several runs.
 
@@ -127,7 +129,7 @@ def score(
         replicates=max(replicates, 1),
         seed=seed,
         workers=workers,
-        progress=progress if replicates else None,
+        progress=progress if replicates else NOBODY,
     )
     questions, responses = _counts(table, (len(rows), len(subsets)))
     asked, sides = responses > 0, [side for _, side in subsets]
@@ -254,10 +256,9 @@ def _measures(cells: FloatArray, sides: Sequence[str], asked: npt.NDArray[np.boo
 
 
 def _interval(estimate: float, replicates: FloatArray, level: float) -> Interval:
-    known = replicates[~np.isnan(replicates)]
-    if known.size == 0 or np.isnan(estimate):
+    if np.isnan(estimate):
         return Interval(estimate=estimate, low=np.nan, high=np.nan)
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
+    low, high = central_range(replicates, level)
     return Interval(estimate=estimate, low=float(low), high=float(high))
 
 

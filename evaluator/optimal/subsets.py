@@ -18,7 +18,7 @@ from data.errors import MisuseError, StoreError
 from data.hints import did_you_mean
 from data.optimal import prompt_text
 from data.optimal.general import JUDGED, load_general
-from evaluator.runs.files import json_object, write_atomically
+from stp.files import json_object, write_durably
 
 Side = Literal["ovt", "ut", "none"]
 
@@ -283,9 +283,9 @@ def write_items(path: Path, items: Sequence[Item]) -> None:
     data.errors.StoreError
         If it cannot be written.
     """
-    from stp.asking import json_bytes
+    from stp.files import json_bytes
 
-    write_atomically(path, b"".join(json_bytes(asdict(item)) + b"\n" for item in items))
+    write_durably(path, b"".join(json_bytes(asdict(item)) + b"\n" for item in items))
 
 
 def read_items(path: Path) -> list[Item]:

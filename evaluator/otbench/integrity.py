@@ -9,7 +9,7 @@ manifest says is checked here as well, and what the tables hold in :mod:`evaluat
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -17,9 +17,11 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from data.errors import MisuseError, StoreError
+from data.progress import NOBODY, Progress
 from evaluator.otbench.columns import SIGNAL_COLUMNS
 from evaluator.otbench.splits import SplitRule
 from evaluator.present.names import visible
+from stp.files import write_durably
 
 MANIFEST = "manifest.json"
 CHECKSUM = "manifest.sha256"
@@ -30,7 +32,6 @@ _PLAIN = re.compile(r"[A-Za-z0-9._-]+")
 # Without an exponent: 1e999999999 is a fraction as well, of a thousand million digits.
 _FRACTION = re.compile(r"[0-9]{1,18}(/[0-9]{1,18})?")
 
-Progress = Callable[[int, int], None]
 _Model = TypeVar("_Model", bound="_Record")
 
 
@@ -215,8 +216,8 @@ def write_manifest(folder: Path, content: dict[str, Any]) -> str:
     )
     encoded = (text + "\n").encode()
     checksum = hashlib.sha256(encoded).hexdigest()
-    (folder / MANIFEST).write_bytes(encoded)
-    (folder / CHECKSUM).write_text(f"{checksum}  {MANIFEST}\n", encoding="utf-8")
+    write_durably(folder / MANIFEST, encoded)
+    write_durably(folder / CHECKSUM, f"{checksum}  {MANIFEST}\n".encode())
     return checksum
 
 
@@ -275,7 +276,7 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
     return content, checksum
 
 
-def verify(folder: Path, manifest: dict[str, Any], progress: Progress | None = None) -> Manifest:
+def verify(folder: Path, manifest: dict[str, Any], progress: Progress = NOBODY) -> Manifest:
     """Check every file of a release against its manifest, and what the manifest says.
 
     Returns
@@ -302,8 +303,7 @@ def verify(folder: Path, manifest: dict[str, Any], progress: Progress | None = N
         if any(found[key] != entry[key] for key in found):
             raise ChangedReleaseError(f"{path}: {_change(entry, found)}; get the release anew")
         done += entry["bytes"]
-        if progress is not None:
-            progress(done, total)
+        progress(done, total)
     checked = _validated(Manifest, folder / MANIFEST, manifest)
     try:
         _ = checked.splits.rule

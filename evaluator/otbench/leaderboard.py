@@ -29,15 +29,16 @@ from pydantic import ValidationError
 
 from baselines.registry import BUILT_IN, Description, locate
 from data.errors import MisuseError, StoreError
+from evaluator.analysis.intervals import central_range
 from evaluator.otbench.apart import isolation_of
 from evaluator.otbench.asked import Asked, ask
 from evaluator.otbench.integrity import first_error
-from evaluator.otbench.intervals import POINT_COLUMNS, Replicates, interval
+from evaluator.otbench.intervals import POINT_COLUMNS, Replicates
 from evaluator.otbench.load import Release
 from evaluator.otbench.row_model import RowModel
 from evaluator.otbench.run import MethodResult
 from evaluator.otbench.summary import SUMMARIES, gaps, shares
-from evaluator.runs.files import write_atomically
+from stp.files import write_durably
 
 ROWS = "leaderboard.jsonl"
 POINTS = "points.csv"
@@ -143,7 +144,7 @@ def _summary(
     for key in SUMMARIES:
         entry = {"value": _number(summary[key])}
         if replicates is not None:
-            low, high = interval(replicates.summaries[key])
+            low, high = central_range(replicates.summaries[key])
             entry |= {"low": _number(low), "high": _number(high)}
         out[key] = entry
     return out
@@ -167,7 +168,7 @@ def _points(result: MethodResult, replicates: Replicates | None) -> list[dict[st
         row["on_curve"] = bool(points.on_curve[i])
         if replicates is not None:
             row["intervals"] = {
-                name: [_number(end) for end in interval(replicates.points[name][:, i])]
+                name: [_number(end) for end in central_range(replicates.points[name][:, i])]
                 for name in POINT_COLUMNS
             }
         rows.append(row)
@@ -264,11 +265,11 @@ def write_rows(folder: Path, rows: Sequence[Row], replicates: Mapping[str, Repli
         content = io.BytesIO()
         summaries: dict[str, Any] = dict(replicates[row["label"]].summaries)
         np.savez_compressed(content, allow_pickle=False, **summaries, digest=row["digest"])
-        write_atomically(stored, content.getvalue())
+        write_durably(stored, content.getvalue())
     lines = "".join(f"{_json(row)}\n" for row in [*kept, *rows])
-    write_atomically(path, lines.encode())
+    write_durably(path, lines.encode())
     points = points_frame([*kept, *rows]).to_csv(index=False)
-    write_atomically(folder / POINTS, points.encode())
+    write_durably(folder / POINTS, points.encode())
     return path
 
 

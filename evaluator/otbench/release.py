@@ -8,7 +8,7 @@ same campaigns give the same bytes: a release that is made again is the same rel
 
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from data.errors import MisuseError, StoreError
+from data.progress import NOBODY, Progress
 from evaluator.analysis.groups import recorded_groups
 from evaluator.analysis.share_tables import share_notes, shares_of_campaigns
 from evaluator.otbench.card import dataset_card
@@ -41,11 +42,10 @@ from evaluator.otbench.splits import (
     divide,
     prompt_digest,
 )
+from stp.files import write_durably
 from stp.signals import Signals
 
 _PACKAGES = ("stp-engine", "numpy", "pandas", "pyarrow")
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ def write_release(
     rule: SplitRule | None = None,
     allow_incomplete: bool = False,
     allow_empty_splits: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = NOBODY,
 ) -> ReleaseSummary:
     """Freeze graded campaigns into a release.
 
@@ -105,7 +105,7 @@ def write_release(
         Write it where a model has no questions in a split too: tables to read, which
         :func:`evaluator.otbench.session.run_methods` refuses.
     progress
-        Called with what is being done, how much is done, and of how much.
+        Told of the campaigns as they are read.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def write_release(
         gather(
             url,
             allow_incomplete=allow_incomplete,
-            progress=_named(progress, f"reading {Path(url).name}"),
+            progress=progress.stage(f"reading {Path(url).name}"),
         )
         for url in campaigns
     ]
@@ -153,7 +153,7 @@ def write_release(
                         write_cell(partial, stem, mine, signals, model, benchmark, division)
                     )
         content = _content(name, campaigns, gathered, cells, rule, division, notes)
-        (partial / "README.md").write_text(dataset_card(content), encoding="utf-8")
+        write_durably(partial / "README.md", dataset_card(content).encode())
         checksum = write_manifest(partial, content)
     return ReleaseSummary(
         folder=folder,
@@ -202,13 +202,6 @@ def _fresh(folder: Path) -> Path:
     raise AssertionError("numbers do not end")
 
 
-def _named(progress: Progress | None, what: str) -> Callable[[int, int], None] | None:
-    if progress is None:
-        return None
-    told = progress
-    return lambda done, total: told(what, done, total)
-
-
 def _check_together(gathered: Sequence[Gathered]) -> None:
     probes = {item.curves.probes for item in gathered}
     if len(probes) > 1:
@@ -244,7 +237,7 @@ def _signals_of(item: Gathered, model: str) -> Signals | None:
 
 def _of_model(item: Gathered, model: str) -> Gathered:
     keep_s = item.curves.model == item.curves.model_names.index(model)
-    keep_k = np.repeat(keep_s, np.diff(item.curves.trajectory_offsets))
+    keep_k = item.curves.spread(keep_s)
     return replace(
         item,
         curves=item.curves.select(keep_s),

@@ -6,7 +6,6 @@ most token-id columns are empty or one token long, and seeds are 0, so such a fo
 analysed but its texts say nothing.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 
 from data.errors import MisuseError
+from data.progress import NOBODY, Progress
 from evaluator.analysis.nesting import IntArray
 from evaluator.simulation.worlds import Population, World
 from stp.campaign.config import CampaignConfig
@@ -32,12 +32,12 @@ from stp.campaign.tables import (
 from stp.campaign.units import Cell, Table, Unit, questions_shard
 from stp.curves import Curves
 from stp.formats import get_family
+from stp.ragged import offsets_of
 
 CHECKER_VERSION = "synthetic"
 _WORDS = ("wrong", "right")
 _ANSWER_LIMIT = 4_096
 
-Progress = Callable[[int, int], None]
 Columns = dict[str, npt.NDArray[np.int64]]
 
 
@@ -48,7 +48,7 @@ def write_campaign(
     *,
     name: str = "synthetic",
     questions_per_unit: int = 4,
-    progress: Progress | None = None,
+    progress: Progress = NOBODY,
 ) -> None:
     """Write a world as a graded campaign; :func:`stp.campaign.curves.load_curves` gives it back.
 
@@ -90,8 +90,7 @@ def write_campaign(
     for done, unit in enumerate(units, start=1):
         _write_unit(store, unit, world, first)
         first += unit.trajectories
-        if progress is not None:
-            progress(done, len(units))
+        progress(done, len(units))
     # Last, because a folder with a manifest is a campaign.
     store.write_manifest(new_manifest(config, _model_records(population, tokenizer), records))
 
@@ -157,13 +156,11 @@ def _write_unit(store: Store, unit: Unit, world: World, first: int) -> None:
     curves, cut = world.curves.select(np.arange(first, last)), world.cut[first:last]
     each = unit.trajectory_stop - unit.trajectory_start
     question_s = np.repeat(np.arange(unit.question_start, unit.question_stop), each)
-    lengths = np.diff(curves.trajectory_offsets)
     keys_s: Columns = {"question": question_s, "trajectory": curves.sample.astype(np.int64)}
     keys_k: Columns = {
-        "question": np.repeat(question_s, lengths),
-        "trajectory": np.repeat(keys_s["trajectory"], lengths),
-        "position": np.arange(curves.positions)
-        - np.repeat(curves.trajectory_offsets[:-1], lengths),
+        "question": curves.spread(question_s),
+        "trajectory": curves.spread(keys_s["trajectory"]),
+        "position": curves.position_k,
     }
     right = _right_answers(curves)
     keys_p = {key: np.repeat(values, curves.probes) for key, values in keys_k.items()}
@@ -260,6 +257,6 @@ def _choice(which: npt.NDArray[np.bool_], words: tuple[str, str]) -> pa.Array:
 
 def _lists(lengths: IntArray, values: npt.ArrayLike, kind: pa.DataType | None = None) -> pa.Array:
     """Return a column of lists of the given lengths, of token ids unless another kind is named."""
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]).astype(np.int32)
+    offsets = offsets_of(lengths).astype(np.int32)
     content = pa.array(np.asarray(values).astype(np.int32)).cast(kind or pa.int32())
     return pa.ListArray.from_arrays(pa.array(offsets), content)

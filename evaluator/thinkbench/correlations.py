@@ -61,10 +61,9 @@ def correlate(
     a, b = np.array(pairs, dtype=np.float64).T
     ranks_a, ranks_b = stats.rankdata(a), stats.rankdata(b)
     pearson, spearman = stats.pearsonr(a, b), stats.spearmanr(a, b)
+    pearson_p, spearman_p = finite(pearson.pvalue), finite(spearman.pvalue)
     if known <= EXACT_UP_TO:
         pearson_p, spearman_p = exact_p(a, b), exact_p(ranks_a, ranks_b)
-    else:
-        pearson_p, spearman_p = finite(pearson.pvalue), finite(spearman.pvalue)
     return Correlation(
         first=first,
         second=second,

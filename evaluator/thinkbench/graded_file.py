@@ -14,11 +14,10 @@ from typing import Any, Final
 
 from data.errors import MisuseError, StoreError
 from evaluator.answers import CHECKER_VERSION
-from evaluator.runs.files import json_object, read_json, write_atomically
 from evaluator.runs.freshness import difference, file_digest
 from evaluator.thinkbench.config import ThinkConfig
 from evaluator.thinkbench.grade import Graded, graded_from_json, graded_to_json
-from stp.asking import json_bytes
+from stp.files import json_bytes, json_object, read_json, write_durably
 
 _LOG = logging.getLogger(__name__)
 
@@ -44,9 +43,9 @@ def write_graded(
         If they cannot be written, or the responses cannot be read.
     """
     content = b"".join(json_bytes(graded_to_json(row)) + b"\n" for row in graded)
-    write_atomically(folder / GRADED, content)
+    write_durably(folder / GRADED, content)
     made_from = _made_from(responses, config, hashlib.sha256(content).hexdigest())
-    write_atomically(folder / GRADING, json_bytes(made_from, indent=2))
+    write_durably(folder / GRADING, json_bytes(made_from, indent=2))
 
 
 def read_graded(folder: Path, responses: Path, config: ThinkConfig) -> list[Graded] | None:

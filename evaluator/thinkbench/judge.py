@@ -15,7 +15,7 @@ from typing import Final
 
 from data.draws import StableDraws
 from data.errors import EngineError
-from evaluator.runs.files import locked_folder
+from evaluator.runs.folder import locked_folder
 from evaluator.thinkbench.agreement import LabelAgreement, cohens_kappa
 from evaluator.thinkbench.error_kinds import ERROR_KINDS
 from evaluator.thinkbench.grade import Graded, written_text
@@ -24,7 +24,7 @@ from evaluator.thinkbench.questions import TaskQuestion, plan_questions
 from evaluator.thinkbench.run import RESPONSES, Run
 from stp.asking import Request, Responder, Response, ResponseStore, Settings
 from stp.asking.base import reply_identity
-from stp.seeds import sample_seed
+from stp.seeds import PAPER_SEED, sample_seed
 
 ERROR_MEANINGS: Final[Mapping[str, str]] = {
     "computational": "the right method, but a slip in calculating, comparing or copying",
@@ -67,7 +67,7 @@ def judge_runs(
     judge: Responder,
     *,
     samples: int = 100,
-    seed: int = 20260721,
+    seed: int = PAPER_SEED,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> JudgedRuns:
     """Let a judge label responses of runs, and compare it with the rules.

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from data.errors import MisuseError, StoreError
-from evaluator.runs.files import read_json, write_atomically
 from evaluator.thinkbench.comparison import Comparison
 from evaluator.thinkbench.run import RUN, SCHEMA, Run, load_run
-from stp.asking import json_bytes
+from stp.files import json_bytes, read_json, write_durably
 
 LEADERBOARD: Final = "leaderboard"
 _METADATA: Final = (
@@ -94,7 +93,7 @@ def write_leaderboard(comparison: Comparison, path: str | Path) -> Path:
     """
     target = Path(path).expanduser()
     board = aggregate_runs(comparison, target.parent)
-    write_atomically(target, json_bytes(board, indent=2) + b"\n")
+    write_durably(target, json_bytes(board, indent=2) + b"\n")
     return target
 
 

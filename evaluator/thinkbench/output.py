@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from evaluator.present.table import Table
-from evaluator.runs.files import write_atomically
+from evaluator.present.table import Table, write_tables
 from evaluator.thinkbench.bridge import Bridge
 from evaluator.thinkbench.comparison import Comparison
 from evaluator.thinkbench.page import write_page
@@ -36,7 +35,5 @@ def write_comparison(
         If a file cannot be written there.
     """
     target = Path(folder).expanduser()
-    for table in tables:
-        write_atomically(target / f"{table.name}.csv", table.to_csv().encode())
-        write_atomically(target / f"{table.name}.md", table.to_markdown().encode())
+    write_tables(tables, target, ("csv", "md"))
     return write_page(comparison, target / "index.html", bridge=bridge)

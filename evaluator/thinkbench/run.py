@@ -25,7 +25,7 @@ from typing import Any, Final
 
 from data.errors import ConfigError, MisuseError, StoreError, StoreMismatchError
 from evaluator.answers import CHECKER_VERSION
-from evaluator.runs.files import check_free, locked_folder, read_json, write_atomically
+from evaluator.runs.folder import check_free, locked_folder
 from evaluator.thinkbench.config import ThinkConfig, differences
 from evaluator.thinkbench.grade import Graded, grade
 from evaluator.thinkbench.graded_file import read_graded, write_graded
@@ -37,10 +37,10 @@ from stp.asking import (
     Responder,
     Response,
     ResponseStore,
-    json_bytes,
     open_responder,
 )
 from stp.asking.base import identity
+from stp.files import json_bytes, read_json, write_durably
 
 _LOG = logging.getLogger(__name__)
 
@@ -158,7 +158,7 @@ def evaluate(
         _write_questions(folder, items)
         _ask(responder, items, config, store, on_progress)
         record["finished"] = _now()
-        write_atomically(folder / RUN, json_bytes(record, indent=2))
+        write_durably(folder / RUN, json_bytes(record, indent=2))
         return _finish(folder, config, record, items)
 
 
@@ -260,8 +260,8 @@ def _finish(
     graded = grade(items, responses)
     write_graded(folder, graded, folder / RESPONSES, config)
     run = _run(folder, config, record, graded, items, responses)
-    write_atomically(folder / MEASURES, json_bytes(run.measures.to_json(), indent=2))
-    write_atomically(folder / TASKS, run_table(run).to_csv().encode())
+    write_durably(folder / MEASURES, json_bytes(run.measures.to_json(), indent=2))
+    write_durably(folder / TASKS, run_table(run).to_csv().encode())
     return run
 
 
@@ -318,7 +318,7 @@ def _record(
     }
     # Nothing answered is nothing to mix up: an address or a name is corrected in its folder.
     if not (folder / RUN).exists() or not _answered(folder):
-        write_atomically(folder / RUN, json_bytes(values, indent=2))
+        write_durably(folder / RUN, json_bytes(values, indent=2))
         return values
     old = _read_record(folder)
     other = differences(old["config"], values["config"])
@@ -397,4 +397,4 @@ def _write_questions(folder: Path, items: list[TaskQuestion]) -> None:
         }
         for item in items
     ]
-    write_atomically(folder / QUESTIONS, b"".join(json_bytes(row) + b"\n" for row in rows))
+    write_durably(folder / QUESTIONS, b"".join(json_bytes(row) + b"\n" for row in rows))

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,12 +10,14 @@ import numpy.typing as npt
 from scipy import stats
 
 from data.errors import MisuseError
+from data.progress import NOBODY, Progress
+from evaluator.analysis.intervals import central_range
 from evaluator.thinkbench.pools import PoolKind
+from stp.seeds import PAPER_SEED
 
 FloatArray = npt.NDArray[np.float64]
 
 DEFAULT_REPLICATES = 10_000
-DEFAULT_SEED = 20260721
 ALPHA = 0.05
 
 
@@ -125,7 +127,8 @@ class Bootstrap:
 
     def interval(self, model: str, level: float = 0.95) -> tuple[float, float]:
         """Return the percentile interval of a model's score."""
-        return _percentiles(self.replicates[:, self.models.index(model)], level)
+        low, high = central_range(self.replicates[:, self.models.index(model)], level)
+        return float(low), float(high)
 
     def compare(self, first: str, second: str, level: float = 0.95) -> tuple[float, float, float]:
         """Return interval and two-sided p-value of a difference of two models' scores.
@@ -140,7 +143,8 @@ class Bootstrap:
         below = np.count_nonzero(differences < 0) + ties
         above = np.count_nonzero(differences > 0) + ties
         p_value = min(1.0, 2 * (min(below, above) + 1) / (count + 1))
-        return (*_percentiles(differences, level), float(p_value))
+        low, high = central_range(differences, level)
+        return float(low), float(high), float(p_value)
 
 
 def bootstrap_scores(
@@ -149,8 +153,8 @@ def bootstrap_scores(
     paired: bool,
     kind: PoolKind = "global",
     replicates: int = DEFAULT_REPLICATES,
-    seed: int = DEFAULT_SEED,
-    progress: Callable[[int, int], None] | None = None,
+    seed: int = PAPER_SEED,
+    progress: Progress = NOBODY,
 ) -> Bootstrap:
     """Return replicates of the models' mean O-Scores; the pool is taken anew in each.
 
@@ -193,8 +197,7 @@ def bootstrap_scores(
             drawn = _weights(rng, len(right), replicates) if weights is None else weights
             accuracy[:, model, at] = drawn @ right / len(right)
             tokens[:, model, at] = drawn @ used / len(used)
-        if progress is not None:
-            progress(at + 1, len(tasks))
+        progress(at + 1, len(tasks))
     axes = (1, 2) if kind == "global" else (1,)
     low = tokens.min(axis=axes, keepdims=True)
     spread = tokens.max(axis=axes, keepdims=True) - low
@@ -209,8 +212,3 @@ def _weights(rng: np.random.Generator, questions: int, replicates: int) -> Float
     """Return how often each question is drawn, ``(replicates, questions)``."""
     drawn = rng.multinomial(questions, np.full(questions, 1 / questions), size=replicates)
     return drawn.astype(np.float64)
-
-
-def _percentiles(values: FloatArray, level: float) -> tuple[float, float]:
-    low, high = np.quantile(values, [0.5 - level / 2, 0.5 + level / 2])
-    return float(low), float(high)

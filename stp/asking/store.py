@@ -9,13 +9,14 @@ import dataclasses
 import json
 import logging
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import IO
 
 from data.errors import StoreError
 from stp.asking.base import Request, Response
+from stp.files import json_bytes, read_error, sync_folder, write_error
 
 _LOG = logging.getLogger(__name__)
 
@@ -59,8 +60,9 @@ class ResponseStore:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._cut_torn_line()
             self._file = self.path.open("ab")
+            sync_folder(self.path.parent)
         except OSError as error:
-            raise StoreError(f"{self.path}: cannot be written: {error.strerror}") from error
+            raise StoreError(write_error(str(self.path), error)) from error
         return self
 
     def __exit__(
@@ -77,7 +79,7 @@ class ResponseStore:
         except OSError as trouble:
             # What a full disk did not take is tried once more here; it has been told already.
             if error is None:
-                raise StoreError(f"{self.path}: cannot be written: {trouble.strerror}") from trouble
+                raise StoreError(write_error(str(self.path), trouble)) from trouble
 
     def append(self, response: Response) -> None:
         """Add a response; when this returns it is on the disk.
@@ -94,7 +96,7 @@ class ResponseStore:
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:
-            raise StoreError(f"{self.path}: cannot be written: {error.strerror}") from error
+            raise StoreError(write_error(str(self.path), error)) from error
 
     def _lines(self) -> list[bytes]:
         try:
@@ -102,7 +104,7 @@ class ResponseStore:
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise StoreError(f"{self.path}: cannot be read: {error.strerror}") from error
+            raise StoreError(read_error(str(self.path), error)) from error
         # What follows the last line break was never finished.
         return content.split(b"\n")[:-1]
 
@@ -116,21 +118,6 @@ class ResponseStore:
             with self.path.open("r+b") as file:
                 file.truncate(whole)
                 os.fsync(file.fileno())
-
-
-def json_bytes(value: Mapping[str, Any], *, indent: int | None = None) -> bytes:
-    """Return an object as the bytes of JSON that any reader takes: no NaN, no half characters.
-
-    Raises
-    ------
-    ValueError
-        If a number is not finite.
-    """
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
 def _decode(line: bytes, where: str) -> Response:

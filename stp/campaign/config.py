@@ -26,7 +26,7 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
@@ -45,6 +45,7 @@ from stp.campaign.sections import (
     Section,
     ShardConfig,
 )
+from stp.records import flattened
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -133,12 +134,12 @@ class CampaignConfig(Section):
         values["shards"]["trajectories"] = self.trajectories_per_unit
         options = values["engine"]["options"]
         # How long a hang may last, and how many engines there are, say nothing of the rows.
-        for key in ("stall_seconds", "actors", "gpus_per_actor"):
+        for key in ("stall_seconds", "units_in_flight", "actors", "gpus_per_actor"):
             del values["engine"][key]
         values["engine"]["options"] = {
             key: value for key, value in options.items() if key not in SCHEDULING_OPTIONS
         }
-        return dict(_flatten(values))
+        return dict(flattened(values))
 
     def content_hash(self) -> str:
         """Return the SHA-256 of :meth:`settings`, as 64 hexadecimal digits."""
@@ -224,25 +225,6 @@ def parse_config(
         raise ConfigError(f"{source}: {_explain(error)}") from error
 
 
-def differences(
-    stored: Mapping[str, Any],
-    asked: Mapping[str, Any],
-    *,
-    before: str = "in the folder",
-    now: str = "now",
-) -> list[str]:
-    """Return one phrase for every dotted key whose value differs, in order of the keys.
-
-    ``before`` and ``now`` say where the two values stand.
-    """
-    found = []
-    for key in sorted(stored.keys() | asked.keys()):
-        was, is_now = stored.get(key), asked.get(key)
-        if was != is_now:
-            found.append(f"{key} is {json.dumps(was)} {before} and {json.dumps(is_now)} {now}")
-    return found
-
-
 def _anchor(values: dict[str, Any], folder: Path) -> None:
     """Make the relative folders that exist beside the campaign file absolute."""
     for table, key in (
@@ -267,17 +249,6 @@ def _is_there(path: Path) -> bool:
         return path.exists()
     except OSError:  # No system has a name so long.
         return False
-
-
-def _flatten(value: object, key: str = "") -> Iterable[tuple[str, Any]]:
-    if isinstance(value, dict):
-        for name, item in value.items():
-            yield from _flatten(item, f"{key}.{name}" if key else name)
-    elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
-        for index, item in enumerate(value):
-            yield from _flatten(item, f"{key}[{index}]")
-    else:
-        yield key, value
 
 
 def _toml_value(value: object) -> str:

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from data.errors import MisuseError, StoreError, StoreMismatchError
-from stp.campaign.config import CampaignConfig, differences
+from stp.campaign.config import CampaignConfig
 from stp.campaign.manifest import Manifest
 from stp.campaign.signal_record import SIGNALS_FILE, read_signals_record
 from stp.campaign.status import campaign_status
 from stp.campaign.store import Store
 from stp.campaign.units import STAGE_TABLES, STAGES, Stage, Table, Unit, questions_shard
+from stp.records import differences
 
 _LOG = logging.getLogger(__name__)
 
@@ -111,12 +112,11 @@ def _check_same(
         )
     for record in manifest.models:
         found = other.model_record(record.name)
-        for what in ("weights_hash", "tokenizer_hash", "context_limit", "family"):
-            if getattr(record, what) != getattr(found, what):
-                raise StoreMismatchError(
-                    f"{store.url} was made with another {record.name!r} than {first.url}: its "
-                    f"{what} differs; {advice}"
-                )
+        if (what := record.difference(found)) is not None:
+            raise StoreMismatchError(
+                f"{store.url} was made with another {record.name!r} than {first.url}: its "
+                f"{what} differs; {advice}"
+            )
         if record.engine and found.engine and record.engine != found.engine:
             _LOG.warning(
                 "%s ran otherwise in %s than in %s: %s, and %s",

@@ -13,9 +13,9 @@ from data import Question
 from data.errors import MisuseError
 from data.tasks import task_names
 from evaluator.answers import Checker
-from evaluator.answers.expressions import Number
 from evaluator.answers.forms import Equation, Form, Listing, Opaque, Value, Words
 from evaluator.answers.reading import read_forms
+from evaluator.answers.trees import Number
 
 _MOST_WORDS = 12
 """Of an answer in words. What has more is a sentence, and nobody answers in just its words."""
@@ -25,7 +25,8 @@ _LABEL = re.compile(r"[\w.,/'°%-]+(?::\d[\w:.]*)?(?: [\w.,/'°%-]+(?::\d[\w:.]*
 
 _TALK = re.compile(
     r"(?:^|\s)(?:so|thus|hence|therefore|because|since|answers?|ans|solution|we|get|is|are|"
-    r"equals?|gives?)(?=\W|$)|\d\s+\([A-Za-z]{3,}[A-Za-z ,-]*\)",
+    r"equals?|gives?)(?=\W|$)|\d\s+\([A-Za-z]{3,}[A-Za-z ,-]*\)|"
+    r"^[A-Za-z]+:\s+[-+\d$\\]",
     re.IGNORECASE,
 )
 

@@ -13,10 +13,7 @@ itself. The place is an fsspec URL. This module knows nothing of engines and ans
 """
 
 import contextlib
-import errno
 import logging
-import os
-import socket
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
@@ -27,7 +24,7 @@ import pyarrow.parquet as pq
 from fsspec.implementations.local import LocalFileSystem
 
 from data.errors import MisuseError, StoreError, StoreMismatchError, StpError
-from stp.campaign.config import CampaignConfig, differences, parse_config
+from stp.campaign.config import CampaignConfig, parse_config
 from stp.campaign.lock import Part, folder_holder, folder_lock, part_lock, waiting_lock
 from stp.campaign.manifest import CellRecord, Manifest, parse_manifest, text_hash
 from stp.campaign.tables import (
@@ -40,10 +37,10 @@ from stp.campaign.tables import (
     shard_info,
 )
 from stp.campaign.units import STAGE_TABLES, Cell, Table, Unit, plan_units, questions_shard
+from stp.files import read_error, write_durably, write_error
+from stp.records import differences
 
 _LOG = logging.getLogger(__name__)
-
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 MANIFEST = "manifest.json"
 CONFIG = "campaign.toml"
@@ -96,7 +93,7 @@ class Store:
         try:
             return bytes(self._fs.cat_file(self._path(name)))
         except OSError as error:
-            raise StoreError(_read_error(f"{self.url}/{name}", error)) from error
+            raise StoreError(read_error(f"{self.url}/{name}", error)) from error
 
     def write_bytes(self, name: str, content: bytes) -> None:
         """Write a file so that it is there whole, durably, or not at all.
@@ -107,14 +104,14 @@ class Store:
             If the disk is full or refuses.
         """
         path = self._path(name)
+        if self._local:
+            write_durably(Path(path), content)
+            return
         try:
             self._fs.makedirs(path.rpartition("/")[0], exist_ok=True)
-            if self._local:
-                _write_durably(Path(path), content)
-            else:
-                self._fs.pipe_file(path, content)
+            self._fs.pipe_file(path, content)
         except OSError as error:
-            raise StoreError(_write_error(f"{self.url}/{name}", error)) from error
+            raise StoreError(write_error(f"{self.url}/{name}", error)) from error
 
     def remove(self, name: str) -> None:
         """Remove a file that is there.
@@ -127,7 +124,7 @@ class Store:
         try:
             self._fs.rm_file(self._path(name))
         except OSError as error:
-            raise StoreError(_write_error(f"{self.url}/{name}", error)) from error
+            raise StoreError(write_error(f"{self.url}/{name}", error)) from error
 
     def files(self, folder: str) -> list[str]:
         """Return the names of all files below a folder, relative to the campaign, sorted."""
@@ -180,7 +177,7 @@ class Store:
                     f"{self.url}: a file is in the way; choose another folder"
                 ) from error
             except OSError as error:
-                raise StoreError(_write_error(self.url, error)) from error
+                raise StoreError(write_error(self.url, error)) from error
             # File systems that are for reading only, or know no such call.
             except (NotImplementedError, ValueError) as error:
                 raise MisuseError(f"{self.url}: cannot be written: {error}") from error
@@ -381,7 +378,7 @@ class Store:
             with self._fs.open(path, "rb") as file:
                 return shard_info(table, file, path=f"{self.url}/{name}")
         except OSError as error:
-            raise StoreError(_read_error(f"{self.url}/{name}", error)) from error
+            raise StoreError(read_error(f"{self.url}/{name}", error)) from error
 
     def verified_info(self, table: Table, name: str) -> ShardInfo | None:
         """Return what a shard says of itself after all of it was read, or None if it is not there.
@@ -411,36 +408,3 @@ class Store:
 def read_questions(store: Store, cell: Cell) -> pa.Table:
     """Return the questions of a cell, checked."""
     return store.read_shard("questions", questions_shard(cell))
-
-
-def _write_durably(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    if os.name != "posix":  # Elsewhere a folder cannot be opened, and a rename is durable.
-        return
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
-def _read_error(where: str, error: OSError) -> str:
-    return f"{where}: cannot be read: {error.strerror or 'no such file'}"
-
-
-def _write_error(where: str, error: OSError) -> str:
-    if error.errno in _FULL:
-        return (
-            f"{where}: the disk is full; what was finished is kept: make room, then run the same "
-            "command again"
-        )
-    return f"{where}: cannot be written: {error.strerror or error}"

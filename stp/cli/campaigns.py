@@ -224,7 +224,7 @@ def status(folder: Folder) -> None:
 
     from stp.campaign.status import campaign_status
     from stp.cli.dry_run import named
-    from stp.cli.progress import duration, per_second
+    from stp.cli.lines import duration, per_second
 
     found = campaign_status(folder)
     console = Console(highlight=False)
@@ -293,7 +293,7 @@ def watched(go_on: str, work: "Callable[[Observer, threading.Event], RunResult]"
     """Do work with bars; Ctrl-C and SIGTERM end it after the unit in work, and say how to go on."""
     from rich.console import Console
 
-    from stp.cli.progress import shown_run
+    from stp.cli.stages import shown_run
     from stp.cli.stopping import stop_on_signals
 
     console = Console(stderr=True, highlight=False)

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from stp.cli.campaigns import print_shares
-from stp.cli.progress import duration
+from stp.cli.lines import duration
 from stp.cli.seen import seen
 
 if TYPE_CHECKING:

@@ -5,15 +5,9 @@ import signal
 import pytest
 
 from data.errors import ConfigError, StoreError
-from stp.asking import (
-    CallableResponder,
-    Request,
-    Response,
-    ResponseStore,
-    Settings,
-    json_bytes,
-)
+from stp.asking import CallableResponder, Request, Response, ResponseStore, Settings
 from stp.asking.resuming import ask_missing
+from stp.files import json_bytes
 
 REQUESTS = [Request(id=str(number), prompt="?", seed=number) for number in range(4)]
 
@@ -174,7 +168,7 @@ def test_a_full_disk_is_one_error_and_what_was_written_stays(tmp_path):
     old = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
         with (
-            pytest.raises(StoreError, match="cannot be written: File too large"),
+            pytest.raises(StoreError, match="the disk is full"),
             ResponseStore(path) as store,
         ):
             store.append(response("0"))

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.errors import ConfigError, MisuseError
-from stp.campaign.config import CampaignConfig, differences, load_config, parse_config
+from stp.campaign.config import CampaignConfig, load_config, parse_config
+from stp.records import differences
 
 BASE = '[[models]]\npath = "demo"\n\n[[benchmarks]]\nname = "demo"\n'
 

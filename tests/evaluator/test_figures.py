@@ -1,25 +1,25 @@
 """Figures show what they were given, and the same input gives the same bytes."""
 
 import errno
-from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
+from data.errors import StoreError
 from evaluator.analysis.frontiers import average_endpoints, average_frontiers, cell_frontiers
 from evaluator.analysis.overthinking import per_trajectory
 from evaluator.analysis.step_changes import changes_by_progress
 from evaluator.figures.frontiers import frontier_plot
 from evaluator.figures.step_changes import progress_plot
 from evaluator.figures.steps import step_length_plot, step_lengths
-from evaluator.figures.style import STRATEGY_STYLES, save
 from evaluator.figures.trajectories import (
     representative_question,
     small_multiples,
     trajectory_curve,
 )
+from evaluator.present.figure_style import STRATEGY_STYLES, save
 from stp.curves import Curves
 from tests.evaluator.synthetic import make_curves
 
@@ -132,10 +132,11 @@ def test_saving_writes_both_kinds_with_repeatable_bytes(tmp_path):
         assert one.read_bytes() == other.read_bytes()
 
 
-def test_a_full_disk_is_an_error_of_the_system_and_nothing_else(tmp_path, monkeypatch):
-    def full(self: Path, content: bytes) -> int:
+def test_a_full_disk_is_one_line_that_names_the_figure(tmp_path, monkeypatch):
+    def full(number: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.raises(OSError, match="No space left"):
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(StoreError, match=r"figure\.png: the disk is full"):
         save(Figure(), tmp_path / "figure")
+    assert not list(tmp_path.iterdir())

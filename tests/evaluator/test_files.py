@@ -5,22 +5,24 @@ import doctest
 import pytest
 
 from data.errors import MisuseError, StoreError
-from evaluator.runs import files, freshness
-from evaluator.runs.files import json_object, locked_folder, read_json, write_atomically
+from evaluator.runs import freshness
+from evaluator.runs.folder import locked_folder
+from stp import files
+from stp.files import json_object, read_json, write_durably
 
 
 def test_a_file_is_whole_or_as_it_was(tmp_path, monkeypatch):
     path = tmp_path / "made" / "values.json"
-    write_atomically(path, b"first")
-    write_atomically(path, b"second")
+    write_durably(path, b"first")
+    write_durably(path, b"second")
     assert path.read_bytes() == b"second"
 
     def full(number):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(StoreError, match=r"values\.json: cannot be written: No space left"):
-        write_atomically(path, b"third")
+    with pytest.raises(StoreError, match=r"values\.json: the disk is full"):
+        write_durably(path, b"third")
     assert path.read_bytes() == b"second"
     assert [entry.name for entry in path.parent.iterdir()] == ["values.json"]
 
@@ -28,7 +30,7 @@ def test_a_file_is_whole_or_as_it_was(tmp_path, monkeypatch):
 def test_a_file_in_the_way_is_one_line(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StoreError, match="cannot be written"):
-        write_atomically(tmp_path / "file" / "values.json", b"")
+        write_durably(tmp_path / "file" / "values.json", b"")
     with pytest.raises(MisuseError, match="a file is in the way"), locked_folder(tmp_path / "file"):
         pass
 

@@ -430,7 +430,7 @@ def test_tasks_that_need_thinking_are_kept(tmp_path):
 
 
 def test_one_process_at_a_time_works_in_a_folder(tmp_path, capsys):
-    from evaluator.runs.files import locked_folder
+    from evaluator.runs.folder import locked_folder
     from stp.cli.main import main
 
     asked = plan(methods=("default",), seeds=1, limit=1)
