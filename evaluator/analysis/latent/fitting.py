@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.stats import beta
 from scipy.stats import t as student_t
 
-from data.progress import Progress
+from data.progress import NOBODY, Progress
 from evaluator.analysis.latent.chains import (
     CellMembers,
     Chain,
@@ -248,7 +248,7 @@ def fit(
     seed: int = 0,
     iterations: int = ITERATIONS,
     workers: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = NOBODY,
 ) -> LatentCurves:
     """Fit the accuracies behind the counts, and draw curves of them.
 
@@ -302,11 +302,7 @@ def fit(
     learned: dict[tuple[int, int], Learned] = {}
     with ThreadPoolExecutor(threads) as pool:
         for place, model in enumerate(models):
-
-            def tell(done: int, place: int = place) -> None:
-                if progress is not None:
-                    progress(place * share + done, len(models) * share)
-
+            told = progress.part(place * share, len(models) * share)
             cells = _cells_of(curves, model)
             found = learn(
                 fitted.readings,
@@ -314,7 +310,7 @@ def fit(
                 cells,
                 iterations=iterations,
                 pool=pool,
-                progress=tell,
+                progress=told,
             )
             for cell, one in zip(cells, found, strict=True):
                 learned[cell.model, cell.benchmark] = one
@@ -322,7 +318,7 @@ def fit(
             for draw in range(-_WARM_UP, draws):
                 for cell, one in zip(cells, found, strict=True):
                     fitted.draw(cell, one, draw, pool)
-                tell(iterations + _WARM_UP + draw + 1)
+                told(iterations + _WARM_UP + draw + 1, share)
     return fitted.result(learned)
 
 
