@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import typer
 from rich.console import Console
+from stp.cli.watching import shown_stages
 
 from evaluator.analysis.latent import fit
 from evaluator.simulation.families import FAMILIES, family_world
@@ -23,9 +24,7 @@ from evaluator.simulation.latent_checks import (
     held_out_scores,
     world_of_many_probes,
 )
-from evaluator.watch import stage_of
 from stp.campaign.curves import load_curves
-from stp.cli.watching import shown_stages
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -51,7 +50,7 @@ def families(
     rows = []
     names = family or list(FAMILIES)
     with shown_stages(Console(stderr=True, highlight=False)) as watch:
-        progress = stage_of(watch, "worlds")
+        progress = watch.stage("worlds")
         for place, name in enumerate(names):
             for seed in range(100, 100 + worlds):
                 world = family_world(name, seed, trajectories=trajectories, questions=questions)
