@@ -14,8 +14,6 @@ from typing import Annotated
 import numpy as np
 import pandas as pd
 import typer
-from rich.console import Console
-from stp.cli.watching import shown_stages
 
 from evaluator.analysis.latent import fit
 from evaluator.simulation.families import FAMILIES, family_world
@@ -25,6 +23,7 @@ from evaluator.simulation.latent_checks import (
     world_of_many_probes,
 )
 from stp.campaign.curves import load_curves
+from stp.cli.progress import shown_progress
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -49,8 +48,8 @@ def families(
     """Compare AD, OR within 3 points and coverage with the truth; in percent and points."""
     rows = []
     names = family or list(FAMILIES)
-    with shown_stages(Console(stderr=True, highlight=False)) as watch:
-        progress = watch.stage("worlds")
+    with shown_progress() as shown:
+        progress = shown.stage("worlds")
         for place, name in enumerate(names):
             for seed in range(100, 100 + worlds):
                 world = family_world(name, seed, trajectories=trajectories, questions=questions)
