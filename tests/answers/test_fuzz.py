@@ -184,7 +184,9 @@ def test_nesting(depth: int) -> None:
 
 def test_nested_and_long_texts_on_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:
     """Responses and references of a grammar: the rules themselves raise nothing."""
-    monkeypatch.setattr("evaluator.answers.code.run_program", lambda *_, **__: Run(b"", None, None))
+    monkeypatch.setattr(
+        "evaluator.answers.code.run_program", lambda *_, **__: SandboxRun(b"", None, None)
+    )
     tools = SlowTools(symbolic_equal=lambda gold, answer: False)
     source = random.Random(20261130)
     frames = (r"\boxed{%s}", "%s", "Answer: %s", "The answer is %s.", r"\boxed{7} %s", "So $%s$.")
