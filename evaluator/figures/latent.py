@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from evaluator.analysis.latent import LatentCurves
-from evaluator.figures.style import CURVE, FLAT, INK, MARK, add_note, house_style, new_figure
+from evaluator.present.figure_style import CURVE, FLAT, INK, MARK, add_note, house_style, new_figure
 
 
 def latent_curve(

@@ -14,7 +14,6 @@ from typing import Annotated
 import numpy as np
 import pandas as pd
 import typer
-from rich.console import Console
 
 from evaluator.analysis.latent import fit
 from evaluator.simulation.families import FAMILIES, family_world
@@ -23,9 +22,8 @@ from evaluator.simulation.latent_checks import (
     held_out_scores,
     world_of_many_probes,
 )
-from evaluator.watch import stage_of
 from stp.campaign.curves import load_curves
-from stp.cli.watching import shown_stages
+from stp.cli.progress import shown_progress
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -50,15 +48,15 @@ def families(
     """Compare AD, OR within 3 points and coverage with the truth; in percent and points."""
     rows = []
     names = family or list(FAMILIES)
-    with shown_stages(Console(stderr=True, highlight=False)) as watch:
-        progress = stage_of(watch, "worlds")
+    with shown_progress() as progress:
+        stage = progress.stage("worlds")
         for place, name in enumerate(names):
             for seed in range(100, 100 + worlds):
                 world = family_world(name, seed, trajectories=trajectories, questions=questions)
                 for probes in (16, 4):
                     found = errors_in_world(world, probes, seed=seed, draws=draws)
                     rows.append({"family": name, "probes": probes, **found})
-                progress(place * worlds + seed - 99, len(names) * worlds)
+                stage(place * worlds + seed - 99, len(names) * worlds)
     table = pd.DataFrame(rows).groupby(["family", "probes"], sort=False).mean()
     _show(table)
     _goals(table)

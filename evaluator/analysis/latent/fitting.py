@@ -9,6 +9,7 @@ import pandas as pd
 from scipy.stats import beta
 from scipy.stats import t as student_t
 
+from data.progress import NOBODY, Progress
 from evaluator.analysis.latent.chains import (
     CellMembers,
     Chain,
@@ -33,7 +34,6 @@ from evaluator.analysis.latent.levels import (
     read_counts,
 )
 from evaluator.analysis.nesting import AVERAGE, FloatArray, make_nesting, with_averages
-from evaluator.watch import Progress
 from oracle.checks import LARGEST_SEED, whole_number
 from stp.curves import Curves, Int32Array
 
@@ -248,7 +248,7 @@ def fit(
     seed: int = 0,
     iterations: int = ITERATIONS,
     workers: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = NOBODY,
 ) -> LatentCurves:
     """Fit the accuracies behind the counts, and draw curves of them.
 
@@ -270,7 +270,7 @@ def fit(
     workers
         Threads; as many as processors when left out.
     progress
-        Called with (work done, all work), in iterations and draws of all models.
+        Told how far it is, in iterations and draws of all models.
 
     Returns
     -------
@@ -304,8 +304,7 @@ def fit(
         for place, model in enumerate(models):
 
             def tell(done: int, place: int = place) -> None:
-                if progress is not None:
-                    progress(place * share + done, len(models) * share)
+                progress(place * share + done, len(models) * share)
 
             cells = _cells_of(curves, model)
             found = learn(
