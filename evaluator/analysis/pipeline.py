@@ -11,7 +11,7 @@ from pathlib import Path
 
 from data.errors import StoreError
 from data.progress import NOBODY, Progress
-from evaluator.analysis.bootstrap import REPLICATES, Bootstrap, bootstrap_curves
+from evaluator.analysis.bootstrap import REPLICATES, CurveBootstrap, bootstrap_curves
 from evaluator.analysis.direct import accuracies_of_answers, direct_accuracies
 from evaluator.analysis.findings import Findings, describe
 from evaluator.analysis.frontiers import (
@@ -121,7 +121,7 @@ class Analysis:
     curves: Curves
     summary: Summary
     cells: tuple[CellFrontiers, ...]
-    bootstrap: Bootstrap | None
+    bootstrap: CurveBootstrap | None
     bands: Bands | None
     findings: Findings
     tables: tuple[Table, ...]
@@ -241,7 +241,7 @@ def analyse(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Intervals:
-    bootstrap: Bootstrap | None = None
+    bootstrap: CurveBootstrap | None = None
     bands: Bands | None = None
     tables: tuple[Table, ...] = ()
 

@@ -221,6 +221,8 @@ class Comparison:
             return self._same_items(gold_items, answer_items)
         if len(gold_items) != len(answer_items):
             return False
+        if gold_brackets == "{}" and answer_brackets not in ("", "{}"):
+            return False  # {0, 1} is no pair and no interval
         return self._same_in_some_order(gold_items, answer_items)
 
     def _same_items(self, gold: Sequence[Form], answer: Sequence[Form]) -> bool:

@@ -25,14 +25,16 @@ STOP_WORD = re.compile(
 )
 _ADVERBS = re.compile(
     r"(?:(?:therefore|thus|then|hence|simply|just|exactly|precisely|clearly|indeed|actually|definitely|"
-    r"obviously|certainly|surely|of course|now|also|only|really|likely|equal to|given by|found to be|"
+    r"obviously|certainly|surely|of course|now|also|only|really|likely|equal to|given by|"
+    r"found to be|"
     r"computed to be|calculated to be|calculated as|as follows|always|finally|in fact|a total of|"
     r"the number|the value|the integer|the fraction)\b[ \t,:]{1,3}){1,4}",
     re.IGNORECASE,
 )
 _EXPRESSION_LIKE = re.compile(r"[\d\\∞π√]|^[a-zA-Z]$|^\(?[A-J]\)?$")
 _COPULA = re.compile(
-    r"(?:\b(?:is|are|be|was|equals|equal to|becomes|gives|get|as|to)\b|[=:≈]|\bis thus\b)[ \t*_]{1,4}"
+    r"(?:\b(?:is|are|be|was|equals|equal to|becomes|gives|get|as|to)\b|[=:≈]|"
+    r"\bis thus\b)[ \t*_]{1,4}"
 )
 _CONCLUSION = re.compile(
     r"(?:\b(?:is|are|be|get|gives|equals|have|has|makes|total of|totals|it's)\b|[=:≈])"

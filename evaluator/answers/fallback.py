@@ -10,10 +10,14 @@ from evaluator.answers.expressions_in_text import FORMULA, content_of
 
 _NO_STATEMENT = re.compile(
     r"\?|\b(?:can(?:no|')t|cannot|could|unable|unclear|unknown|undetermined|not|never|no|none|"
-    r"insufficient|enough|need(?:s|ed)? (?:to|more|a|an|some|further)|i need|we need|missing|more|less|fewer|"
-    r"greater|at least|at most|between|up to|over|under|almost|nearly|roughly|without|except|unless|"
-    r"maybe|perhaps|might|may|possibly|probably|guess|estimate|seems?|appears?|not sure|either|or|let|"
-    r"will|shall|i'll|we'll|should|would|try|consider|suppose|assume|assuming|if|until|stuck|give up|"
+    r"insufficient|enough|need(?:s|ed)? (?:to|more|a|an|some|further)|i need|we need|"
+    r"missing|more|less|fewer|"
+    r"greater|at least|at most|between|up to|over|under|almost|nearly|roughly|without|"
+    r"except|unless|"
+    r"maybe|perhaps|might|may|possibly|probably|guess|estimate|seems?|appears?|not sure|"
+    r"either|or|let|"
+    r"will|shall|i'll|we'll|should|would|try|consider|suppose|assume|assuming|if|until|"
+    r"stuck|give up|"
     r"gave up|mystery|ran out|wrong|incorrect|mistake|sorry|please|wait|hmm|times|"
     r"(?:step|question|problem|exercise|case|part|section|page|chapter|figure|equation|line|item|option|"
     r"method|approach|example|remark|note|theorem|lemma|day|term) \(?\d+|"

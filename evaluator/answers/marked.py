@@ -1,9 +1,9 @@
 r"""Answers that a response marks in other ways than a box.
 
 Text only. The layers, strongest first: an ``<answer>`` tag or a label (``Answer: 7``,
-``#### 7``), a sentence (``the answer is 7``), emphasis in the last line (``**7**``), a last line that
-is nothing but the value, the end of the last line (``so x = 7.``). The last of all is the fallback:
-the only value of the last sentence.
+``#### 7``), a sentence (``the answer is 7``), emphasis in the last line (``**7**``), a last line
+that is nothing but the value, the end of the last line (``so x = 7.``). The last of all is the
+fallback: the only value of the last sentence.
 """
 
 import re

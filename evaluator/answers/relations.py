@@ -124,8 +124,7 @@ def _solved(difference: Tree, sign: str) -> Form | None:
 
 def _solved_between(values: list[Value], signs: list[str]) -> Form | None:
     r"""Solve ``1 < 2x + 3 \le 7`` for its unknown."""
-    assert values[1].tree is not None
-    line = linear(values[1].tree)
+    line = None if values[1].tree is None else linear(values[1].tree)
     if line is None:
         return Ordering(tuple(values), tuple(signs))
     _, factor, constant = line

@@ -25,7 +25,8 @@ _LABEL = re.compile(r"[\w.,/'°%-]+(?::\d[\w:.]*)?(?: [\w.,/'°%-]+(?::\d[\w:.]*
 
 _TALK = re.compile(
     r"(?:^|\s)(?:so|thus|hence|therefore|because|since|answers?|ans|solution|we|get|is|are|"
-    r"equals?|gives?)(?=\W|$)|\d\s+\([A-Za-z]{3,}[A-Za-z ,-]*\)",
+    r"equals?|gives?)(?=\W|$)|\d\s+\([A-Za-z]{3,}[A-Za-z ,-]*\)|"
+    r"^[A-Za-z]+:\s+[-+\d$\\]",
     re.IGNORECASE,
 )
 

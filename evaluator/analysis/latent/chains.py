@@ -6,12 +6,13 @@ model's own is centred on a mixture of few parts (no change; a small or a wider 
 a jump, up or down), whose shares are learned too.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import numpy as np
 
+from data.progress import Progress
 from evaluator.analysis.latent.kernels import expected_moves
 from evaluator.analysis.latent.levels import Readings
 from evaluator.analysis.nesting import FloatArray, IntArray
@@ -190,7 +191,7 @@ def learn(
     *,
     iterations: int,
     pool: Executor,
-    progress: Callable[[int], None],
+    progress: Progress,
 ) -> list[Learned]:
     """Learn the chains of one model's cells together.
 
@@ -205,7 +206,7 @@ def learn(
     pool
         Threads.
     progress
-        Called with the number of iterations done.
+        Called with the iterations done, and the most that there may be.
     """
     levels = readings.likelihood.shape[1]
     parts, shares = parts_of_moves(levels), _FIRST_SHARES
@@ -229,7 +230,7 @@ def learn(
         ]
         now = sum(e.log_likelihood for e in expected)
         done += 1
-        progress(done)
+        progress(done, iterations)
         converged = abs(now - before) < GAIN * positions
         before = now
     return [

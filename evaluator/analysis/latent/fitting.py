@@ -270,7 +270,7 @@ def fit(
     workers
         Threads; as many as processors when left out.
     progress
-        Told how far it is, in iterations and draws of all models.
+        Called with (work done, all work), in iterations and draws of all models.
 
     Returns
     -------
@@ -302,10 +302,7 @@ def fit(
     learned: dict[tuple[int, int], Learned] = {}
     with ThreadPoolExecutor(threads) as pool:
         for place, model in enumerate(models):
-
-            def tell(done: int, place: int = place) -> None:
-                progress(place * share + done, len(models) * share)
-
+            told = progress.part(place * share, len(models) * share)
             cells = _cells_of(curves, model)
             found = learn(
                 fitted.readings,
@@ -313,7 +310,7 @@ def fit(
                 cells,
                 iterations=iterations,
                 pool=pool,
-                progress=tell,
+                progress=told,
             )
             for cell, one in zip(cells, found, strict=True):
                 learned[cell.model, cell.benchmark] = one
@@ -321,7 +318,7 @@ def fit(
             for draw in range(-_WARM_UP, draws):
                 for cell, one in zip(cells, found, strict=True):
                     fitted.draw(cell, one, draw, pool)
-                tell(iterations + _WARM_UP + draw + 1)
+                told(iterations + _WARM_UP + draw + 1, share)
     return fitted.result(learned)
 
 
