@@ -8,7 +8,7 @@ A campaign may have tens of millions of samples. The middle of it is all alike: 
 simulated for the beginning and the end, and what lies between goes at the pace of full rows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -25,7 +25,7 @@ from stp.campaign.stream import Stream
 from stp.campaign.tables import Work
 from stp.campaign.trajectories import OnProgress
 from stp.campaign.units import Cell, Stage, Unit
-from stp.engines.base import Branch, Engine, PromptTree
+from stp.engines.base import Branch, Engine, PromptTree, Tree
 from stp.engines.clock import STEPS, ClockEngine, Pace
 
 _LENGTHS = 1 << 16
@@ -146,36 +146,40 @@ class _ShadowJob:
     def ask(
         self, engine: Engine, subject: Subject, config: CampaignConfig, on_progress: OnProgress
     ) -> Asking[tuple[pa.Table, ...]]:
+        """Ask, and have no rows."""
+        yield from self.asks()
+        return ()
+
+    def asks(self) -> Iterator[Ask]:
+        """Yield what is asked, phase after phase."""
         load, of = self.load, self.lengths
         count = load.questions * load.trajectories
         first = self.unit.number * count
         numbers = range(first, first + count)
         prompt = (0,) * load.prompt_tokens
-        if self.stage == "generate":
-            if not load.thinking_tokens.any():
-                yield Ask(self._by_question(prompt, numbers, 1), _quiet)
-                return ()
+        if self.stage == "probe":
+            yield Ask([self._probe_tree(number) for number in numbers], _quiet)
+        elif load.thinking_tokens.any():
             yield Ask(self._by_question(prompt, numbers, 0), _quiet)
             yield Ask([_tree((0,), (1,), (of.seed(1, n),)) for n in numbers], _quiet)
-            return ()
-        trees = []
-        for number in numbers:
-            positions = 1 + of(of.seed(0, number)) // load.step_tokens
-            cuts = [load.prompt_tokens + k * load.step_tokens for k in range(positions)]
-            # Every position of every trajectory has samples of its own.
-            at = [(number * 997 + k) * load.probes for k in range(positions)]
-            branches = tuple(
-                Branch(
-                    cut=cut,
-                    suffix_ids=(0, 0),
-                    seeds=tuple(of.seed(2, place + p) for p in range(load.probes)),
-                )
-                for cut, place in zip(cuts, at, strict=True)
+        else:
+            yield Ask(self._by_question(prompt, numbers, 1), _quiet)
+
+    def _probe_tree(self, number: int) -> PromptTree:
+        load, of = self.load, self.lengths
+        positions = 1 + of(of.seed(0, number)) // load.step_tokens
+        cuts = [load.prompt_tokens + k * load.step_tokens for k in range(positions)]
+        # Every position of every trajectory has samples of its own.
+        at = [(number * 997 + k) * load.probes for k in range(positions)]
+        branches = tuple(
+            Branch(
+                cut=cut,
+                suffix_ids=(0, 0),
+                seeds=tuple(of.seed(2, place + p) for p in range(load.probes)),
             )
-            trunk = (0,) * cuts[-1]
-            trees.append(PromptTree(trunk_ids=trunk, branches=branches, max_tokens=1))
-        yield Ask(trees, _quiet)
-        return ()
+            for cut, place in zip(cuts, at, strict=True)
+        )
+        return PromptTree(trunk_ids=(0,) * cuts[-1], branches=branches, max_tokens=1)
 
     def _by_question(self, prompt: tuple[int, ...], numbers: range, kind: int) -> list[PromptTree]:
         width = self.load.trajectories
@@ -269,13 +273,9 @@ def simulate(
     data.errors.MisuseError
         If there is nothing to simulate.
     """
-    if load.units < 1 or engines < 1:
-        raise MisuseError("a simulation needs at least one unit and one engine")
-    lengths = _Lengths(load, seed)
-    clocks = [
-        ClockEngine(rows=rows, length_of=lengths, pace=pace, repeats_exactly=repeats_exactly)
-        for _ in range(engines)
-    ]
+    lengths, clocks = _clocks(
+        load, rows=rows, pace=pace, engines=engines, repeats_exactly=repeats_exactly, seed=seed
+    )
     config = CampaignConfig.model_validate(
         {
             "models": [{"path": "m"}],
@@ -284,6 +284,52 @@ def simulate(
         }
     )
     most = _drive(load, lengths, clocks, config)
+    return _simulated(clocks, rows=rows, pace=pace, most_units=most)
+
+
+def handed_over(
+    load: Load, *, rows: int, pace: Pace = STEPS, engines: int = 1, seed: int = 0
+) -> Simulated:
+    """Hand all requests of a load over in one call a phase: thinking, original answers, probes.
+
+    What :func:`simulate` is measured against: no engine can be fuller within a phase. Several
+    engines get every n-th unit.
+
+    Parameters
+    ----------
+    load, rows, pace, engines, seed
+        As :func:`simulate`.
+    """
+    lengths, clocks = _clocks(
+        load, rows=rows, pace=pace, engines=engines, repeats_exactly=False, seed=seed
+    )
+    for number, clock in enumerate(clocks):
+        phases: dict[tuple[Stage, int], list[Tree]] = {}
+        for unit in list(_units(load))[number::engines]:
+            for stage in _stages(load):
+                asking = _ShadowJob(unit, stage, load, lengths).asks()
+                for phase, ask in enumerate(asking):
+                    phases.setdefault((stage, phase), []).extend(ask.trees)
+        for trees in phases.values():
+            clock.run(trees)
+    return _simulated(clocks, rows=rows, pace=pace, most_units=load.units)
+
+
+def _clocks(
+    load: Load, *, rows: int, pace: Pace, engines: int, repeats_exactly: bool, seed: int
+) -> tuple[_Lengths, list[ClockEngine]]:
+    if load.units < 1 or engines < 1:
+        raise MisuseError("a simulation needs at least one unit and one engine")
+    lengths = _Lengths(load, seed)
+    return lengths, [
+        ClockEngine(rows=rows, length_of=lengths, pace=pace, repeats_exactly=repeats_exactly)
+        for _ in range(engines)
+    ]
+
+
+def _simulated(
+    clocks: Sequence[ClockEngine], *, rows: int, pace: Pace, most_units: int
+) -> Simulated:
     tokens = sum(clock.row_steps for clock in clocks)
     seconds = max(clock.seconds for clock in clocks)
     prefill = sum(clock.prefilled for clock in clocks)
@@ -293,20 +339,19 @@ def simulate(
         steps=max(clock.steps for clock in clocks),
         mean_rows=tokens / max(1, sum(clock.steps for clock in clocks)),
         tokens=tokens,
-        tail_seconds=max(0.0, seconds - full / engines),
-        most_units=most,
+        tail_seconds=max(0.0, seconds - full / len(clocks)),
+        most_units=most_units,
     )
 
 
-def _drive(
-    load: Load, lengths: _Lengths, clocks: Sequence[ClockEngine], config: CampaignConfig
-) -> int:
-    """Run everything; return the most units that were under way at once."""
-    stages: list[Stage] = ["generate", "probe"] if len(load.probe_tokens) else ["generate"]
-    workers = {stage: _ShadowWorker(stage, load, lengths) for stage in stages}
+def _stages(load: Load) -> list[Stage]:
+    return ["generate", "probe"] if len(load.probe_tokens) else ["generate"]
+
+
+def _units(load: Load) -> Iterator[Unit]:
     cell = Cell(model="m", benchmark="b", questions=load.units * load.questions)
-    units = (
-        Unit(
+    for number in range(load.units):
+        yield Unit(
             cell=cell,
             number=number,
             question_start=0,
@@ -314,9 +359,14 @@ def _drive(
             trajectory_start=0,
             trajectory_stop=load.trajectories,
         )
-        for number in range(load.units)
-    )
-    backlog = Backlog(workers, units, _none_finished)
+
+
+def _drive(
+    load: Load, lengths: _Lengths, clocks: Sequence[ClockEngine], config: CampaignConfig
+) -> int:
+    """Run everything; return the most units that were under way at once."""
+    workers = {stage: _ShadowWorker(stage, load, lengths) for stage in _stages(load)}
+    backlog = Backlog(workers, _units(load), _none_finished)
     streams = [Stream(_ClockRoom(clock), config, lambda *_: None) for clock in clocks]
     most = 0
     while True:
