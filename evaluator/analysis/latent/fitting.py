@@ -52,8 +52,8 @@ MEASURES = (
 """What is averaged; all fractions."""
 
 LEVEL_ROOM = 0.01
-"""Added to a tolerance where drawn curves are compared: in the middle, levels are 4 points apart, and
-a plateau between two of them is drawn as both."""
+"""Added to a tolerance where drawn curves are compared: in the middle, levels are 4 points apart,
+and a plateau between two of them is drawn as both."""
 
 _TAIL = 0.025
 # Draws of the chain itself are one step of a Gibbs sampler apart; the first ones still remember
