@@ -47,7 +47,7 @@ class LazyGroup(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         # What the library offers where a name was mistyped; none of them is made yet.
-        self.commands = dict.fromkeys(COMMANDS)  # type: ignore[arg-type]
+        self.commands: dict[str, Any] = dict.fromkeys(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command, its module imported now; None if there is none of that name."""

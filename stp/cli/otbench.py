@@ -50,7 +50,7 @@ def run(
     folder = (out or release.with_name(release.name + "-otbench")).expanduser()
     # A wrong folder is said before anything else is imported.
     read_manifest(release)
-    with shown_progress() as progress:
+    with shown_progress(at_once=True) as progress:
         progress.stage("starting")
         from evaluator.otbench.compare import order_rows, terminal_tables
         from evaluator.otbench.page import lead
@@ -134,7 +134,7 @@ def regenerate(
 
     read_manifest(release.expanduser())
     different = False
-    with shown_progress() as progress:
+    with shown_progress(at_once=True) as progress:
         progress.stage("starting")
         from evaluator.otbench.compare import check_labels
         from evaluator.otbench.leaderboard import read_rows

@@ -1,7 +1,7 @@
 """The one way in which commands show how far they are: the stage at work, and the time it has left.
 
-On a terminal it is a bar; elsewhere, and on a terminal that cannot move its cursor, a line at once
-and then one every few seconds. Work may have dozens of stages: a bar for each would fill the
+On a terminal it is a bar; elsewhere, and on a terminal that cannot move its cursor, a line every
+few seconds. Work may have dozens of stages: a bar for each would fill the
 terminal. Nothing heavy is imported here, so that something is to be seen at once.
 """
 
@@ -25,15 +25,18 @@ LEAST_FRACTION = 0.05
 
 
 @contextlib.contextmanager
-def shown_progress(console: Console | None = None) -> Iterator["Screen"]:
+def shown_progress(console: Console | None = None, *, at_once: bool = False) -> Iterator["Screen"]:
     """Yield who shows how far work is; the bar goes when the work is done.
 
     Parameters
     ----------
     console
         Where; left out: the error stream.
+    at_once
+        The first stage is a line at once, where there is no bar; else the first line comes after
+        some seconds, and short work says nothing.
     """
-    screen = Screen(console or Console(stderr=True, highlight=False))
+    screen = Screen(console or Console(stderr=True, highlight=False), at_once=at_once)
     try:
         yield screen
     finally:
@@ -80,15 +83,17 @@ class Screen(Progress):
     ----------
     console
         A terminal gets a bar, anything else lines.
+    at_once
+        See :func:`shown_progress`.
     """
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, *, at_once: bool = False) -> None:
         super().__init__(self.show)
         self.console = console
         self._moves = console.is_terminal and not console.is_dumb_terminal
         self._bar: _Bars | None = None
         self._at_work: dict[str, _AtWork] = {}
-        self._last = -math.inf
+        self._last = -math.inf if at_once else time.monotonic()
 
     def show(
         self,
