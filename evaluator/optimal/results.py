@@ -8,13 +8,14 @@ from pathlib import Path
 import pandas as pd
 
 from data.errors import MisuseError
+from data.progress import NOBODY, Progress
 from evaluator.optimal.bridging import BridgeCell
 from evaluator.optimal.examples import Example, find_examples
 from evaluator.optimal.graded_file import Judging
 from evaluator.optimal.metrics import T_MAX
 from evaluator.optimal.plan import read_plan
 from evaluator.optimal.running import items_of, response_file
-from evaluator.optimal.scores import REPLICATES, Progress, Scores, score
+from evaluator.optimal.scores import REPLICATES, Scores, score
 from evaluator.optimal.tables import all_tables
 from evaluator.present.table import Table, write_tables
 from stp.asking import ResponseStore
@@ -85,7 +86,7 @@ def make_results(
     replicates: int = REPLICATES,
     seed: int = PAPER_SEED,
     allow_undecided: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = NOBODY,
 ) -> Results:
     """Score and analyse runs together.
 

@@ -6,12 +6,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from stp.cli.progress import duration
+from stp.cli.campaigns import print_shares
+from stp.cli.lines import duration
 from stp.cli.seen import seen
 
 if TYPE_CHECKING:
     from stp.campaign.config import CampaignConfig
-    from stp.campaign.dry_run import CellPlan, Expected, Plan
+    from stp.campaign.dry_run import CellPlan, DryRunPlan, Expected
 
 _SHOWN_IDS = 48
 _SHOWN_CHARACTERS = 2_000
@@ -52,6 +53,10 @@ def _print_cell(console: Console, cell: "CellPlan") -> None:
         f"  longest prompt {cell.longest_prompt_tokens:,} tokens; longest prefix with its answer "
         f"{cell.longest_prefix_tokens:,} of {cell.context_limit:,}"
     )
+    ends = sorted({text for texts in cell.turn_end.values() for text in texts})
+    console.print(f"  an answer ends at {', '.join(map(seen, ends))}", markup=False)
+    if cell.shares is not None:
+        print_shares(console, [cell.shares])
     for ids, what in (
         (cell.shortened_ids, "get less thinking than was asked for"),
         (cell.too_long_ids, "are too long and would not run"),
@@ -71,7 +76,7 @@ def _print_prompt(console: Console, cell: "CellPlan") -> None:
     console.print(f"    [{ids}{more if len(cell.first_ids) > _SHOWN_IDS else ''}]", markup=False)
 
 
-def _print_estimate(console: Console, plan: "Plan") -> None:
+def _print_estimate(console: Console, plan: "DryRunPlan") -> None:
     warm = sum(cell.warm_up_seconds for cell in plan.cells)
     ended = sum(cell.warm_up_ended for cell in plan.cells)
     begun = sum(cell.warm_up_trajectories for cell in plan.cells)

@@ -55,7 +55,7 @@ def build(
     from evaluator.optimal.model_names import parse_model
     from evaluator.optimal.recipe import SETTINGS, Recipe, statistics
     from evaluator.optimal.running import opened_once
-    from stp.cli.watching import shown_stages
+    from stp.cli.progress import shown_progress
 
     recipe = Recipe(
         generator=parse_model(generator),
@@ -74,7 +74,7 @@ def build(
     with (
         opened_once() as opened,
         Checker() as checker,
-        shown_stages(Console(stderr=True)) as watch,
+        shown_progress() as progress,
     ):
         built = build_data_set(
             recipe,
@@ -83,7 +83,7 @@ def build(
             answerer=opened(recipe.answerer),
             judge=opened(recipe.judge),
             checker=checker,
-            progress=watch,
+            progress=progress.show,
         )
     counts = statistics(built)
     console.print(f"{counts['questions']:,} questions of {len(recipe.pairs()) * per_pair:,} wanted")
@@ -118,11 +118,11 @@ def select(
     from evaluator.optimal.selection import selection_frame, task_names
     from evaluator.optimal.tables import selection_table
     from stp.asking import Settings
-    from stp.cli.watching import shown_stages
+    from stp.cli.progress import shown_progress
     from stp.files import write_durably
 
     out = out.expanduser()
-    with shown_stages(Console(stderr=True)) as watch:
+    with shown_progress() as progress:
         selected = select_tasks(
             parse_model(small),
             parse_model(large),
@@ -134,7 +134,7 @@ def select(
             settings=Settings(
                 max_tokens=max_tokens, thinking_tokens=thinking_tokens, temperature=temperature
             ),
-            progress=watch,
+            progress=progress.show,
         )
     table = selection_table(selection_frame(selected), threshold)
     write_durably(out / "selection.csv", table.to_csv().encode())
