@@ -1,12 +1,12 @@
 r"""LLMThinkBench: basic arithmetic, how right and at what length (papers 000, 001, 003).
 
-``evaluate(model, out)`` runs it; ``compare_runs`` scores several runs in one pool. The modules:
-``config`` and ``questions`` (what is asked), ``run`` (asking, grading, the folder), ``grade``
-(responses to verdicts and counts), ``measures`` (per task, category, overall), ``pools`` (token
-efficiency and O-Scores), ``significance``, ``stability``, ``correlations``, ``lengths`` and
-``comparison`` (runs beside each other), ``error_kinds``, ``patterns``, ``judge`` and ``agreement``
-(the taxonomy), ``bridge`` (beside a campaign of step-wise truncation probing), ``leaderboard``,
-``tables``, ``page`` and ``output`` (what people read).
+``run(model, out)`` runs it; ``compare_runs`` scores several runs in one pool. The modules:
+``config`` and ``questions`` (what is asked), ``running`` (asking and grading), ``stored`` (the
+folder), ``grading`` (responses to verdicts and counts), ``measures`` (per task, category, overall),
+``pools`` (token efficiency and O-Scores), ``significance``, ``stability``, ``correlations``,
+``lengths`` and ``comparison`` (runs beside each other), ``error_kinds``, ``patterns``, ``judge``
+and ``agreement`` (the taxonomy), ``bridge`` (beside a campaign of step-wise truncation probing),
+``leaderboard``, ``tables``, ``page`` and ``output`` (what people read).
 """
 
 from importlib import import_module
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from evaluator.thinkbench.output import write_comparison
     from evaluator.thinkbench.patterns import PATTERNS, trace_pattern
     from evaluator.thinkbench.pools import Pool, make_pool, pareto_set, score_all, score_model
-    from evaluator.thinkbench.run import Run, evaluate, grade_run, load_run
+    from evaluator.thinkbench.running import grade, run
     from evaluator.thinkbench.significance import paired_tests
     from evaluator.thinkbench.stability import leave_one_out
+    from evaluator.thinkbench.stored import ThinkRun, load_run
 
 _HOMES = {
     "LabelAgreement": "agreement",
@@ -48,10 +49,10 @@ _HOMES = {
     "make_pool": "pools",
     "score_all": "pools",
     "score_model": "pools",
-    "Run": "run",
-    "evaluate": "run",
-    "grade_run": "run",
-    "load_run": "run",
+    "ThinkRun": "stored",
+    "grade": "running",
+    "load_run": "stored",
+    "run": "running",
     "leave_one_out": "stability",
     "paired_tests": "significance",
     "pareto_set": "pools",
@@ -66,14 +67,13 @@ __all__ = [
     "LabelAgreement",
     "Measures",
     "Pool",
-    "Run",
     "ThinkConfig",
+    "ThinkRun",
     "aggregate_runs",
     "bridge_campaign",
     "cohens_kappa",
     "compare_runs",
-    "evaluate",
-    "grade_run",
+    "grade",
     "leave_one_out",
     "load_run",
     "make_pool",
@@ -81,6 +81,7 @@ __all__ = [
     "paired_tests",
     "pareto_set",
     "read_leaderboard",
+    "run",
     "score_all",
     "score_model",
     "trace_pattern",

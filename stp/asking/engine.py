@@ -65,12 +65,6 @@ class EngineResponder(Responder):
         What is known of the model beside what the engine says.
     batch
         Requests given to the engine in one call; they are lost if the process dies in it.
-
-    Attributes
-    ----------
-    on_ended
-        Called within a batch with the number of samples that ended since the last call; a request
-        that takes several passes ends several times. None: nobody is told.
     """
 
     def __init__(
@@ -88,7 +82,6 @@ class EngineResponder(Responder):
         self._description = description or {}
         self._batch = batch
         self._failures = 0
-        self.on_ended: Callable[[int], None] | None = None
 
     def respond(
         self, requests: Sequence[Request], settings: Settings, on_response: OnResponse

@@ -81,6 +81,11 @@ class ModelSpec:
     options: Mapping[str, Any] = field(default_factory=dict)
     batch: int | None = None
 
+    @property
+    def short_name(self) -> str:
+        """The last part of the model's name."""
+        return self.model.rstrip("/").rpartition("/")[2] or self.model
+
     def kind(self) -> str:
         """Return which engine it is.
 
