@@ -17,6 +17,7 @@ from typing import Any
 
 from data.errors import ConfigError, EngineError, MissingDependencyError, MisuseError
 from stp.asking.base import Finish, OnResponse, Request, Responder, Response, Settings, failed
+from stp.asking.providers import PROVIDERS
 from stp.asking.reach import check_reachable, split_address
 from stp.asking.tools import Tool, get_tools, use
 
@@ -70,7 +71,7 @@ class ApiResponder(Responder):
     ) -> None:
         if connections < 1:
             raise MisuseError(f"connections is {connections}; it must be at least 1")
-        if "/" not in model or (base_url and not _has_provider(model)):
+        if "/" not in model or (base_url and model.partition("/")[0] not in PROVIDERS):
             if not base_url:
                 raise MisuseError(
                     f"model {model!r} names no provider; write provider/model, such as "
@@ -340,10 +341,3 @@ def _total(counts: Any) -> int | None:
     """Return the sum, or None if one is unknown."""
     known = list(counts)
     return None if any(count is None for count in known) else sum(known)
-
-
-def _has_provider(model: str) -> bool:
-    """Whether the part before the first slash is a provider of inspect_ai."""
-    from stp.asking.opening import is_provider
-
-    return is_provider(model.partition("/")[0])

@@ -8,42 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Any
 
 from data.errors import ConfigError, MisuseError
 from data.hints import did_you_mean
 from stp.asking.base import Responder, Settings
-
-PROVIDERS: Final = frozenset(
-    {
-        "anthropic",
-        "azureai",
-        "bedrock",
-        "cf",
-        "cloudflare",
-        "deepseek",
-        "fireworks",
-        "google",
-        "grok",
-        "groq",
-        "hf-inference-providers",
-        "litellm-proxy",
-        "mistral",
-        "mockllm",
-        "moonshot",
-        "ollama",
-        "openai",
-        "openai-api",
-        "openrouter",
-        "perplexity",
-        "sagemaker",
-        "sambanova",
-        "sglang",
-        "together",
-        "vertex",
-    }
-)
-"""First parts of model names that mean an API; models of one's own machine run on our engines."""
+from stp.asking.providers import PROVIDERS
 
 _FUNCTION = re.compile(r"(?P<where>[\w./\\~-]+(?:\.py)?):(?P<name>[A-Za-z_]\w*)")
 
@@ -100,14 +70,9 @@ class ModelSpec:
             return "api"
         if self.model == "demo" or Path(self.model).expanduser().is_dir():
             return "transformers"
-        if is_provider(self.model.partition("/")[0]) and "/" in self.model:
+        if "/" in self.model and self.model.partition("/")[0] in PROVIDERS:
             return "api"
         return "function" if _FUNCTION.fullmatch(self.model) else "transformers"
-
-
-def is_provider(name: str) -> bool:
-    """Whether a name is that of an API's provider."""
-    return name in PROVIDERS
 
 
 def open_responder(spec: str | ModelSpec) -> Responder:

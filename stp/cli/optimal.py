@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stp.cli import optimal_making
-from stp.cli.models import MODEL_HELP
+from stp.cli.arguments import MODEL_HELP
 from stp.cli.optimal_options import (
     AllowIncomplete,
     AllowUndecided,

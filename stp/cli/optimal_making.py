@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from stp.cli.models import MODEL_HELP
+from stp.cli.arguments import MODEL_HELP
 from stp.cli.optimal_options import (
     JudgeRepeats,
     MaxTokens,

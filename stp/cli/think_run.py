@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stp.cli.models import MODEL_HELP
+from stp.cli.arguments import MODEL_HELP
 from stp.cli.think_compare import bar, compare_and_print, status
 
 if TYPE_CHECKING:
