@@ -14,12 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from baselines.interface import SEED, EarlyExit
+from baselines.interface import EarlyExit
 from baselines.layers import place_of_layer, states
 from baselines.measurements import FloatArray, Measurements
 from baselines.views import Prefix
 from data.errors import MisuseError
 from stp.curves import IntArray
+from stp.seeds import PAPER_SEED
 
 _STRENGTHS = (0.001, 0.01, 0.1, 1.0)
 
@@ -43,7 +44,7 @@ class HiddenProbe(EarlyExit):
     layer: int | None = None
     strengths: tuple[float, ...] = _STRENGTHS
     most_positions: int = 20_000
-    seed: int = SEED
+    seed: int = PAPER_SEED
 
     name = "hidden_probe"
     needs = ("hidden",)

@@ -38,8 +38,6 @@ from oracle.actions import Strategy
 Setting = Any
 """A value of the control parameter: a number, a text, or a tuple of these."""
 
-SEED = 20260721
-
 
 class Method:
     """A termination method; derive from one of the three classes below.

@@ -104,13 +104,3 @@ class Measurements:
             position_signals={k: v for k, v in self.position_signals.items() if k in wanted},
             question_signals={k: v for k, v in self.question_signals.items() if k in wanted},
         )
-
-
-def k_star_s(curves: Curves) -> IntArray:
-    """Return every trajectory's earliest best position; int64 ``(trajectories,)``."""
-    starts = curves.trajectory_offsets[:-1]
-    best = np.repeat(
-        np.maximum.reduceat(curves.correct, starts), np.diff(curves.trajectory_offsets)
-    )
-    rows = np.where(curves.correct == best, np.arange(curves.positions), curves.positions)
-    return np.asarray(np.minimum.reduceat(rows, starts) - starts, np.int64)

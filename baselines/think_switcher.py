@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from baselines.interface import SEED, Router
+from baselines.interface import Router
 from baselines.layers import place_of_layer, states
 from baselines.measurements import FloatArray, Measurements
 from baselines.networks import Network, Training, train_network
 from baselines.views import QuestionView
+from stp.seeds import PAPER_SEED
 
 if TYPE_CHECKING:
     import torch
@@ -51,7 +52,7 @@ class ThinkSwitcher(Router):
     weight_decay: float = 1e-2
     epochs: int = 300
     patience: int = 30
-    seed: int = SEED
+    seed: int = PAPER_SEED
 
     name = "think_switcher"
     needs = ("prompt_hidden",)

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 
 from data.errors import MisuseError
 from data.question import Question
+from data.seeds import PAPER_SEED
 
 LETTERS = string.ascii_uppercase
 
-CHOICE_SEED = 20260721
 """Seed of the orders in which this project's benchmarks show their options."""
 
 
-def balanced_letters(ids: Sequence[str], option_count: int, seed: int = CHOICE_SEED) -> list[str]:
+def balanced_letters(ids: Sequence[str], option_count: int, seed: int = PAPER_SEED) -> list[str]:
     """Return the letter of the right option for each question, each letter equally often.
 
     Questions are ranked by a hash of seed and id, and the letters are dealt out along the ranks:
@@ -46,7 +46,7 @@ def balanced_letters(ids: Sequence[str], option_count: int, seed: int = CHOICE_S
 
 
 def shuffled_options(
-    right: str, wrong: Sequence[str], letter: str, question_id: str, seed: int = CHOICE_SEED
+    right: str, wrong: Sequence[str], letter: str, question_id: str, seed: int = PAPER_SEED
 ) -> tuple[str, ...]:
     """Return the options with the right one at ``letter`` and the others in a hashed order.
 

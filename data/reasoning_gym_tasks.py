@@ -19,9 +19,9 @@ from typing import Any
 
 from data.errors import MissingDependencyError, MisuseError
 from data.question import Question
+from data.seeds import PAPER_SEED
 
 ANSWER_KIND = "reasoning_gym"
-SEED = 20260721
 
 GYM_INSTRUCTION = (
     "Work the problem out. When you are done, write your final answer, in the form that the "
@@ -52,7 +52,9 @@ def gym_module() -> Any:
     return reasoning_gym
 
 
-def gym_dataset(dataset: str, parameters: Parameters, *, seed: int = SEED, size: int = 1) -> Any:
+def gym_dataset(
+    dataset: str, parameters: Parameters, *, seed: int = PAPER_SEED, size: int = 1
+) -> Any:
     """Return a data set of Reasoning Gym.
 
     Raises
@@ -75,7 +77,7 @@ def gym_dataset(dataset: str, parameters: Parameters, *, seed: int = SEED, size:
 
 
 def gym_questions(
-    dataset: str, parameters: Parameters, *, seed: int = SEED, count: int
+    dataset: str, parameters: Parameters, *, seed: int = PAPER_SEED, count: int
 ) -> list[Question]:
     """Return the first ``count`` questions of a data set.
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stp.curves import Curves, IntArray, integer_array
+from stp.ragged import greatest, group_offsets, row_of, spread
 
 Strategy = Literal["routing", "fixed_budget", "early_exit"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
@@ -109,9 +110,9 @@ def make_actions(
         raise ValueError("every unit needs at least one row")
     if offsets.size > 1:
         for name, array in (("reward", reward_a), ("cost", cost_a)):
-            if np.maximum.reduceat(array, offsets[:-1]).astype(np.float64).sum() >= 2.0**60:
+            if greatest(array, offsets).astype(np.float64).sum() >= 2.0**60:
                 raise ValueError(f"the {name}s of all units together reach 2^60")
-    unit = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
+    unit = row_of(offsets)
     order = np.lexsort((-reward_a, cost_a, unit))
     keep, kept_offsets = _rising_rows(reward_a[order], offsets)
     rows = order[keep]
@@ -244,8 +245,7 @@ def cap_events(curves: Curves, groups: QuestionGroups) -> CapEvents:
     gain[first] = curves.correct[first]
     spend[first] = 0
     member = np.argsort(groups.group, kind="stable")
-    member_offsets = np.zeros(groups.count + 1, np.int64)
-    np.cumsum(np.bincount(groups.group, minlength=groups.count), out=member_offsets[1:])
+    member_offsets = group_offsets(groups.group, groups.count)
     rows, trajectory, offsets = _merge_by_tokens(
         _writable(curves.tokens), _writable(curves.trajectory_offsets), member, member_offsets
     )
@@ -269,12 +269,11 @@ def _early_exit(curves: Curves) -> Actions:
     keep, offsets = _last_of_cost_rising(
         _writable(curves.tokens), correct, _writable(curves.trajectory_offsets)
     )
-    starts = np.repeat(curves.trajectory_offsets[:-1], np.diff(offsets))
     return Actions(
         reward=correct[keep],
         cost=curves.tokens[keep],
         unit_offsets=offsets,
-        choice=keep - starts,
+        choice=keep - spread(curves.trajectory_offsets[:-1], offsets),
     )
 
 

@@ -21,9 +21,10 @@ from oracle.frontier import grid_budgets
 from oracle.resampling import CellTable
 from oracle.search import UNSETTLED
 from stp.curves import Curves, IntArray
+from stp.ragged import gather
+from stp.seeds import PAPER_SEED
 
 FloatArray = npt.NDArray[np.float64]
-PAPER_SEED = 20260721
 PAPER_REPLICATES = 10_000
 # Replicates that one worker computes between two reports of progress.
 BLOCK = 25
@@ -401,9 +402,5 @@ def _fixed_budget(
 def repeated_units(prepared: core.Core, copies: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """Return the units of a core with every unit written out as often as it occurs."""
     unit = np.repeat(np.arange(copies.size), copies)
-    starts = prepared.offsets[unit]
-    lengths = prepared.offsets[unit + 1] - starts
-    offsets = np.zeros(unit.size + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    rows = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
+    rows, offsets = gather(prepared.offsets, unit)
     return prepared.reward[rows], prepared.cost[rows], offsets

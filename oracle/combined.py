@@ -17,6 +17,7 @@ import numpy as np
 from oracle.actions import Actions, full_cost, make_actions, question_groups
 from oracle.frontier import Frontier, frontier_of_actions
 from stp.curves import Curves, IntArray
+from stp.ragged import offsets_of, spread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -70,7 +71,7 @@ def combined_frontier(curves: Curves) -> CombinedFrontier:
             np.append(curves.zero_correct_s[member].sum(dtype=np.int64), frontier.reward)
         )
         costs.append(np.append(np.int64(0), frontier.cost))
-    offsets = np.concatenate([[0], np.cumsum([reward.size for reward in rewards], dtype=np.int64)])
+    offsets = offsets_of([reward.size for reward in rewards])
     outer = make_actions(
         reward=np.concatenate(rewards), cost=np.concatenate(costs), unit_offsets=offsets
     )
@@ -78,7 +79,7 @@ def combined_frontier(curves: Curves) -> CombinedFrontier:
         reward=outer.reward,
         cost=outer.cost,
         unit_offsets=outer.unit_offsets,
-        choice=outer.choice - np.repeat(offsets[:-1], np.diff(outer.unit_offsets)),
+        choice=outer.choice - spread(offsets[:-1], outer.unit_offsets),
     )
     return CombinedFrontier(
         frontier=frontier_of_actions(
@@ -95,9 +96,9 @@ def _thinking_actions(curves: Curves, member: IntArray) -> tuple[Actions, IntArr
     """Return what a thinking question's trajectories may do, and the position behind every row."""
     chosen = curves.select(member)
     lengths = np.diff(chosen.trajectory_offsets)
-    position = np.arange(chosen.positions) - np.repeat(chosen.trajectory_offsets[:-1], lengths)
-    allowed = (position > 0) | np.repeat(lengths == 1, lengths)
-    offsets = np.concatenate([[0], np.cumsum(np.maximum(lengths - 1, 1))])
+    position = chosen.position_k
+    allowed = (position > 0) | chosen.spread(lengths == 1)
+    offsets = offsets_of(np.maximum(lengths - 1, 1))
     actions = make_actions(
         reward=chosen.correct[allowed], cost=chosen.tokens[allowed], unit_offsets=offsets
     )

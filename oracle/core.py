@@ -22,6 +22,7 @@ import numpy.typing as npt
 from oracle import search
 from oracle.actions import Actions
 from oracle.search import BELOW_BASE, UNSETTLED
+from stp.ragged import spread
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -75,7 +76,7 @@ class Core:
 
 def prepare_core(actions: Actions) -> Core:
     """Return the hull edges of all units, sorted once by slope."""
-    base = np.repeat(actions.unit_offsets[:-1], np.diff(actions.unit_offsets))
+    base = spread(actions.unit_offsets[:-1], actions.unit_offsets)
     reward = actions.reward - actions.reward[base]
     cost = actions.cost - actions.cost[base]
     return core_of_arrays(reward, cost, actions.unit_offsets)

@@ -16,6 +16,8 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from stp.ragged import index_within, offsets_of, spread
+
 IntArray = npt.NDArray[np.int64]
 # int32 or int64, whichever the sums fit in.
 Ints = npt.NDArray[Any]
@@ -78,18 +80,16 @@ def single_step_functions(gain: IntArray, cost: IntArray) -> tuple[Ints, IntArra
     fresh = np.ones(gains.size, np.bool_)
     fresh[1:] = (gains[1:] != gains[:-1]) | (problem[1:] != problem[:-1])
     begin = np.flatnonzero(fresh)
-    lengths = np.diff(np.append(begin, gains.size))
-    rank = np.arange(1, gains.size + 1) - np.repeat(begin, lengths)
+    offsets = np.append(begin, gains.size)
+    rank = index_within(offsets) + 1
     sums = np.cumsum(costs)
-    sums -= np.repeat(sums[begin] - costs[begin], lengths)
+    sums -= spread(sums[begin] - costs[begin], offsets)
     first = np.searchsorted(problem[begin], np.arange(problems + 1))
-    starts = np.zeros(problems + 1, np.int64)
-    np.cumsum(np.where(useful, gain, 0).sum(axis=1) + 1, out=starts[1:])
+    starts = offsets_of(np.where(useful, gain, 0).sum(axis=1) + 1)
     total_cost = np.where(useful, cost, 0).sum(axis=1).max(initial=0)
     kind = np.int32 if total_cost < NARROW_COST else np.int64
     values = np.zeros(starts[-1], kind)
     if gains.size:
-        offsets = np.append(begin, gains.size)
         fill_leaves(gains * rank, sums.astype(kind), offsets, first, starts, values)
     return values, starts
 

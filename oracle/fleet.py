@@ -15,6 +15,7 @@ from oracle.actions import Actions, make_actions
 from oracle.checks import whole_number
 from oracle.frontier import Frontier, frontier_of_actions
 from stp.curves import IntArray
+from stp.ragged import offsets_of, spread
 
 MOST_REWARD = 1 << 27
 
@@ -104,14 +105,14 @@ def _fleet_actions(
         [whole_number(f"weights[{c}]", weight, least=1) for c, weight in enumerate(given)]
     )
     sizes = np.array([frontier.cost.size for frontier in frontiers], np.int64)
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    offsets = offsets_of(sizes)
     actions = make_actions(
         reward=np.concatenate([w * f.reward for w, f in zip(whole, frontiers, strict=True)]),
         cost=np.concatenate([frontier.cost for frontier in frontiers]),
         unit_offsets=offsets,
     )
     # Frontiers hold no dominated state, so every row is kept.
-    state = actions.choice - np.repeat(offsets[:-1], sizes)
+    state = actions.choice - spread(offsets[:-1], offsets)
     return (
         Actions(
             reward=actions.reward,

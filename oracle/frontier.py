@@ -310,7 +310,7 @@ def measured_point(curves: Curves, stop_s: IntArray) -> tuple[int, int]:
     ValueError
         If ``stop_s`` has not one of its own positions for every trajectory.
     """
-    rows = curves.trajectory_offsets[:-1] + _positions("stop_s", stop_s, curves)
+    rows = curves.rows_at(_positions("stop_s", stop_s, curves))
     return int(curves.tokens[rows].sum()), int(curves.correct[rows].sum())
 
 

@@ -8,6 +8,7 @@ from oracle import core, dense, tree
 from oracle.actions import Actions
 from oracle.search import BELOW_BASE, UNSETTLED
 from stp.curves import IntArray, integer_array
+from stp.ragged import spread
 
 # Up to so many elementary steps the full program is as fast as a hundred searches; where units have
 # one step each, searches find fewer ways to fill a gap and take longer.
@@ -68,7 +69,7 @@ def best_rewards(actions: Actions, budgets: IntArray) -> Grid:
     if states is not None:
         return Grid(reward=_rewards_within(states, asked, -1), fallbacks=0)
     order = np.argsort(asked, kind="stable")
-    base = np.repeat(offsets[:-1], np.diff(offsets))
+    base = spread(offsets[:-1], offsets)
     rewards, fallbacks = _core_rewards(
         actions.reward - actions.reward[base],
         actions.cost - actions.cost[base],

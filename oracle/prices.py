@@ -17,6 +17,7 @@ from oracle.actions import Actions
 from oracle.core import core_of_arrays
 from oracle.frontier import Frontier, frontier_of_actions
 from stp.curves import IntArray
+from stp.ragged import first_greatest, spread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -79,11 +80,8 @@ def policy_at_price(actions: Actions, price: Fraction) -> PricedPolicy:
     starts = actions.unit_offsets[:-1]
     if actions.units == 0:
         return PricedPolicy(price=price, value=Fraction(0), reward=0, cost=0, rows=starts.copy())
-    best = np.maximum.reduceat(value, starts)
-    hit = value == np.repeat(best, np.diff(actions.unit_offsets))
-    # The first hit of a unit is its cheapest.
-    rows = np.flatnonzero(hit)
-    rows = rows[np.searchsorted(rows, starts)]
+    # The first of a unit's best rows is its cheapest.
+    rows = starts + first_greatest(value, actions.unit_offsets)
     reward, cost = int(actions.reward[rows].sum()), int(actions.cost[rows].sum())
     return PricedPolicy(
         price=price, value=reward - price * cost, reward=reward, cost=cost, rows=rows
@@ -111,7 +109,7 @@ def price_hull(actions: Actions) -> Hull:
     Where costs times rewards of one unit reach 2^52, the frontier is solved for, in time and memory
     that grow with the total reward.
     """
-    base = np.repeat(actions.unit_offsets[:-1], np.diff(actions.unit_offsets))
+    base = spread(actions.unit_offsets[:-1], actions.unit_offsets)
     prepared = core_of_arrays(
         actions.reward - actions.reward[base],
         actions.cost - actions.cost[base],

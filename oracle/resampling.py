@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from oracle.actions import cap_events, question_groups
 from stp.curves import Curves, IntArray
+from stp.ragged import group_offsets
 
 RawArray = npt.NDArray[np.uint64]
 # Tokens of one drawn question stay below 2^COST_BITS, its right probes below 2^(62 - COST_BITS).
@@ -98,8 +99,7 @@ def cell_table(curves: Curves, *, model: int, group: int) -> CellTable:
     """
     groups = question_groups(curves)
     order = np.argsort(groups.group, kind="stable")
-    question_offsets = np.zeros(groups.count + 1, np.int64)
-    np.cumsum(np.bincount(groups.group, minlength=groups.count), out=question_offsets[1:])
+    question_offsets = group_offsets(groups.group, groups.count)
     rank = np.empty(order.size, np.int64)
     rank[order] = np.arange(order.size)
     events = cap_events(curves, groups)

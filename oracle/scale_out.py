@@ -15,7 +15,6 @@ from typing import Any
 from oracle.actions import STRATEGIES, Strategy
 from oracle.bootstrap import (
     PAPER_REPLICATES,
-    PAPER_SEED,
     FrontierBootstrap,
     FrontierReplicates,
     Progress,
@@ -24,6 +23,7 @@ from oracle.bootstrap import (
 )
 from oracle.checks import whole_number
 from stp.curves import Curves
+from stp.seeds import PAPER_SEED
 
 logger = logging.getLogger(__name__)
 # How often a worker may be lost, with its machine, before the run ends with an error.

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from oracle import convolve, dense
+from stp.ragged import offsets_of, spread
 
 IntArray = npt.NDArray[np.int64]
 # int32 or int64, whichever the sums fit in.
@@ -73,9 +74,8 @@ def unit_arrays(reward: IntArray, cost: IntArray, unit_offsets: IntArray) -> Uni
     unit = np.flatnonzero(lengths > 1)
     first = np.zeros(reward.size, np.bool_)
     first[unit_offsets[:-1]] = True
-    offsets = np.zeros(unit.size + 1, np.int64)
-    np.cumsum(lengths[unit] - 1, out=offsets[1:])
-    base = np.repeat(unit_offsets[:-1], lengths)
+    offsets = offsets_of(lengths[unit] - 1)
+    base = spread(unit_offsets[:-1], unit_offsets)
     rest = ~first
     return UnitArrays(
         reward=(reward - reward[base])[rest],

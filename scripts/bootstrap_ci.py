@@ -32,7 +32,6 @@ from data.errors import MisuseError, StpError
 from evaluator.analysis.bootstrap import (
     LEVEL,
     REPLICATES,
-    SEED,
     STATISTICS,
     Bootstrap,
     Interval,
@@ -46,6 +45,7 @@ from evaluator.analysis.overthinking import per_trajectory
 from evaluator.watch import stage_of
 from stp.campaign.curves import load_curves
 from stp.cli.watching import shown_stages
+from stp.seeds import PAPER_SEED
 
 KEYS = ("model", "benchmark", "question", "sample")
 Names = dict[str, list[str]]
@@ -65,7 +65,7 @@ def main(
         ),
     ] = None,
     replicates: Annotated[int, typer.Option(min=1)] = REPLICATES,
-    seed: Annotated[int, typer.Option(min=0)] = SEED,
+    seed: Annotated[int, typer.Option(min=0)] = PAPER_SEED,
     level: Annotated[float, typer.Option(help="Of the intervals, between 0 and 1.")] = LEVEL,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Threads; the result does not depend on it.")

@@ -28,6 +28,7 @@ from evaluator.simulation.estimators import (
 from evaluator.simulation.worlds import Population, make_world, paper_population
 from evaluator.watch import stage_of
 from stp.cli.watching import shown_stages
+from stp.seeds import PAPER_SEED
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -94,7 +95,7 @@ def run_bias(
 @app.command("frontiers")
 def run_frontiers(
     scale: Annotated[float, typer.Option(help="Times the paper's questions.")] = 1.0,
-    seed: Annotated[int, typer.Option(min=0)] = 20260721,
+    seed: Annotated[int, typer.Option(min=0)] = PAPER_SEED,
     model: Annotated[int, typer.Option(min=0, max=5, help="Which of the six.")] = 0,
     benchmark: Annotated[int, typer.Option(min=0, max=3, help="Which of the four.")] = 2,
 ) -> None:

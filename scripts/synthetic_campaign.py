@@ -18,13 +18,14 @@ from evaluator.simulation.store import write_campaign
 from evaluator.simulation.worlds import make_world, paper_population
 from evaluator.watch import stage_of
 from stp.cli.watching import shown_stages
+from stp.seeds import PAPER_SEED
 
 
 def main(
     out: Annotated[str, typer.Argument(help="New folder, or an fsspec URL.")],
     scale: Annotated[float, typer.Option(min=0.0, help="Times the paper's questions.")] = 1.0,
     models: Annotated[int, typer.Option(min=1, max=6, help="How many of the six models.")] = 6,
-    seed: Annotated[int, typer.Option(min=0, help="Of the generative model.")] = 20260721,
+    seed: Annotated[int, typer.Option(min=0, help="Of the generative model.")] = PAPER_SEED,
     questions_per_unit: Annotated[
         int, typer.Option(min=1, help="Questions whose rows share a shard; a real run's is 4.")
     ] = 4,

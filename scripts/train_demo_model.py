@@ -40,10 +40,10 @@ from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
 from data.demo import INSTRUCTION, DemoProblem, demo_problems
 from data.draws import StableDraws
+from stp.seeds import PAPER_SEED
 
 logger = logging.getLogger("train_demo_model")
 
-SEED = 20260721
 CONTEXT = 1024
 TEMPERATURE = 1.0
 MATRIX_RATE, OTHER_RATE = 0.02, 3e-3
@@ -106,7 +106,7 @@ def build_tokenizer() -> PreTrainedTokenizerFast:
 def _demo_words(split: pre_tokenizers.Split) -> list[str]:
     """Return the pre-tokens of a sample of prompts and traces, and common step ends."""
     words = {",\n\n", "!\n\n", ")\n\n", ".\n", "\n\n", "\\boxed{", "system", "user", "assistant"}
-    problems = demo_problems(SEED, held_out=False)
+    problems = demo_problems(PAPER_SEED, held_out=False)
     for index in range(500):
         problem = next(problems)
         steps = write_trace(problem, StableDraws("words", index), Recipe())
@@ -470,7 +470,7 @@ def main(
     out: Annotated[Path, typer.Option(help="Model folder to write.")] = Path("data/demo_model"),
     batch_size: Annotated[int, typer.Option(help="Traces in a step.")] = 16,
     threads: Annotated[int, typer.Option(help="Threads; another number, other bytes.")] = 1,
-    seed: Annotated[int, typer.Option(help="Seed of questions, traces and weights.")] = SEED,
+    seed: Annotated[int, typer.Option(help="Seed of questions, traces and weights.")] = PAPER_SEED,
     checkpoint_every: Annotated[int, typer.Option(help="Steps between checkpoints; 0: none.")] = 0,
 ) -> None:
     """Train the demo model and write its folder."""

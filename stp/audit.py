@@ -16,6 +16,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from stp.ragged import spread
 from stp.segmentation import IntArray, segment_many
 from stp.tokenizers import Tokenizer, backend
 
@@ -337,8 +338,8 @@ def reconstruction_mismatches(
     sizes = np.diff(starts)
     differs = sizes != np.diff(offsets)
     # Compare the positions of the trajectories that have equally many of them, all at once.
-    mine = tokens[np.repeat(~differs, np.diff(offsets))]
-    theirs = stored[np.repeat(~differs, sizes)]
+    mine = tokens[spread(~differs, offsets)]
+    theirs = stored[spread(~differs, starts)]
     owner = np.repeat(np.flatnonzero(~differs), sizes[~differs])
     differs[owner[mine != theirs]] = True
     return int(np.count_nonzero(differs))

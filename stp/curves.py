@@ -8,11 +8,14 @@ Axes: ``_s`` trajectory, ``_k`` position (all trajectories' positions, concatena
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-IntArray = npt.NDArray[np.int64]
+from stp.ragged import IntArray as IntArray
+from stp.ragged import first_greatest, gather, index_within, spread
+
 Int32Array = npt.NDArray[np.int32]
 
 
@@ -81,7 +84,8 @@ class Curves:
         order of appearance when left out.
     original_correct
         Whether the trajectory's own final answer was right: 1, 0, or -1 where unknown; int8
-        ``(trajectories,)``, all -1 when left out. It is another thing than P(n).
+        ``(trajectories,)``, all -1 when left out. P(n) is not it: that is measured by
+        probes after the full thinking.
     question_names, benchmark_names, model_names
         Names behind the indices, or empty.
 
@@ -213,6 +217,35 @@ class Curves:
         """C(0) of every trajectory; int32 ``(trajectories,)``."""
         return self.correct[self.trajectory_offsets[:-1]]
 
+    @property
+    def k_star_s(self) -> IntArray:
+        """k*, the earliest maximiser of C(k), of every trajectory; int64 ``(trajectories,)``.
+
+        Examples
+        --------
+        >>> curves = Curves(tokens=[0, 5, 9, 0, 7], correct=[1, 4, 4, 2, 2],
+        ...                 trajectory_offsets=[0, 3, 5], question=[0, 1], probes=4)
+        >>> curves.k_star_s.tolist()
+        [1, 0]
+        """
+        return first_greatest(self.correct, self.trajectory_offsets)
+
+    @property
+    def position_k(self) -> IntArray:
+        """K of every position: 0..n in each trajectory; int64 ``(positions,)``."""
+        return index_within(self.trajectory_offsets)
+
+    def spread(self, values_s: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Return every trajectory's value at each of its positions; ``(positions,)``."""
+        return spread(values_s, self.trajectory_offsets)
+
+    def rows_at(self, stop_s: IntArray) -> IntArray:
+        """Return the row in ``tokens`` and ``correct`` of position ``stop_s[s]`` of trajectory s.
+
+        Positions are not checked: :func:`oracle.measured_point` refuses those that do not exist.
+        """
+        return self.trajectory_offsets[:-1] + stop_s
+
     def select(self, trajectory_s: npt.ArrayLike) -> "Curves":
         """Return the trajectories at the given indices (or where a mask holds), in that order.
 
@@ -244,14 +277,11 @@ class Curves:
                 f"there is no trajectory {wrong}; the curves have {self.trajectories}, counted "
                 "from 0"
             )
-        starts = self.trajectory_offsets[rows]
-        lengths = self.trajectory_offsets[rows + 1] - starts
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-        gather = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
+        elements, offsets = gather(self.trajectory_offsets, rows)
         return replace(
             self,
-            tokens=self.tokens[gather],
-            correct=self.correct[gather],
+            tokens=self.tokens[elements],
+            correct=self.correct[elements],
             trajectory_offsets=offsets,
             question=self.question[rows],
             benchmark=self.benchmark[rows],
@@ -277,8 +307,6 @@ def _count_within(model_s: Int32Array, question_s: Int32Array) -> Int32Array:
     model, question = model_s[order], question_s[order]
     fresh = np.ones(order.size, np.bool_)
     fresh[1:] = (model[1:] != model[:-1]) | (question[1:] != question[:-1])
-    starts = np.flatnonzero(fresh)
-    counts = np.arange(order.size) - np.repeat(starts, np.diff(np.append(starts, order.size)))
     sample = np.empty(order.size, np.int32)
-    sample[order] = counts
+    sample[order] = index_within(np.append(np.flatnonzero(fresh), order.size))
     return sample

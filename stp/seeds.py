@@ -8,6 +8,9 @@ import hashlib
 import operator
 from typing import SupportsIndex
 
+# The default seed has one home, in the lowest package.
+from data.seeds import PAPER_SEED as PAPER_SEED
+
 _PERSON = b"stp.sample.seed1"
 
 

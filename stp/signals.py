@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stp.curves import Curves, Int32Array, IntArray
+from stp.ragged import gather
 
 FloatArray = npt.NDArray[np.float32]
 HiddenArray = npt.NDArray[np.float16]
@@ -179,13 +180,12 @@ class Signals:
         if rows.dtype == np.bool_:
             rows = np.flatnonzero(rows)
         rows = rows.astype(np.int64)
-        starts = self.trajectory_offsets[rows]
-        lengths = self.trajectory_offsets[rows + 1] - starts
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-        gather = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
+        elements, offsets = gather(self.trajectory_offsets, rows)
         names = ("end_logprob", "other_logprob", "other_id", "entropy", "end_exact", "trial_tokens")
-        columns: dict[str, Any] = {name: getattr(self, name)[gather] for name in names + _OPTIONAL}
-        hidden = {layer: states[gather] for layer, states in self.hidden.items()}
+        columns: dict[str, Any] = {
+            name: getattr(self, name)[elements] for name in names + _OPTIONAL
+        }
+        hidden = {layer: states[elements] for layer, states in self.hidden.items()}
         return replace(self, trajectory_offsets=offsets, hidden=hidden, **columns)
 
     def prompt_rows(self, curves: Curves) -> IntArray:

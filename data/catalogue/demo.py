@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from data.benchmark import Benchmark, GeneratedSource
 from data.demo import INSTRUCTION, demo_questions
 from data.question import Question
+from data.seeds import PAPER_SEED
 
 COUNT = 200
-SEED = 20260721
 
 
 def make(count: int) -> Sequence[Question]:
     """Return the first ``count`` held-out questions."""
-    return demo_questions(count, SEED)
+    return demo_questions(count, PAPER_SEED)
 
 
 BENCHMARK = Benchmark(

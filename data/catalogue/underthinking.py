@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from data.benchmark import Benchmark, GeneratedSource
 from data.question import Question
-from data.reasoning_gym_tasks import ANSWER_KIND, GYM_INSTRUCTION, SEED, gym_questions
+from data.reasoning_gym_tasks import ANSWER_KIND, GYM_INSTRUCTION, gym_questions
+from data.seeds import PAPER_SEED
 
 QUESTIONS_PER_TASK = 50
 
@@ -48,7 +49,7 @@ def gym_benchmark(
     dataset: str,
     parameters: dict[str, int],
     *,
-    seed: int = SEED,
+    seed: int = PAPER_SEED,
     count: int = QUESTIONS_PER_TASK,
     name: str | None = None,
 ) -> Benchmark:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from data.draws import StableDraws
 from data.errors import MisuseError
 from data.question import Question
+from data.seeds import PAPER_SEED
 from data.tasks.plain import MAX_CHARACTERS
 
-DEFAULT_SEED = 20260721
 DEFAULT_SAMPLES = 1000
 DEFAULT_LOW = -1000
 DEFAULT_HIGH = 1000
@@ -124,7 +124,7 @@ class TaskParameters:
 
     samples: int = DEFAULT_SAMPLES
     fold: int = 0
-    seed: int = DEFAULT_SEED
+    seed: int = PAPER_SEED
     low: int = DEFAULT_LOW
     high: int = DEFAULT_HIGH
     sizes: tuple[int, ...] | None = None

@@ -37,6 +37,7 @@ from stp.audit import (
     step_lengths,
 )
 from stp.curves import IntArray
+from stp.ragged import index_within
 
 DECODED_TOKENS = 2_000_000
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -319,7 +320,7 @@ def _starts(position: IntArray) -> IntArray | None:
     if position.size and not is_start[0]:
         return None
     first = np.flatnonzero(is_start)
-    counted = np.arange(position.size) - first[np.cumsum(is_start) - 1]
+    counted = index_within(np.append(first, position.size))
     return first if np.array_equal(counted, position) else None
 
 

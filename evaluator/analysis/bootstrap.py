@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from evaluator.analysis.intervals import LEVEL, central_range
 from evaluator.analysis.nesting import (
     AVERAGE,
     FloatArray,
@@ -41,10 +42,9 @@ from evaluator.watch import Progress
 from oracle.checks import LARGEST_SEED, whole_number
 from oracle.resampling import draw_questions, raw_numbers
 from stp.curves import Curves
+from stp.seeds import PAPER_SEED
 
-SEED = 20260721
 REPLICATES = 10_000
-LEVEL = 0.95
 STATISTICS = (
     "overthinking_ratio",
     "accuracy_degradation",
@@ -145,7 +145,7 @@ class Bootstrap:
             ``estimate``, ``low``, ``high``, ``standard_error`` (the replicates' standard
             deviation). Missing cells are left out.
         """
-        low, high = _quantiles(self.replicates, level)
+        low, high = central_range(self.replicates, level)
         index = pd.MultiIndex.from_product(
             [self.models, self.benchmarks, self.statistics],
             names=["model", "benchmark", "statistic"],
@@ -202,7 +202,7 @@ def bootstrap_curves(
     *,
     statistics: Sequence[str] = STATISTICS,
     replicates: int = REPLICATES,
-    seed: int = SEED,
+    seed: int = PAPER_SEED,
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Bootstrap:
@@ -227,7 +227,7 @@ def bootstrap_values(
     columns: Sequence[str],
     *,
     replicates: int = REPLICATES,
-    seed: int = SEED,
+    seed: int = PAPER_SEED,
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Bootstrap:
@@ -381,23 +381,6 @@ def _fill_means(
         means[v] = total[v] / present[v] if present[v] else np.nan
 
 
-def _tails(level: float) -> tuple[float, float]:
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, not {level}")
-    return (1 - level) / 2, (1 + level) / 2
-
-
-def _quantiles(replicates: FloatArray, level: float) -> FloatArray:
-    """Return both ends of the central range over the replicates; NaN where nothing is known."""
-    flat = replicates.reshape(replicates.shape[0], -1)
-    ends = np.quantile(flat, _tails(level), axis=0)
-    for column in np.flatnonzero(np.isnan(ends[0])):
-        known = flat[~np.isnan(flat[:, column]), column]
-        if known.size:
-            ends[:, column] = np.quantile(known, _tails(level))
-    return ends.reshape(2, *replicates.shape[1:])
-
-
 def _deviation(replicates: FloatArray) -> FloatArray:
     """Return the standard deviation over the replicates that are known."""
     mean = mean_of_known(replicates, axis=0)
@@ -407,5 +390,5 @@ def _deviation(replicates: FloatArray) -> FloatArray:
 
 
 def _interval(estimate: float, replicates: FloatArray, level: float) -> Interval:
-    low, high = _quantiles(replicates, level)
+    low, high = central_range(replicates, level)
     return Interval(estimate=estimate, low=float(low), high=float(high))

@@ -79,7 +79,7 @@ def fit_by_pieces(curves: Curves) -> pd.DataFrame:
     """
     pieces = fit_pieces(curves)
     full = curves.full_tokens_s
-    rest = full - curves.tokens[curves.trajectory_offsets[:-1] + pieces.k_star]
+    rest = full - curves.tokens[curves.rows_at(pieces.k_star)]
     degradation = pieces.best_accuracy - pieces.full_accuracy
     return pd.DataFrame(
         {

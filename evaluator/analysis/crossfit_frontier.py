@@ -18,8 +18,8 @@ from oracle.actions import Actions, Strategy, question_groups
 from oracle.checks import whole_number
 from oracle.frontier import exact_frontier, grid_budgets
 from stp.curves import Curves, Int32Array
-
-SEED = 20260721
+from stp.ragged import group_offsets, spread
+from stp.seeds import PAPER_SEED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -49,7 +49,7 @@ class CrossFittedFrontier:
 
 
 def cross_fitted_frontier(
-    curves: Curves, strategy: Strategy, *, steps: int = 20, splits: int = 1, seed: int = SEED
+    curves: Curves, strategy: Strategy, *, steps: int = 20, splits: int = 1, seed: int = PAPER_SEED
 ) -> CrossFittedFrontier:
     """Choose actions on half of the probes and score them on the other half.
 
@@ -136,12 +136,11 @@ def action_rewards(curves: Curves, strategy: Strategy, actions: Actions) -> IntA
         Right probes of every action; int64 ``(actions,)``.
     """
     if strategy == "early_exit":
-        starts = np.repeat(curves.trajectory_offsets[:-1], np.diff(actions.unit_offsets))
+        starts = spread(curves.trajectory_offsets[:-1], actions.unit_offsets)
         return np.asarray(curves.correct[starts + actions.choice], np.int64)
     groups = question_groups(curves)
     order = np.argsort(groups.group, kind="stable")
-    offsets = np.zeros(groups.count + 1, np.int64)
-    np.cumsum(np.bincount(groups.group, minlength=groups.count), out=offsets[1:])
+    offsets = group_offsets(groups.group, groups.count)
     # Routing is a cap of nothing or of everything.
     caps = actions.choice
     if strategy == "routing":

@@ -19,7 +19,6 @@ import numba as nb
 import numpy as np
 
 from evaluator.analysis.nesting import FloatArray
-from evaluator.analysis.overthinking import reference_positions
 from oracle.checks import whole_number
 from stp.curves import Curves, Int32Array, IntArray
 
@@ -117,7 +116,7 @@ def expected_choice(curves: Curves, table: CountTable) -> ChosenPosition:
         curves.tokens,
         curves.correct,
         curves.trajectory_offsets,
-        reference_positions(curves),
+        curves.k_star_s,
         table.mass,
         table.cumulated,
         table.measure,

@@ -6,7 +6,9 @@ import numpy as np
 
 from evaluator.analysis.frontiers import CellFrontiers, average_savings, savings
 from evaluator.analysis.overthinking import Summary
+from evaluator.present.numbers import count, percent
 from stp.curves import Curves
+from stp.ragged import greatest
 
 _SHORT = {
     "early_exit": "stopping each trajectory at its best moment",
@@ -73,16 +75,6 @@ class Headline:
         return self.sentence, self.potential, self.scope
 
 
-def percent(fraction: float, digits: int = 1) -> str:
-    """Return a fraction as a percentage: ``"46.4%"``."""
-    return f"{100 * fraction:.{digits}f}%"
-
-
-def count(number: int, noun: str, plural: str = "") -> str:
-    """Return ``"1 model"`` or ``"1,234 models"``."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
 def _cost_clause(degradation: float) -> str:
     points = round(100 * degradation, 1)
     if points == 0:
@@ -97,10 +89,8 @@ def _join(parts: list[str]) -> str:
 
 def _flat_fraction(curves: Curves) -> float:
     """Return the share of trajectories that have thinking and the same P(k) at every position."""
-    starts = curves.trajectory_offsets[:-1]
-    flat = np.maximum.reduceat(curves.correct, starts) == np.minimum.reduceat(
-        curves.correct, starts
-    )
+    offsets = curves.trajectory_offsets
+    flat = greatest(curves.correct, offsets) == -greatest(-curves.correct, offsets)
     return float(np.mean(flat & (curves.full_tokens_s > 0)))
 
 

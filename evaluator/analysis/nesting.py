@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from stp.curves import integer_array
+from stp.ragged import group_offsets
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -162,15 +163,13 @@ def make_nesting(
     place = by_number[np.searchsorted(numbers, question_s)]
     pair = np.searchsorted(models, model_s) * numbers.size + place
     order = np.lexsort((sample_s, pair))
-    offsets = np.zeros(models.size * numbers.size + 1, np.int64)
-    np.cumsum(np.bincount(pair, minlength=offsets.size - 1), out=offsets[1:])
     return Nesting(
         models=models,
         benchmarks=benchmarks,
         questions=pairs[1],
         question_offsets=np.append(np.searchsorted(pairs[0], benchmarks), numbers.size),
         order=order.astype(np.int64),
-        pair_offsets=offsets,
+        pair_offsets=group_offsets(pair, models.size * numbers.size),
     )
 
 

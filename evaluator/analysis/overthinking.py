@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from evaluator.analysis.nesting import FloatArray, Nesting, nesting_of, with_averages
-from stp.curves import Curves, Int32Array, IntArray
+from stp.curves import Curves, Int32Array
 
 STATISTICS = (
     "overthinking_ratio",
@@ -35,36 +35,6 @@ STATISTICS = (
 )
 """The columns that are averaged: fractions, except ``full_tokens`` (thinking tokens, L(n)) and
 ``positions`` (n + 1)."""
-
-
-def reference_positions(curves: Curves) -> IntArray:
-    """Return k*, the earliest maximiser of C(k), of every trajectory.
-
-    Parameters
-    ----------
-    curves
-        Measured curves.
-
-    Returns
-    -------
-    numpy.ndarray
-        int64 ``(trajectories,)``, each in 0..n.
-
-    Examples
-    --------
-    >>> curves = Curves(tokens=[0, 5, 9, 0, 7], correct=[1, 4, 4, 2, 2],
-    ...                 trajectory_offsets=[0, 3, 5], question=[0, 1], probes=4)
-    >>> reference_positions(curves).tolist()
-    [1, 0]
-    """
-    starts = curves.trajectory_offsets[:-1]
-    if starts.size == 0:
-        return np.zeros(0, np.int64)
-    lengths = np.diff(curves.trajectory_offsets)
-    best = np.maximum.reduceat(curves.correct, starts)
-    # The first hit of each trajectory: hits are sorted, so a search for its start finds it.
-    hits = np.flatnonzero(curves.correct == np.repeat(best, lengths))
-    return hits[np.searchsorted(hits, starts)] - starts
 
 
 def per_trajectory(curves: Curves) -> pd.DataFrame:
@@ -93,8 +63,8 @@ def per_trajectory(curves: Curves) -> pd.DataFrame:
     >>> frame.loc[0, ["k_star", "overthinking_ratio", "accuracy_degradation"]].tolist()
     [1.0, 0.75, 0.25]
     """
-    k_star = reference_positions(curves)
-    at = curves.trajectory_offsets[:-1] + k_star
+    k_star = curves.k_star_s
+    at = curves.rows_at(k_star)
     k_star_tokens = curves.tokens[at]
     full_tokens = curves.full_tokens_s
     best: Int32Array = curves.correct[at]

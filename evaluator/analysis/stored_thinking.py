@@ -19,6 +19,7 @@ from stp.campaign.store import Store, read_questions
 from stp.campaign.text import StoredTokenizer
 from stp.campaign.units import Unit
 from stp.curves import IntArray
+from stp.ragged import offsets_of
 from stp.tokenizers import Tokenizer, token_bytes
 
 Campaigns = str | Path | Sequence[str | Path]
@@ -234,7 +235,7 @@ def read_shard(source: GeneratedUnit) -> ThinkingShard:
     return ThinkingShard(
         source=source,
         ids=ids.flatten().to_numpy(zero_copy_only=False),
-        offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)]),
+        offsets=offsets_of(sizes),
         keys=trajectory_keys(rows),
     )
 

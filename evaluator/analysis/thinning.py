@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from evaluator.analysis.earliest_maximum import expected_choice, kept_share_table
+from evaluator.analysis.intervals import central_range
 from evaluator.analysis.nesting import (
     AVERAGE,
     FloatArray,
@@ -31,8 +32,8 @@ from evaluator.watch import Progress
 from oracle.checks import LARGEST_SEED, whole_number
 from oracle.resampling import raw_numbers
 from stp.curves import Curves
+from stp.seeds import PAPER_SEED
 
-SEED = 20260721
 DRAWS = 2000
 # A lane of the random stream that is not used by the bootstrap, whose lanes are model numbers.
 _LANE = 1 << 32
@@ -162,9 +163,7 @@ class ThinnedDraws:
         ValueError
             If the level is not between 0 and 1.
         """
-        if not 0 <= level <= 1:
-            raise ValueError(f"level must lie between 0 and 1, not {level}")
-        low, high = np.quantile(self.draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        low, high = central_range(self.draws, level)
         index = pd.MultiIndex.from_product(
             [self.models, self.benchmarks, self.statistics],
             names=["model", "benchmark", "statistic"],
@@ -179,7 +178,7 @@ def thin_trajectories(
     kept: int,
     *,
     draws: int = DRAWS,
-    seed: int = SEED,
+    seed: int = PAPER_SEED,
     statistics: Sequence[str] = ("overthinking_ratio", "accuracy_degradation"),
     progress: Progress | None = None,
 ) -> ThinnedDraws:
@@ -245,7 +244,7 @@ def trajectory_sensitivity(
     counts: Sequence[int] = (2, 4, 8, 16),
     *,
     draws: int = DRAWS,
-    seed: int = SEED,
+    seed: int = PAPER_SEED,
     progress: Progress | None = None,
 ) -> pd.DataFrame:
     """Return the averages of OR and AD and their ranges for several numbers of trajectories.

@@ -7,7 +7,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from evaluator.analysis.frontiers import CellFrontiers, average_endpoints, average_frontiers
-from evaluator.analysis.headline import count
 from evaluator.analysis.nesting import FloatArray
 from evaluator.analysis.overthinking import Summary
 from evaluator.figures.frontiers import frontier_plot
@@ -20,6 +19,7 @@ from evaluator.figures.trajectories import (
     trajectory_curve,
 )
 from evaluator.present.names import model_name, question_name, visible
+from evaluator.present.numbers import count
 from stp.curves import Curves, IntArray
 
 NAME_LIMIT = 40

@@ -10,7 +10,15 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from evaluator.analysis.overthinking import Summary, per_trajectory
-from evaluator.figures.style import CURVE, INK, MARK, MUTED, add_note, house_style, new_figure
+from evaluator.present.figure_style import (
+    CURVE,
+    INK,
+    MARK,
+    MUTED,
+    add_note,
+    house_style,
+    new_figure,
+)
 from stp.curves import Curves
 
 

@@ -17,12 +17,14 @@ import pandas as pd
 from data.errors import MisuseError
 from data.hints import did_you_mean
 from data.optimal.general import ANSWER_TYPES
-from evaluator.analysis.bootstrap import SEED, Quantity, bootstrap_values
+from evaluator.analysis.bootstrap import Quantity, bootstrap_values
 from evaluator.optimal.metrics import T_MAX, check_t_max
 from evaluator.optimal.subsets import BENCHMARKS, GENERAL, Side
 from evaluator.present.names import benchmark_name, model_name
 from oracle import exact_frontier
 from stp.curves import Curves, IntArray
+from stp.ragged import first_greatest, first_where
+from stp.seeds import PAPER_SEED
 
 if TYPE_CHECKING:
     from evaluator.otbench.load import Release
@@ -108,23 +110,13 @@ def stop_ideal(curves: Curves, t_max: int = T_MAX) -> IntArray:
     The earliest of several. Positions count within the trajectory, from 0.
     """
     area = curves.correct.astype(np.int64) * np.maximum(0, check_t_max(t_max) - curves.tokens)
-    return _first_best(area, curves)
+    return first_greatest(area, curves.trajectory_offsets)
 
 
 def stop_without_loss(curves: Curves) -> IntArray:
     """Return each trajectory's first position that is at least as right as its end; int64."""
-    end = np.repeat(curves.full_correct_s, np.diff(curves.trajectory_offsets))
-    return _first_best((curves.correct >= end).astype(np.int64), curves)
-
-
-def _first_best(values: IntArray, curves: Curves) -> IntArray:
-    """Return the earliest position of the greatest value of each trajectory."""
-    starts = curves.trajectory_offsets[:-1]
-    lengths = np.diff(curves.trajectory_offsets)
-    best = np.repeat(np.maximum.reduceat(values, starts), lengths)
-    places = np.flatnonzero(values == best)
-    first = places[np.searchsorted(places, starts)]
-    return np.asarray(first - starts, np.int64)
+    enough = curves.correct >= curves.spread(curves.full_correct_s)
+    return first_where(enough, curves.trajectory_offsets) - curves.trajectory_offsets[:-1]
 
 
 def per_stop(curves: Curves, stop: IntArray, t_max: int = T_MAX) -> pd.DataFrame:
@@ -146,7 +138,7 @@ def per_stop(curves: Curves, stop: IntArray, t_max: int = T_MAX) -> pd.DataFrame
         probes), ``thinking_tokens`` and ``area``; a row for each trajectory.
     """
     check_t_max(t_max)
-    rows = curves.trajectory_offsets[:-1] + stop
+    rows = curves.rows_at(stop)
     correct, tokens = curves.correct[rows].astype(np.int64), curves.tokens[rows]
     return pd.DataFrame(
         {
@@ -166,7 +158,7 @@ def bridge(
     *,
     t_max: int = T_MAX,
     replicates: int = REPLICATES,
-    seed: int = SEED,
+    seed: int = PAPER_SEED,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[BridgeCell]:
     """Put AUC_OAA beside the early-exit frontier, cell by cell.

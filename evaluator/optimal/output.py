@@ -4,7 +4,8 @@ from pathlib import Path
 
 from evaluator.optimal.page import render_page
 from evaluator.optimal.results import Results
-from stp.files import write_durably
+from evaluator.present.page import write_page
+from evaluator.present.table import write_tables
 
 
 def write_results(results: Results, folder: Path, *, title: str) -> Path:
@@ -15,10 +16,5 @@ def write_results(results: Results, folder: Path, *, title: str) -> Path:
     data.errors.StoreError
         If they cannot be written.
     """
-    for table in results.tables:
-        texts = {"csv": table.to_csv(), "md": table.to_markdown(), "tex": table.to_latex()}
-        for kind, text in texts.items():
-            write_durably(folder / "tables" / f"{table.name}.{kind}", text.encode())
-    page = folder / "report.html"
-    write_durably(page, render_page(results, title=title).encode())
-    return page
+    write_tables(results.tables, folder / "tables")
+    return write_page(folder / "report.html", render_page(results, title=title))

@@ -13,8 +13,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from data.errors import MisuseError
-from evaluator.analysis.bootstrap import LEVEL, SEED, Interval, bootstrap_values
+from evaluator.analysis.bootstrap import Interval, bootstrap_values
+from evaluator.analysis.intervals import LEVEL, central_range
 from evaluator.optimal.metrics import T_MAX, area_fractions, check_t_max
+from stp.seeds import PAPER_SEED
 
 REPLICATES = 10_000
 STATISTICS = ("accuracy", "area", "thinking_tokens", "output_tokens", "credit")
@@ -87,7 +89,7 @@ def score(
     *,
     t_max: int = T_MAX,
     replicates: int = REPLICATES,
-    seed: int = SEED,
+    seed: int = PAPER_SEED,
     allow_undecided: bool = False,
     workers: int | None = None,
     progress: Progress | None = None,
@@ -254,10 +256,9 @@ def _measures(cells: FloatArray, sides: Sequence[str], asked: npt.NDArray[np.boo
 
 
 def _interval(estimate: float, replicates: FloatArray, level: float) -> Interval:
-    known = replicates[~np.isnan(replicates)]
-    if known.size == 0 or np.isnan(estimate):
+    if np.isnan(estimate):
         return Interval(estimate=estimate, low=np.nan, high=np.nan)
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
+    low, high = central_range(replicates, level)
     return Interval(estimate=estimate, low=float(low), high=float(high))
 
 

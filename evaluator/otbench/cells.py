@@ -32,6 +32,7 @@ from evaluator.otbench.columns import columns_of, schema_of
 from evaluator.otbench.integrity import MANIFEST, CellRecord, Manifest, shown
 from evaluator.otbench.splits import SPLITS, divide, lot
 from stp.curves import Curves, IntArray
+from stp.ragged import index_within, offsets_of, spread
 
 Array = npt.NDArray[Any]
 KEYS = ("question_id", "trajectory", "position")
@@ -303,8 +304,8 @@ def read_cell(folder: Path, probes: int, cell: CellRecord, questions: Questions)
 
 def _check_curves(path: Path, cell: CellRows, ends: dict[str, Array], questions: Questions) -> None:
     """Refuse curves that do not start at 0, fall, or end elsewhere than their trajectory's row."""
-    last = np.cumsum(cell.steps_s + 1) - 1
-    first = last - cell.steps_s
+    offsets = offsets_of(cell.steps_s + 1)
+    first, last = offsets[:-1], offsets[1:] - 1
     falls = np.diff(cell.tokens_k, prepend=0) < 0
     falls[first] = False
     for what, wrong in (
@@ -335,7 +336,7 @@ def join_cells(
     return Curves(
         tokens=np.concatenate([cell.tokens_k for cell in cells]),
         correct=np.concatenate([cell.correct_k for cell in cells]),
-        trajectory_offsets=np.append(0, np.cumsum(lengths)),
+        trajectory_offsets=offsets_of(lengths),
         question=np.concatenate([cell.question_s for cell in cells]),
         probes=probes,
         benchmark=np.repeat(np.array(place, np.int32), counts),
@@ -351,7 +352,5 @@ def join_cells(
 def _positions(
     question_s: IntArray, sample_s: IntArray, steps_s: IntArray
 ) -> tuple[IntArray, IntArray, IntArray]:
-    lengths = steps_s + 1
-    starts = np.cumsum(lengths) - lengths
-    position = np.arange(int(lengths.sum())) - np.repeat(starts, lengths)
-    return np.repeat(question_s, lengths), np.repeat(sample_s, lengths), position
+    offsets = offsets_of(steps_s + 1)
+    return spread(question_s, offsets), spread(sample_s, offsets), index_within(offsets)

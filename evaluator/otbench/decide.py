@@ -23,11 +23,11 @@ from baselines.registry import Description
 from baselines.signals import PASS, cost_sources
 from data.errors import MisuseError
 from stp.curves import IntArray
+from stp.seeds import PAPER_SEED
 
 _LAST_REPEATED = 24
 _RANDOM_REPEATED = 104
 _REPEATED_SHARE = 0.1
-_ORDER_SEED = 20260721
 
 Progress = Callable[[int, int], None]
 
@@ -84,7 +84,7 @@ def decide(
         walk = _Walk(description, len(settings), measurements, lot_q)
         stop = np.zeros((len(settings), measurements.curves.trajectories), np.int64)
         cost = np.zeros_like(stop)
-        order = np.random.default_rng(_ORDER_SEED).permutation(walk.units)
+        order = np.random.default_rng(PAPER_SEED).permutation(walk.units)
         for done, unit in enumerate(order.tolist(), start=1):
             rows = walk.trajectories(unit)
             stop[:, rows], cost[:, rows] = walk.of(unit, seat)

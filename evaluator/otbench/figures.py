@@ -1,6 +1,6 @@
 """Method curves beside frontiers, one figure a strategy and one for the paper's three methods.
 
-The trivial lines are in every figure, in grey: what a method does not beat, it need not be.
+The trivial lines are in every figure, in grey: a method that does not beat them is of no use.
 """
 
 import math
@@ -17,31 +17,28 @@ from matplotlib.transforms import ScaledTranslation
 
 from evaluator.analysis.frontiers import STRATEGY_LABELS, AverageFrontier
 from evaluator.figures.catalogue import NamedFigure
-from evaluator.figures.style import (
+from evaluator.otbench.compare import PAPER_METHODS
+from evaluator.otbench.leaderboard import Row
+from evaluator.present.figure_style import (
     INK,
     MUTED,
+    SERIES_COLOURS,
     STRATEGY_STYLES,
     add_note,
     house_style,
     new_figure,
 )
-from evaluator.otbench.leaderboard import Row
 from evaluator.present.names import visible
 from oracle.actions import STRATEGIES
 
-PAPER_METHODS = ("think_switcher", "predictive_scheduling", "think_brake")
-# Okabe and Ito's colours, safe for the colour-blind; markers tell them apart in grey.
-_COLOURS = (
-    *("#d55e00", "#cc79a7", "#0072b2", "#009e73", "#e69f00", "#56b4e9", "#7a5195"),
-    *("#8c564b", "#1b9aaa", "#b0a000"),
-)
+# Markers tell the colours apart in grey, and what comes after the last of them.
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", "p", "h")
 _LEGEND_CHARACTERS = 42
 """In a line of a label: two such columns fill the width."""
 _TRIVIAL = {
-    "constant_cap": ("constant cap", "#555b66", "solid"),
-    "constant_fraction": ("constant fraction", "#8a909b", (0, (4, 2))),
-    "think_share": ("share of questions by lot", "#8a909b", (0, (1, 1.5))),
+    "constant_cap": ("constant cap", MUTED, "solid"),
+    "constant_fraction": ("constant fraction", MUTED, (0, (4, 2))),
+    "think_share": ("share of questions by lot", MUTED, (0, (1, 1.5))),
 }
 
 
@@ -114,7 +111,7 @@ def _figure(
             colour = (
                 STRATEGY_STYLES[row["method"]["strategy"]].colour
                 if len(frontiers) > 1
-                else _COLOURS[place % len(_COLOURS)]
+                else SERIES_COLOURS[place % len(SERIES_COLOURS)]
             )
             _method(axes, row, colour, _MARKERS[place % len(_MARKERS)])
         axes.plot([0], [zero], "o", color=INK, markersize=6, clip_on=False, zorder=6)

@@ -29,9 +29,10 @@ from oracle import grid, resampling
 from oracle.actions import Actions, Strategy, strategy_actions
 from oracle.frontier import grid_budgets
 from stp.curves import Curves, IntArray
+from stp.ragged import gather
+from stp.seeds import PAPER_SEED
 
 FloatArray = npt.NDArray[np.float64]
-SEED = 20260721
 REPLICATES = 10_000
 POINT_COLUMNS = ("tokens_fraction", "accuracy", "gap", "share")
 """Numbers of every point that get an interval."""
@@ -81,7 +82,7 @@ def bootstrap_methods(
     methods: Mapping[str, Decided],
     *,
     replicates: int = REPLICATES,
-    seed: int = SEED,
+    seed: int = PAPER_SEED,
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Replicates]:
@@ -146,21 +147,6 @@ def bootstrap_methods(
     }
 
 
-def interval(values: npt.NDArray[np.floating], level: float = 0.95) -> tuple[float, float]:
-    """Return the central range of replicates, those left out that have no value; NaN if none has.
-
-    Examples
-    --------
-    >>> interval(np.array([1.0, np.nan, 2.0, 3.0]), 0.5)
-    (1.5, 2.5)
-    """
-    known = values[~np.isnan(values)]
-    if not known.size:
-        return (float("nan"), float("nan"))
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
-    return (float(low), float(high))
-
-
 # -- replicates ----------------------------------------------------------------------------------
 
 
@@ -201,7 +187,7 @@ class _Draws:
         self, curves: Curves, decided: Decided
     ) -> list[tuple[IntArray, IntArray, IntArray]]:
         """Return cost, reward and signal tokens of every setting on each cell's trajectories."""
-        rows = curves.trajectory_offsets[:-1] + decided.stop
+        rows = curves.rows_at(decided.stop)
         values = (curves.tokens[rows], curves.correct[rows].astype(np.int64), decided.signal_tokens)
         return [
             (
@@ -321,11 +307,7 @@ def _columns(pieces: Sequence[Sequence[IntArray]], place: int) -> IntArray:
 def _repeated(actions: Actions, copies: IntArray) -> Actions:
     """Return actions with every unit as often as it was drawn."""
     unit = np.repeat(np.arange(copies.size), copies)
-    starts = actions.unit_offsets[unit]
-    lengths = actions.unit_offsets[unit + 1] - starts
-    offsets = np.zeros(unit.size + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    rows = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
+    rows, offsets = gather(actions.unit_offsets, unit)
     return Actions(
         reward=actions.reward[rows],
         cost=actions.cost[rows],

@@ -29,10 +29,11 @@ from pydantic import ValidationError
 
 from baselines.registry import BUILT_IN, Description, locate
 from data.errors import MisuseError, StoreError
+from evaluator.analysis.intervals import central_range
 from evaluator.otbench.apart import isolation_of
 from evaluator.otbench.asked import Asked, ask
 from evaluator.otbench.integrity import first_error
-from evaluator.otbench.intervals import POINT_COLUMNS, Replicates, interval
+from evaluator.otbench.intervals import POINT_COLUMNS, Replicates
 from evaluator.otbench.load import Release
 from evaluator.otbench.row_model import RowModel
 from evaluator.otbench.run import MethodResult
@@ -143,7 +144,7 @@ def _summary(
     for key in SUMMARIES:
         entry = {"value": _number(summary[key])}
         if replicates is not None:
-            low, high = interval(replicates.summaries[key])
+            low, high = central_range(replicates.summaries[key])
             entry |= {"low": _number(low), "high": _number(high)}
         out[key] = entry
     return out
@@ -167,7 +168,7 @@ def _points(result: MethodResult, replicates: Replicates | None) -> list[dict[st
         row["on_curve"] = bool(points.on_curve[i])
         if replicates is not None:
             row["intervals"] = {
-                name: [_number(end) for end in interval(replicates.points[name][:, i])]
+                name: [_number(end) for end in central_range(replicates.points[name][:, i])]
                 for name in POINT_COLUMNS
             }
         rows.append(row)

@@ -40,6 +40,7 @@ from evaluator.otbench.columns import columns_of, hidden_column
 from evaluator.otbench.integrity import MANIFEST, Manifest, Progress, read_manifest, verify
 from evaluator.otbench.splits import SPLITS
 from stp.curves import Curves, IntArray
+from stp.ragged import gather, index_within, offsets_of, row_of
 
 Array = npt.NDArray[Any]
 # Of the trial answer at k = 0: made here from other columns.
@@ -137,7 +138,7 @@ class Release:
         mine = np.flatnonzero(self.curves.model == model)
         keep_s = mine[np.isin(self.curves.question[mine], self.in_split(split))]
         curves = self.curves.select(keep_s)
-        rows_k = _positions(self.curves, keep_s)
+        rows_k, _ = gather(self.curves.trajectory_offsets, keep_s)
         place = np.unique(curves.question).astype(np.int64)
         by_position, by_question = {}, {}
         for name in needs:
@@ -194,8 +195,8 @@ class Release:
         table = read_columns(file, columns_of("answers", ("question_id", "number")), cell.owners)
         question = self._numbers(file, table, cell)
         counts = np.bincount(question, minlength=len(self.question_ids))
-        number = np.arange(question.size) - np.repeat(np.cumsum(counts) - counts, counts)
-        expected = np.repeat(np.arange(counts.size), counts), number
+        offsets = offsets_of(counts)
+        expected = row_of(offsets), index_within(offsets)
         found = question, numbers(file, table, "number")
         match_rows(file, found, expected, ("question_id", "number"), self._questions.ids)
         question_k, sample_k, position_k = cell.keys_k
@@ -310,14 +311,6 @@ def load_release(folder: str | Path, *, progress: Progress | None = None) -> Rel
         _questions=questions,
         _cells=cells,
     )
-
-
-def _positions(curves: Curves, keep_s: IntArray) -> IntArray:
-    starts = curves.trajectory_offsets[keep_s]
-    lengths = curves.trajectory_offsets[keep_s + 1] - starts
-    ends = np.cumsum(lengths)
-    rows = np.arange(int(lengths.sum())) + np.repeat(starts - (ends - lengths), lengths)
-    return np.asarray(rows, np.int64)
 
 
 def by_appearance(answer_k: Array, position_k: Array) -> Array:

@@ -69,7 +69,7 @@ def cell_totals(curves: Curves, stop: IntArray, signal_tokens: IntArray) -> Cell
     stop, signal_tokens
         int64 ``(settings, trajectories)``.
     """
-    rows = curves.trajectory_offsets[:-1] + stop
+    rows = curves.rows_at(stop)
     cost_s, reward_s = curves.tokens[rows], curves.correct[rows].astype(np.int64)
     cells = np.unique(np.stack([curves.model, curves.benchmark], axis=1), axis=0).astype(np.int64)
     inside = [

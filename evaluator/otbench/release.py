@@ -244,7 +244,7 @@ def _signals_of(item: Gathered, model: str) -> Signals | None:
 
 def _of_model(item: Gathered, model: str) -> Gathered:
     keep_s = item.curves.model == item.curves.model_names.index(model)
-    keep_k = np.repeat(keep_s, np.diff(item.curves.trajectory_offsets))
+    keep_k = item.curves.spread(keep_s)
     return replace(
         item,
         curves=item.curves.select(keep_s),

@@ -69,20 +69,19 @@ def write_cell(
     )
     inside_s = cell_rows(item.curves, model, benchmark)
     rows_s = np.flatnonzero(inside_s & np.isin(item.curves.question, wanted))
-    keep_k = np.zeros(item.curves.trajectories, np.bool_)
-    keep_k[rows_s] = True
-    rows_k = np.flatnonzero(np.repeat(keep_k, np.diff(item.curves.trajectory_offsets)))
+    keep_s = np.zeros(item.curves.trajectories, np.bool_)
+    keep_s[rows_s] = True
+    rows_k = np.flatnonzero(item.curves.spread(keep_s))
     curves = item.curves.select(rows_s)
     lengths = np.diff(curves.trajectory_offsets)
     ids = np.array([names[q] for q in curves.question.tolist()], object)
     splits = [division.split[benchmark, name] for name in ids.tolist()]
-    starts = np.repeat(curves.trajectory_offsets[:-1], lengths)
     keys = {
         "model": np.full(curves.positions, model, object),
         "benchmark": np.full(curves.positions, benchmark, object),
-        "question_id": np.repeat(ids, lengths),
-        "trajectory": np.repeat(curves.sample, lengths),
-        "position": (np.arange(curves.positions) - starts).astype(np.int32),
+        "question_id": curves.spread(ids),
+        "trajectory": curves.spread(curves.sample),
+        "position": curves.position_k.astype(np.int32),
     }
     write_table(
         folder,

@@ -7,7 +7,7 @@ from pathlib import Path
 from baselines.registry import BUILT_IN
 from data.errors import MisuseError, StpError
 from evaluator.otbench.asked import Asked, Chosen, methods_for
-from evaluator.otbench.intervals import REPLICATES, SEED, Replicates, bootstrap_methods
+from evaluator.otbench.intervals import REPLICATES, Replicates, bootstrap_methods
 from evaluator.otbench.leaderboard import (
     ROWS,
     Resampling,
@@ -23,6 +23,7 @@ from evaluator.otbench.load import Release, load_release
 from evaluator.otbench.page import write_page
 from evaluator.otbench.run import MethodResult, evaluate, split_curves
 from evaluator.runs.folder import locked_folder
+from stp.seeds import PAPER_SEED
 
 Progress = Callable[[str, int, int], None]
 
@@ -53,7 +54,7 @@ def run_methods(
     out: Path,
     *,
     replicates: int = REPLICATES,
-    seed: int = SEED,
+    seed: int = PAPER_SEED,
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Session:

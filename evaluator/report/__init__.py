@@ -6,23 +6,6 @@ page is made from), ``selection`` (which trajectories it shows), ``load`` (from 
 ``html`` (the page), ``build`` (files on disk).
 """
 
-from typing import TYPE_CHECKING, Any
+import lazy_loader
 
-if TYPE_CHECKING:
-    from evaluator.report.build import ReportPaths, build_report, write_report
-    from evaluator.report.data import ReportData
-
-__all__ = ["ReportData", "ReportPaths", "build_report", "write_report"]
-
-
-def __getattr__(name: str) -> Any:
-    """Import what is asked for on first use, so that the package itself stays light."""
-    if name in ("ReportPaths", "build_report", "write_report"):
-        from evaluator.report import build
-
-        return getattr(build, name)
-    if name == "ReportData":
-        from evaluator.report.data import ReportData
-
-        return ReportData
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -17,6 +17,7 @@ from evaluator.analysis.overthinking import per_trajectory
 from evaluator.simulation.worlds import Population, World, make_world
 from oracle.actions import STRATEGIES
 from oracle.frontier import exact_frontier, grid_budgets
+from stp.ragged import first_where, greatest
 
 _MILLION = 1_000_000
 COVERED = ("overthinking_ratio", "accuracy_degradation", "original_accuracy", "full_tokens")
@@ -40,11 +41,9 @@ def true_overthinking(world: World, tolerance: float = 0.0) -> pd.DataFrame:
         ``overthinking_ratio``, ``accuracy_degradation``.
     """
     curves = world.curves
-    starts = curves.trajectory_offsets[:-1]
-    best = np.maximum.reduceat(world.accuracy, starts)
-    near = np.repeat(best, np.diff(curves.trajectory_offsets)) - tolerance
-    hits = np.flatnonzero(world.accuracy >= near)
-    reference = hits[np.searchsorted(hits, starts)]
+    best = greatest(world.accuracy, curves.trajectory_offsets)
+    near = world.accuracy >= curves.spread(best) - tolerance
+    reference = first_where(near, curves.trajectory_offsets)
     full = curves.full_tokens_s
     return pd.DataFrame(
         {
@@ -110,7 +109,7 @@ def frontier_bias_table(
     """
     inside = (world.curves.model == model) & (world.curves.benchmark == benchmark)
     cell = world.curves.select(inside)
-    accuracy = world.accuracy[np.repeat(inside, np.diff(world.curves.trajectory_offsets))]
+    accuracy = world.accuracy[world.curves.spread(inside)]
     # Rewards are integers: the true accuracies, to a millionth.
     truth = replace(cell, correct=np.rint(accuracy * _MILLION).astype(np.int32), probes=_MILLION)
     rows = {}

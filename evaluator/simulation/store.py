@@ -32,6 +32,7 @@ from stp.campaign.tables import (
 from stp.campaign.units import Cell, Table, Unit, questions_shard
 from stp.curves import Curves
 from stp.formats import get_family
+from stp.ragged import offsets_of
 
 CHECKER_VERSION = "synthetic"
 _WORDS = ("wrong", "right")
@@ -157,13 +158,11 @@ def _write_unit(store: Store, unit: Unit, world: World, first: int) -> None:
     curves, cut = world.curves.select(np.arange(first, last)), world.cut[first:last]
     each = unit.trajectory_stop - unit.trajectory_start
     question_s = np.repeat(np.arange(unit.question_start, unit.question_stop), each)
-    lengths = np.diff(curves.trajectory_offsets)
     keys_s: Columns = {"question": question_s, "trajectory": curves.sample.astype(np.int64)}
     keys_k: Columns = {
-        "question": np.repeat(question_s, lengths),
-        "trajectory": np.repeat(keys_s["trajectory"], lengths),
-        "position": np.arange(curves.positions)
-        - np.repeat(curves.trajectory_offsets[:-1], lengths),
+        "question": curves.spread(question_s),
+        "trajectory": curves.spread(keys_s["trajectory"]),
+        "position": curves.position_k,
     }
     right = _right_answers(curves)
     keys_p = {key: np.repeat(values, curves.probes) for key, values in keys_k.items()}
@@ -260,6 +259,6 @@ def _choice(which: npt.NDArray[np.bool_], words: tuple[str, str]) -> pa.Array:
 
 def _lists(lengths: IntArray, values: npt.ArrayLike, kind: pa.DataType | None = None) -> pa.Array:
     """Return a column of lists of the given lengths, of token ids unless another kind is named."""
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]).astype(np.int32)
+    offsets = offsets_of(lengths).astype(np.int32)
     content = pa.array(np.asarray(values).astype(np.int32)).cast(kind or pa.int32())
     return pa.ListArray.from_arrays(pa.array(offsets), content)

@@ -37,6 +37,7 @@ import numpy as np
 from evaluator.analysis.nesting import FloatArray, IntArray
 from oracle.checks import whole_number
 from stp.curves import Curves
+from stp.ragged import offsets_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +215,7 @@ def make_world(population: Population, seed: int) -> World:
     curves = Curves(
         tokens=np.concatenate([cell.tokens for cell in cells]),
         correct=np.concatenate([cell.correct for cell in cells]),
-        trajectory_offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]),
+        trajectory_offsets=offsets_of(lengths),
         question=np.tile(np.repeat(np.concatenate(questions), population.trajectories), models),
         probes=population.probes,
         benchmark=np.tile(np.repeat(np.arange(benchmarks), sizes), models),
@@ -264,7 +265,7 @@ def _draw_cell(population: Population, seed: int, m: int, b: int) -> _CellDraw:
     step = population.step_tokens
     steps = np.maximum(1, (2 * full + step) // (2 * step))
     lengths = steps + 1
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    offsets = offsets_of(lengths)
     direct = benchmark.guess + (1 - benchmark.guess) * _sigmoid(1.2 * margin - 2.2)
     direct = np.clip(direct, 1e-6, 1 - 1e-6)
     insight = rng.beta(1.5, 2.2, count)

@@ -10,9 +10,10 @@ from data.errors import ConfigError, MisuseError
 from data.hints import did_you_mean
 from data.puzzles import puzzle_names
 from data.tasks import TaskParameters, task_names
-from data.tasks.base import DEFAULT_HIGH, DEFAULT_LOW, DEFAULT_SAMPLES, DEFAULT_SEED
+from data.tasks.base import DEFAULT_HIGH, DEFAULT_LOW, DEFAULT_SAMPLES
 from evaluator.runs.plain import to_plain
 from stp.asking import Settings
+from stp.seeds import PAPER_SEED
 
 Style = Literal["standard", "concise", "ultra-concise"]
 
@@ -61,7 +62,7 @@ class ThinkConfig:
     tasks: tuple[str, ...] = field(default_factory=task_names)
     samples: int = DEFAULT_SAMPLES
     folds: int = DEFAULT_FOLDS
-    seed: int = DEFAULT_SEED
+    seed: int = PAPER_SEED
     low: int = DEFAULT_LOW
     high: int = DEFAULT_HIGH
     sizes: tuple[int, ...] | None = None

@@ -20,6 +20,7 @@ from evaluator.thinkbench.grading import Graded, written_text
 from evaluator.thinkbench.questions import TaskQuestion, plan_questions
 from evaluator.thinkbench.stored import ThinkRun, read_responses
 from stp.asking import Responder, Response, ResponseStore, Settings
+from stp.seeds import PAPER_SEED
 
 ERROR_MEANINGS: Final[Mapping[str, str]] = {
     "computational": "the right method, but a slip in calculating, comparing or copying",
@@ -67,7 +68,7 @@ def judge_runs(
     judge: Responder,
     *,
     samples: int = 100,
-    seed: int = 20260721,
+    seed: int = PAPER_SEED,
     progress: Progress | None = None,
 ) -> JudgedRuns:
     """Let a judge label responses of runs, and compare it with the rules.

@@ -10,12 +10,13 @@ import numpy.typing as npt
 from scipy import stats
 
 from data.errors import MisuseError
+from evaluator.analysis.intervals import central_range
 from evaluator.thinkbench.pools import PoolKind
+from stp.seeds import PAPER_SEED
 
 FloatArray = npt.NDArray[np.float64]
 
 DEFAULT_REPLICATES = 10_000
-DEFAULT_SEED = 20260721
 ALPHA = 0.05
 
 
@@ -125,7 +126,8 @@ class Bootstrap:
 
     def interval(self, model: str, level: float = 0.95) -> tuple[float, float]:
         """Return the percentile interval of a model's score."""
-        return _percentiles(self.replicates[:, self.models.index(model)], level)
+        low, high = central_range(self.replicates[:, self.models.index(model)], level)
+        return float(low), float(high)
 
     def compare(self, first: str, second: str, level: float = 0.95) -> tuple[float, float, float]:
         """Return interval and two-sided p-value of a difference of two models' scores.
@@ -140,7 +142,8 @@ class Bootstrap:
         below = np.count_nonzero(differences < 0) + ties
         above = np.count_nonzero(differences > 0) + ties
         p_value = min(1.0, 2 * (min(below, above) + 1) / (count + 1))
-        return (*_percentiles(differences, level), float(p_value))
+        low, high = central_range(differences, level)
+        return float(low), float(high), float(p_value)
 
 
 def bootstrap_scores(
@@ -149,7 +152,7 @@ def bootstrap_scores(
     paired: bool,
     kind: PoolKind = "global",
     replicates: int = DEFAULT_REPLICATES,
-    seed: int = DEFAULT_SEED,
+    seed: int = PAPER_SEED,
     progress: Callable[[int, int], None] | None = None,
 ) -> Bootstrap:
     """Return replicates of the models' mean O-Scores; the pool is taken anew in each.
@@ -209,8 +212,3 @@ def _weights(rng: np.random.Generator, questions: int, replicates: int) -> Float
     """Return how often each question is drawn, ``(replicates, questions)``."""
     drawn = rng.multinomial(questions, np.full(questions, 1 / questions), size=replicates)
     return drawn.astype(np.float64)
-
-
-def _percentiles(values: FloatArray, level: float) -> tuple[float, float]:
-    low, high = np.quantile(values, [0.5 - level / 2, 0.5 + level / 2])
-    return float(low), float(high)

@@ -27,6 +27,7 @@ from segmentation import (
 from tokenizers import Tokenizer
 
 from stp.audit import BoundaryAuditor, step_lengths, vocabulary_forms
+from stp.seeds import PAPER_SEED
 from stp.tokenizers import token_bytes
 
 TARGETS = (128, 256, 512)
@@ -70,7 +71,7 @@ def main() -> None:
     args = parser.parse_args()
     fraction = 1.0 if args.full else args.fraction
     trajectories = max(1, round(TRAJECTORIES * fraction))
-    rng = np.random.default_rng(20260721)
+    rng = np.random.default_rng(PAPER_SEED)
     lengths = draw_lengths(rng, trajectories, round(TOKENS * fraction))
     started = time.perf_counter()
     vocabulary = vocabulary_forms(made_up_forms(rng))

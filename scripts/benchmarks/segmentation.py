@@ -13,6 +13,7 @@ import time
 
 import numpy as np
 
+from stp.seeds import PAPER_SEED
 from stp.segmentation import segment, segment_many
 
 TRAJECTORIES = 92_448
@@ -55,7 +56,7 @@ def main() -> None:
     args = parser.parse_args()
     fraction = 1.0 if args.full else args.fraction
     trajectories = max(1, round(TRAJECTORIES * fraction))
-    rng = np.random.default_rng(20260721)
+    rng = np.random.default_rng(PAPER_SEED)
     lengths = draw_lengths(rng, trajectories, round(TOKENS * fraction))
     boundary_ids = np.sort(rng.choice(VOCABULARY, BOUNDARY_IDS, replace=False)).astype(np.int32)
 

@@ -5,6 +5,7 @@ Token counts are what the provider's usage says; what it does not say stays unkn
 
 import asyncio
 import dataclasses
+import fnmatch
 import json
 import logging
 import os
@@ -16,10 +17,21 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from data.errors import ConfigError, EngineError, MissingDependencyError, MisuseError
-from stp.asking.base import Finish, OnResponse, Request, Responder, Response, Settings, failed
+from stp.asking.base import (
+    Finish,
+    OnResponse,
+    Request,
+    Responder,
+    Response,
+    Settings,
+    failed,
+    parted_noted,
+)
 from stp.asking.providers import PROVIDERS
 from stp.asking.reach import check_reachable, split_address
 from stp.asking.tools import Tool, get_tools, use
+from stp.formats import Found, ModelFamily, find_family
+from stp.formats.written import written_thinking
 
 _LOG = logging.getLogger(__name__)
 
@@ -27,6 +39,24 @@ DEFAULT_CONNECTIONS = 16
 MAX_FAILURES_IN_A_ROW = 10
 OWN_SERVER = "openai-api/local/"
 """Provider and service of a model whose OpenAI-compatible server is given by its address alone."""
+
+_ALWAYS_THINKING = (
+    "o1*",
+    "o3*",
+    "o4*",
+    "gpt-5",
+    "gpt-5-mini*",
+    "gpt-5-nano*",
+    "gpt-5-20*",
+    "gemini-2.5-pro*",
+    "gemini-3*",
+    "magistral*",
+    "deepseek-reasoner*",
+    "grok-3-mini*",
+    "grok-4",
+)
+"""Models of providers that have no mode without thinking, by what the providers say of them. What
+is not listed here is seen in the usage of each response."""
 
 _MARKUP = re.compile(r"\[/?(?:bold|blue|italic|red)\]")
 """Colours that inspect_ai writes into its errors."""
@@ -38,6 +68,14 @@ _FINISHES: dict[str, Finish] = {
     "model_length": "length",
     "content_filter": "filtered",
 }
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Switch:
+    """What turns thinking on or off at a server: variables of its chat template, words."""
+
+    options: dict[str, Any] = dataclasses.field(default_factory=dict)
+    request: str = ""
 
 
 class ApiResponder(Responder):
@@ -54,6 +92,11 @@ class ApiResponder(Responder):
         Requests at a time.
     options
         Further arguments of the provider.
+    family
+        Thinking format of the model behind ``base_url``, which says how thinking is turned on and
+        off; by default what the model's name says.
+    plain
+        Whether that model is known not to think.
 
     Notes
     -----
@@ -68,6 +111,8 @@ class ApiResponder(Responder):
         base_url: str | None = None,
         connections: int = DEFAULT_CONNECTIONS,
         options: dict[str, Any] | None = None,
+        family: ModelFamily | None = None,
+        plain: bool = False,
     ) -> None:
         if connections < 1:
             raise MisuseError(f"connections is {connections}; it must be at least 1")
@@ -85,6 +130,8 @@ class ApiResponder(Responder):
         self._reached = False
         self._connections = connections
         self._options = options or {}
+        named = Found(family, "named", "named") if family is not None or plain else None
+        self._found = named or find_family(model)
         self._open()  # A missing package or key is said before anything is asked.
 
     def respond(
@@ -97,7 +144,9 @@ class ApiResponder(Responder):
         if self._base_url and not self._reached:
             check_reachable(self._base_url)
             self._reached = True
-        _run(self._respond(requests, settings, on_response))
+        switch = self._switch(settings)
+        with parted_noted(on_response) as noted:
+            _run(self._respond(requests, settings, switch, noted))
 
     def describe(self) -> dict[str, str | int | float | None]:
         """Return the model, its address and the version of inspect_ai."""
@@ -108,7 +157,50 @@ class ApiResponder(Responder):
             "model": self._model,
             "base_url": self._base_url,
             "inspect_ai": version("inspect_ai"),
+            "thinking_off": self._off_switch(),
         }
+
+    @property
+    def _own_server(self) -> bool:
+        return self._model.startswith(OWN_SERVER)
+
+    def _off_switch(self) -> str | None:
+        """Return how thinking is turned off; None if there is no way."""
+        name = self._model.rpartition("/")[2].lower()
+        if not self._own_server:
+            always = any(fnmatch.fnmatchcase(name, pattern) for pattern in _ALWAYS_THINKING)
+            return None if always else "reasoning effort none"
+        family, pattern = self._found.family, self._found.pattern
+        if family is None:
+            return "none needed: it does not think" if pattern else None
+        # To close an empty thinking takes the prompt's tokens, which a chat server does not take.
+        return family.off_switch and f"chat template: {family.off_switch}"
+
+    def _switch(self, settings: Settings) -> _Switch:
+        """Return what turns thinking on or off.
+
+        Raises
+        ------
+        data.errors.ConfigError
+            If it is to be off and the model has no such mode, or nothing says how.
+        """
+        family = self._found.family if self._own_server else None
+        if settings.thinking == "off" and self._off_switch() is None:
+            unknown = self._own_server and family is None
+            raise ConfigError(
+                f"thinking of {self._model} cannot be turned off: "
+                + (
+                    "no model family fits its name; name one (--family NAME, or none if it does "
+                    "not think; `stp families` lists them)"
+                    if unknown
+                    else "it has no mode without thinking; ask for its least effort or a budget"
+                )
+            )
+        if family is None or settings.thinking == "default":
+            return _Switch()
+        if settings.thinking == "off":
+            return _Switch(dict(family.thinking_off_options), family.thinking_off_request)
+        return _Switch(dict(family.template_options), family.thinking_request)
 
     def _open(self) -> Any:
         try:
@@ -128,7 +220,11 @@ class ApiResponder(Responder):
             raise ConfigError(f"model {self._model}: {line}") from error
 
     async def _respond(
-        self, requests: Sequence[Request], settings: Settings, on_response: OnResponse
+        self,
+        requests: Sequence[Request],
+        settings: Settings,
+        switch: _Switch,
+        on_response: OnResponse,
     ) -> None:
         waiting = deque(requests)
         failures = 0
@@ -139,7 +235,7 @@ class ApiResponder(Responder):
             while waiting:
                 # A task of its own: inspect_ai keeps all of a task's exchanges in memory.
                 response = await asyncio.create_task(
-                    _answer(model, waiting.popleft(), settings, tools, self._connections)
+                    _answer(model, waiting.popleft(), settings, switch, tools, self._connections)
                 )
                 on_response(response)
                 failures = failures + 1 if response.error is not None else 0
@@ -173,12 +269,16 @@ async def _answer(
     model: Any,
     request: Request,
     settings: Settings,
+    switch: _Switch,
     tools: Sequence[Tool],
     connections: int,
 ) -> Response:
     started = time.monotonic()
     own_server = str(model).startswith(OWN_SERVER)
-    config = _config(request, settings, connections, own_server)
+    config = _config(request, settings, switch, connections, own_server)
+    if switch.request:
+        system = " ".join(part for part in (switch.request, request.system) if part)
+        request = dataclasses.replace(request, system=system)
     try:
         response = await _conversation(model, request, settings, tools, config)
     # Whatever a provider raises, after its retries, costs this one request its response.
@@ -230,12 +330,14 @@ async def _conversation(
             )
 
 
-def _config(request: Request, settings: Settings, connections: int, own_server: bool) -> Any:
+def _config(
+    request: Request, settings: Settings, switch: _Switch, connections: int, own_server: bool
+) -> Any:
     from inspect_ai.model import GenerateConfig
 
     effort, budget = settings.reasoning_effort, settings.thinking_tokens
     if settings.thinking == "off":
-        effort, budget = "none", None
+        effort, budget = None if own_server else "none", None
     elif settings.thinking == "on" and not own_server and effort is None and budget is None:
         effort = "medium"
     timeout = settings.timeout_seconds
@@ -251,6 +353,7 @@ def _config(request: Request, settings: Settings, connections: int, own_server: 
         max_retries=settings.retries,
         max_connections=connections,
         attempt_timeout=None if timeout is None else max(1, round(timeout)),
+        extra_body={"chat_template_kwargs": switch.options} if switch.options else None,
     )
 
 
@@ -297,11 +400,22 @@ def _response(
     ]
     usage = [output.usage for output in outputs]
     counted = _total(used and used.reasoning_tokens for used in usage)
+    if settings.thinking == "off" and counted:
+        raise EngineError(
+            f"thinking was turned off, and the model thought for {counted} tokens all the same: it "
+            "has no mode without thinking here"
+        )
     # Whoever says that a server's model thinks, and gets no thinking apart, gets it in the text.
     open_from_start = settings.thinking == "on" and own_server and not thoughts and not counted
-    text, written_thinking, answered = _written_thinking(message.text, open_from_start)
-    if written_thinking is not None:
-        thoughts.append(written_thinking)
+    text = message.text
+    found = written_thinking(text, open_from_start=open_from_start)
+    answered = found is None or found.closed
+    if found is not None:
+        thoughts.append(text[found.start : found.end].strip())
+        text = text[found.answer :].strip()
+    if any(thoughts):
+        # Who left the thinking in the text (inspect_ai parts it too) has counted 0 of it.
+        counted = counted or None
     output_tokens = _total(used and used.output_tokens for used in usage)
     thinking_tokens = counted if answered else output_tokens
     if thinking_tokens is None and answered and settings.thinking == "off" and not thoughts:
@@ -319,22 +433,8 @@ def _response(
         finish=_FINISHES.get(outputs[-1].stop_reason, "stop"),
         tool_calls=calls,
         tool_text="\n".join(written) if calls else None,
+        parted=found is not None,
     )
-
-
-def _written_thinking(text: str, open_from_start: bool) -> tuple[str, str | None, bool]:
-    """Return answer, thinking and whether there is an answer, of a text that may hold tags.
-
-    A server that does not part the two sends them as the model wrote them; the opening tag may
-    have been in the prompt, and the closing one is missing where the output broke off.
-    """
-    before, end, after = text.partition("</think>")
-    opened = open_from_start or before.lstrip().startswith("<think>")
-    if end:
-        return after.strip(), before.strip().removeprefix("<think>").strip(), True
-    if opened:
-        return "", before.strip().removeprefix("<think>").strip(), False
-    return text, None, True
 
 
 def _total(counts: Any) -> int | None:

@@ -5,14 +5,18 @@ None, never 0: an API that does not say how long its model thought leaves ``thin
 Nothing here knows benchmarks, answers or verdicts.
 """
 
+import logging
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from data.errors import ConfigError
 from data.hints import did_you_mean
+
+_LOG = logging.getLogger(__name__)
 
 Finish = Literal["stop", "length", "filtered", "error"]
 """``"stop"``: the model ended its turn; ``"length"``: a token limit did; ``"filtered"``: a provider
@@ -162,6 +166,9 @@ class Response:
         Calls of tools, failed ones included.
     tool_text
         What the model wrote before the last result of a tool, results included; None without.
+    parted
+        Whether thinking and answer were parted by tags written in the text, where nothing else
+        told them apart.
     error
         Why there is no response, in one line; None if there is one. A failure of ours or of a
         provider is never an answer.
@@ -185,6 +192,7 @@ class Response:
     seconds: float = 0.0
     tool_calls: int = 0
     tool_text: str | None = None
+    parted: bool = False
     error: str | None = None
 
     def __post_init__(self) -> None:
@@ -202,6 +210,8 @@ class Response:
                 raise TypeError(f"{name} is {count!r:.60}; a whole number is needed")
             if not 0 <= count < MOST_TOKENS:
                 raise ValueError(f"{name} is {count}; it lies between 0 and 2^40")
+        if not isinstance(self.parted, bool):
+            raise TypeError(f"parted is {self.parted!r:.60}; true or false is needed")
         if self.finish not in get_args(Finish):
             known = ", ".join(get_args(Finish))
             raise ValueError(f"finish is {self.finish!r:.60}; it must be one of {known}")
@@ -217,6 +227,27 @@ def failed(request: Request, reason: str, seconds: float = 0.0) -> Response:
 
 OnResponse = Callable[[Response], None]
 """Called once for each request as soon as its response is there, from one thread at a time."""
+
+
+@contextmanager
+def parted_noted(on_response: OnResponse) -> Iterator[OnResponse]:
+    """Say at the end how many responses had their thinking written in the text."""
+    parted = 0
+
+    def noted(response: Response) -> None:
+        nonlocal parted
+        parted += response.parted
+        on_response(response)
+
+    try:
+        yield noted
+    finally:
+        if parted:
+            _LOG.warning(
+                "%d response(s) had thinking written in the text, between tags: it was parted from "
+                "the answers and counts as thinking",
+                parted,
+            )
 
 
 Description = Mapping[str, str | int | float | None]

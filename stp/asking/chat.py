@@ -7,7 +7,9 @@ from typing import Protocol
 from data.errors import ConfigError
 from stp.engines.base import SamplingParameters
 from stp.formats import ModelFamily, ThinkingFormat
-from stp.tokenizers import Tokenizer, backend, exact_ids, tokenizer_name
+from stp.formats.family import NEVER_ASKED
+from stp.formats.written import part_ids
+from stp.tokenizers import Tokenizer, backend, exact_ids, token_bytes, tokenizer_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +24,14 @@ class Parts:
         The answer, the id that ended it left out.
     answered
         Whether an answer was begun.
+    written
+        Whether the two were parted by tags that the model wrote where none were expected.
     """
 
     thinking_ids: tuple[int, ...]
     answer_ids: tuple[int, ...]
     answered: bool
+    written: bool = False
 
 
 class Chat(Protocol):
@@ -51,25 +56,26 @@ class Chat(Protocol):
 
 
 class ThinkingChat:
-    """A model that thinks. With ``closed``, its thinking is ended before it begins."""
+    """A model that thinks. With ``off``, it is asked not to."""
 
-    def __init__(self, thinking_format: ThinkingFormat, *, closed: bool = False) -> None:
+    def __init__(self, thinking_format: ThinkingFormat, *, off: bool = False) -> None:
         self._format = thinking_format
-        self._closed = closed
-        self.thinks = not closed
+        self._off = off
+        self.thinks = not off
         self.stop_ids = thinking_format.answer_stop_ids
         self.close_ids = thinking_format.close_ids
-        self.sampling = thinking_format.family.sampling
+        family = thinking_format.family
+        self.sampling = (family.sampling_off if off else None) or family.sampling
 
     def prompt_ids(self, prompt: str, system: str | None) -> tuple[int, ...]:
         """Return the prompt; a system text goes where the family wants instructions."""
-        ids = self._format.prompt_ids(prompt, system or "")
-        return ids + self.close_ids if self._closed else ids
+        ask = self._format.answer_prompt_ids if self._off else self._format.prompt_ids
+        return ask(prompt, system or "")
 
     def split(self, output_ids: Sequence[int]) -> Parts:
-        """Part an output; all of it is answer where thinking was closed before."""
-        if self._closed:
-            return Parts((), _unstopped(output_ids, self.stop_ids), True)
+        """Part an output. A model that was asked not to think may think all the same."""
+        if self._off:
+            return _by_tags(output_ids, self.stop_ids, self._format.forms)
         parts = self._format.split(output_ids)
         answer_ids = _unstopped(parts.answer_ids, self.stop_ids)
         return Parts(parts.thinking_ids, answer_ids, parts.closed)
@@ -97,6 +103,7 @@ class PlainChat:
         sampling: SamplingParameters | None = None,
     ) -> None:
         self._tokenizer = tokenizer
+        self._forms = token_bytes(tokenizer)
         eos_id = getattr(tokenizer, "eos_token_id", None)
         self.stop_ids = stop_ids.union(() if eos_id is None else (int(eos_id),))
         self.sampling = sampling or SamplingParameters()
@@ -124,8 +131,8 @@ class PlainChat:
         return tuple(self._tokenizer.encode(text, add_special_tokens=False))
 
     def split(self, output_ids: Sequence[int]) -> Parts:
-        """All of it is answer."""
-        return Parts((), _unstopped(output_ids, self.stop_ids), True)
+        """Part an output by tags that the model wrote; without any all of it is answer."""
+        return _by_tags(output_ids, self.stop_ids, self._forms)
 
     def text(self, ids: Sequence[int]) -> str:
         """Return the text of ids, without special tokens."""
@@ -153,8 +160,8 @@ def choose_chat(
     family
         Its thinking format; None if it does not think.
     thinking
-        ``"on"``, ``"off"`` or ``"default"``. A family that only writes its markers was never
-        trained to think, and is asked to only with ``"on"``.
+        ``"on"``, ``"off"`` or ``"default"``, which is what the model does unasked. A family that
+        was never trained to think is asked to only with ``"on"``.
     reasoning_effort
         Given to the family's chat template.
     stop_ids
@@ -165,7 +172,7 @@ def choose_chat(
     data.errors.ConfigError
         If thinking or an effort is asked of a model that has none.
     """
-    if family is None or (family.markers == "written" and thinking != "on"):
+    if family is None or (family.off_switch == NEVER_ASKED and thinking != "on"):
         if thinking == "on":
             raise ConfigError(
                 "this model has no thinking format, so it cannot be asked to think; choose the "
@@ -183,7 +190,14 @@ def choose_chat(
             )
         options = {**family.template_options, "reasoning_effort": reasoning_effort}
         family = family.model_copy(update={"template_options": options})
-    return ThinkingChat(ThinkingFormat(family, tokenizer), closed=thinking == "off")
+    off = thinking == "off" or (thinking == "default" and not family.thinks_unasked)
+    return ThinkingChat(ThinkingFormat(family, tokenizer), off=off)
+
+
+def _by_tags(ids: Sequence[int], stop_ids: frozenset[int], forms: Sequence[bytes]) -> Parts:
+    thinking_ids, answer_ids, answered = part_ids(_unstopped(ids, stop_ids), forms)
+    written = bool(thinking_ids) or not answered
+    return Parts(thinking_ids, answer_ids, answered, written)
 
 
 def _unstopped(ids: Sequence[int], stop_ids: frozenset[int]) -> tuple[int, ...]:

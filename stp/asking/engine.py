@@ -10,7 +10,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from data.errors import ConfigError, EngineError, MisuseError
-from stp.asking.base import Finish, OnResponse, Request, Responder, Response, Settings, failed
+from stp.asking.base import (
+    Finish,
+    OnResponse,
+    Request,
+    Responder,
+    Response,
+    Settings,
+    failed,
+    parted_noted,
+)
 from stp.asking.chat import Chat, Parts
 from stp.asking.tools import OBSERVATION, get_tools, use, written_call, written_request
 from stp.engines.base import Branch, Completion, Engine, PromptTree, SamplingParameters
@@ -88,16 +97,21 @@ class EngineResponder(Responder):
     ) -> None:
         """Answer requests in batches, in their order; see :meth:`Responder.respond`."""
         work = _Work(self._choose(settings), settings, self._engine.context_limit)
-        for start in range(0, len(requests), self._batch):
-            started = time.monotonic()
-            samples = [work.start(request) for request in requests[start : start + self._batch]]
-            active = [sample for sample in samples if sample.error is None]
-            while active:
-                self._advance(active, work)
-                active = [sample for sample in active if work.goes_on(sample)]
-            seconds = time.monotonic() - started
-            for sample in samples:
-                on_response(work.response(sample, seconds))
+        with parted_noted(on_response) as noted:
+            for start in range(0, len(requests), self._batch):
+                self._respond(requests[start : start + self._batch], work, noted)
+
+    def _respond(self, requests: Sequence[Request], work: "_Work", on_response: OnResponse) -> None:
+        """Answer one batch."""
+        started = time.monotonic()
+        samples = [work.start(request) for request in requests]
+        active = [sample for sample in samples if sample.error is None]
+        while active:
+            self._advance(active, work)
+            active = [sample for sample in active if work.goes_on(sample)]
+        seconds = time.monotonic() - started
+        for sample in samples:
+            on_response(work.response(sample, seconds))
 
     def describe(self) -> Description:
         """Return what is known of the model and its engine."""
@@ -215,7 +229,11 @@ class _Work:
         return Response(
             id=sample.request.id,
             text=self._chat.text(last).strip() if parts.answered else "",
-            thinking=self._chat.text(parts.thinking_ids).strip() if self._chat.thinks else None,
+            thinking=(
+                self._chat.text(parts.thinking_ids).strip()
+                if self._chat.thinks or parts.written
+                else None
+            ),
             answer_tokens=max(0, len(parts.answer_ids) - sample.given),
             thinking_tokens=len(parts.thinking_ids),
             output_tokens=sample.spent,
@@ -223,6 +241,7 @@ class _Work:
             seconds=seconds,
             tool_calls=sample.tool_calls,
             tool_text=self._chat.text(earlier).strip() if sample.tool_calls else None,
+            parted=parts.written,
         )
 
     def _left(self, sample: _Sample) -> int:

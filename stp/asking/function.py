@@ -7,7 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from data.errors import ConfigError, EngineError, MisuseError
-from stp.asking.base import OnResponse, Request, Responder, Response, Settings, failed
+from stp.asking.base import (
+    OnResponse,
+    Request,
+    Responder,
+    Response,
+    Settings,
+    failed,
+    parted_noted,
+)
+from stp.formats.written import written_thinking
 
 MAX_FAILURES_IN_A_ROW = 10
 
@@ -64,12 +73,12 @@ class CallableResponder(Responder):
         if settings.tools:
             raise ConfigError("a function of yours brings its own tools; leave tools out")
         failures = 0
-        with ThreadPoolExecutor(self._workers) as threads:
+        with parted_noted(on_response) as noted, ThreadPoolExecutor(self._workers) as threads:
             pending = [threads.submit(self._answer, request, settings) for request in requests]
             try:
                 for future in pending:
                     response = future.result()
-                    on_response(response)
+                    noted(response)
                     failures = failures + 1 if response.error is not None else 0
                     if failures >= MAX_FAILURES_IN_A_ROW:
                         raise EngineError(
@@ -109,13 +118,24 @@ class CallableResponder(Responder):
 
 def _response(request: Request, given: object, seconds: float) -> Response:
     if isinstance(given, str):
-        return Response(id=request.id, text=given, seconds=seconds)
+        given = {"text": given}
     if not isinstance(given, Mapping) or not isinstance(given.get("text"), str):
         raise TypeError(f"it returned {type(given).__name__}; a text or a mapping is needed")
     unknown = sorted(set(given) - set(_KEYS))
     if unknown:
         raise TypeError(f"it returned the unknown key {unknown[0]!r}; known are {', '.join(_KEYS)}")
+    if given.get("thinking") is None and given.get("thinking_tokens") is None:
+        given = {**given, **_parted(given["text"])}
     return Response(id=request.id, seconds=seconds, **given)
+
+
+def _parted(text: str) -> dict[str, Any]:
+    """Return thinking and answer of a text that may hold tags."""
+    found = written_thinking(text)
+    if found is None:
+        return {"text": text}
+    thinking = text[found.start : found.end].strip()
+    return {"text": text[found.answer :].strip(), "thinking": thinking, "parted": True}
 
 
 def _positional(function: Callable[..., Any]) -> int:

@@ -3,6 +3,7 @@
 import hashlib
 import importlib
 import importlib.util
+import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,6 +15,8 @@ from data.errors import ConfigError, MisuseError
 from data.hints import did_you_mean
 from stp.asking.base import Responder, Settings
 from stp.asking.providers import PROVIDERS
+
+_LOG = logging.getLogger(__name__)
 
 _FUNCTION = re.compile(r"(?P<where>[\w./\\~-]+(?:\.py)?):(?P<name>[A-Za-z_]\w*)")
 
@@ -34,7 +37,8 @@ class ModelSpec:
         Address of an OpenAI-compatible server; makes the model one of an API.
     family
         Thinking format of a local model: a family's name, a TOML file, or ``"none"`` for a model
-        that does not think. By default found by its name, and none for others.
+        that does not think. By default found by its name, then by its chat template. A server of
+        one's own is told by it how to turn thinking on and off.
     revision
         Hub revision of a local model.
     options
@@ -111,14 +115,20 @@ def open_responder(spec: str | ModelSpec) -> Responder:
 
 def _open_api(spec: ModelSpec) -> Responder:
     from stp.asking.api import DEFAULT_CONNECTIONS, ApiResponder
+    from stp.formats import get_family
 
-    if spec.family is not None:
-        raise ConfigError("family is for local models; an API parts thinking from answers itself")
+    if spec.family is not None and spec.base_url is None:
+        raise ConfigError(
+            "family is for local models and servers of your own; a provider parts thinking itself"
+        )
+    family = None if spec.family in (None, "none") else get_family(str(spec.family))
     return ApiResponder(
         spec.model,
         base_url=spec.base_url,
         connections=spec.batch or DEFAULT_CONNECTIONS,
         options=dict(spec.options),
+        family=family,
+        plain=spec.family == "none",
     )
 
 
@@ -176,7 +186,7 @@ def _open_local(spec: ModelSpec, kind: str) -> Responder:
     from stp.campaign.sections import ModelConfig
     from stp.engines import open_engine
     from stp.engines.checks import weights_hash
-    from stp.formats import family_for_model, get_family
+    from stp.formats import find_family, get_family
     from stp.tokenizers import load_tokenizer
 
     if spec.base_url is not None:
@@ -189,11 +199,10 @@ def _open_local(spec: ModelSpec, kind: str) -> Responder:
     name = "demo" if spec.model == "demo" else Path(spec.model).name or folder.resolve().name
     tokenizer = load_tokenizer(folder)
     if spec.family is None:
-        try:
-            family = family_for_model(name)
-        except MisuseError:
-            _refuse_unknown_thinker(tokenizer, spec.model)
-            family = None
+        found = find_family(name, tokenizer, folder)
+        family = found.family
+        if family is not None and not found.pattern:
+            _LOG.warning("%s: %s (--family names another)", name, found.reason)
     else:
         family = None if spec.family == "none" else get_family(spec.family)
     engine = open_engine(kind, folder, **spec.options)
@@ -215,22 +224,10 @@ def _open_local(spec: ModelSpec, kind: str) -> Responder:
         "revision": spec.revision,
         "weights_hash": weights_hash(folder),
         "family": None if family is None else family.name,
+        "thinking_off": None if family is None else family.off_switch or "an empty thinking",
     }
     batch = spec.batch or (4 * DEFAULT_BATCH if kind == "vllm" else DEFAULT_BATCH)
     return EngineResponder(engine, choose, description=description, batch=batch)
-
-
-def _refuse_unknown_thinker(tokenizer: Any, model: str) -> None:
-    """Refuse a model that has thinking tokens and fits no family: it cannot be parted."""
-    from stp.formats import family_names
-    from stp.tokenizers import backend
-
-    vocabulary = backend(tokenizer).get_vocab(with_added_tokens=True)
-    if "</think>" in vocabulary or "<|channel|>" in vocabulary:
-        raise MisuseError(
-            f"model {model!r} seems to think, and no family fits its name; choose one "
-            f"({', '.join(family_names())}, a TOML file, or none if it does not think)"
-        )
 
 
 def _generation_stops(folder: Path) -> frozenset[int]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from stp.campaign.asks import Asking
 from stp.campaign.config import CampaignConfig
 from stp.campaign.fit import answer_limit
 from stp.campaign.prepare import Subject
@@ -22,7 +23,6 @@ from stp.campaign.trajectories import (
     trajectory_rows,
 )
 from stp.campaign.units import Unit
-from stp.engines.base import Engine
 
 
 def answer_unit(
@@ -31,20 +31,19 @@ def answer_unit(
     *,
     subject: Subject,
     config: CampaignConfig,
-    engine: Engine,
     on_progress: OnProgress | None = None,
-) -> pa.Table:
-    """Return the ``trajectories`` rows of a unit: answers, no thinking.
+) -> Asking[pa.Table]:
+    """Ask for a unit's answers, without thinking; return their ``trajectories`` rows.
 
     Parameters
     ----------
-    unit, questions, subject, config, engine, on_progress
+    unit, questions, subject, config, on_progress
         As :func:`stp.campaign.generate.generate_unit`.
 
     Raises
     ------
     data.errors.EngineError
-        If the engine fails; there are no rows then.
+        If a tree fails; there are no rows then.
     """
     trajectories = asked_trajectories(unit, questions, config, phase=config.generation.mode)
     groups = by_question(trajectories)
@@ -65,7 +64,7 @@ def answer_unit(
         for item in group:
             item.thinking_finish, item.answer_limit = "off", tree.max_tokens
     progress = UnitProgress(on_progress, total=len(trajectories))
-    for item, completion in sampled(groups, trees, engine, progress):
+    for item, completion in (yield from sampled(groups, trees, progress)):
         item.answer_ids, item.answer_finish = completion.token_ids, completion.finish
     return trajectory_rows(unit, trajectories)
 

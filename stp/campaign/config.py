@@ -134,7 +134,7 @@ class CampaignConfig(Section):
         values["shards"]["trajectories"] = self.trajectories_per_unit
         options = values["engine"]["options"]
         # How long a hang may last, and how many engines there are, say nothing of the rows.
-        for key in ("stall_seconds", "actors", "gpus_per_actor"):
+        for key in ("stall_seconds", "units_in_flight", "actors", "gpus_per_actor"):
             del values["engine"][key]
         values["engine"]["options"] = {
             key: value for key, value in options.items() if key not in SCHEDULING_OPTIONS

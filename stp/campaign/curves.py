@@ -18,6 +18,7 @@ from stp.campaign.store import Store, read_questions
 from stp.campaign.tables import ORIGINAL
 from stp.campaign.units import Cell, Unit
 from stp.curves import Curves
+from stp.ragged import offsets_of
 
 _LOG = logging.getLogger(__name__)
 
@@ -104,11 +105,10 @@ class _Gathered:
         if not self.tokens:
             raise MisuseError("nothing is graded yet; go on with `stp run`")
         columns = {name: np.concatenate(arrays) for name, arrays in self.trajectory.items()}
-        lengths = np.concatenate(self.positions)
         return Curves(
             tokens=np.concatenate(self.tokens),
             correct=np.concatenate(self.correct).astype(np.int32),
-            trajectory_offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]),
+            trajectory_offsets=offsets_of(np.concatenate(self.positions)),
             question=columns["question"].astype(np.int32),
             probes=self.probes,
             benchmark=columns["benchmark"].astype(np.int32),

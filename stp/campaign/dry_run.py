@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from data.errors import MisuseError
+from stp.campaign.asks import answered
 from stp.campaign.config import CampaignConfig
 from stp.campaign.jobs import GenerateJob, ProbeJob
 from stp.campaign.manifest import CellRecord
@@ -259,18 +260,19 @@ def _warm_up(
     )
     # What is compiled or allocated at the first call is not the pace of a campaign.
     one = replace(unit, question_stop=1, trajectory_stop=1)
-    GenerateJob(unit=one, questions=questions).run(engine, subject, short, _quiet)
+    answered(GenerateJob(unit=one, questions=questions).ask(engine, subject, short, _quiet), engine)
+    job = GenerateJob(unit=unit, questions=questions)
     trajectories, seconds = _timed(
-        lambda: GenerateJob(unit=unit, questions=questions).run(engine, subject, short, _quiet)
+        lambda: answered(job.ask(engine, subject, short, _quiet), engine)
     )
     thinking = _lengths(trajectories[0], "thinking_ids")
     answers = _lengths(trajectories[0], "answer_ids")
     ended = int(pc.sum(pc.not_equal(trajectories[0]["thinking_finish"], "limit")).as_py() or 0)
     mean_limit = float(np.mean(_fitting(rows)["thinking_limit"].to_numpy()))
     thinks = _expected_length(thinking, ended, mean_limit)
-    answered = int(pc.sum(pc.equal(trajectories[0]["answer_finish"], "stop")).as_py() or 0)
+    closed = int(pc.sum(pc.equal(trajectories[0]["answer_finish"], "stop")).as_py() or 0)
     answer_limit = config.generation.answer_tokens
-    replies = _expected_length(answers[answers > 0], answered, answer_limit)
+    replies = _expected_length(answers[answers > 0], closed, answer_limit)
     count = asked * config.generation.trajectories
     generated = int(count * (thinks + replies))
     made = int(thinking.sum() + answers.sum())
@@ -311,11 +313,10 @@ def _warm_up_probes(
     here = max(1, _WARM_UP_THINKING_TOKENS // config.probing.step_tokens + 1)
     few = trajectories.slice(0, max(1, _WARM_UP_PROBES // (probes * here)))
     first = ProbeJob(unit=unit, questions=questions, trajectories=few.slice(0, 1))
-    first.run(engine, subject, short, _quiet)
+    answered(first.ask(engine, subject, short, _quiet), engine)
+    job = ProbeJob(unit=unit, questions=questions, trajectories=few)
     (positions, answers), seconds = _timed(
-        lambda: ProbeJob(unit=unit, questions=questions, trajectories=few).run(
-            engine, subject, short, _quiet
-        )
+        lambda: answered(job.ask(engine, subject, short, _quiet), engine)
     )
     if config.generation.mode != "thinking" or not answers.num_rows:
         return Expected()
@@ -376,7 +377,7 @@ def _timed(
     return made, time.monotonic() - begin
 
 
-def _quiet(fraction: float, samples: int) -> None:
+def _quiet(fraction: float, samples: int, tokens: int = 0, /) -> None:
     """Show nothing: a warm-up is short."""
 
 

@@ -8,6 +8,7 @@ from one phase and are cut at their limits afterwards, which gives the same toke
 
 import pyarrow as pa
 
+from stp.campaign.asks import Asking
 from stp.campaign.config import CampaignConfig
 from stp.campaign.fit import answer_limit
 from stp.campaign.prepare import Subject
@@ -23,7 +24,7 @@ from stp.campaign.trajectories import (
     trajectory_seed,
 )
 from stp.campaign.units import Unit
-from stp.engines.base import Branch, Engine, PromptTree
+from stp.engines.base import Branch, PromptTree
 from stp.formats import SplitOutput
 
 
@@ -33,10 +34,9 @@ def generate_unit(
     *,
     subject: Subject,
     config: CampaignConfig,
-    engine: Engine,
     on_progress: OnProgress | None = None,
-) -> pa.Table:
-    """Return the ``trajectories`` rows of a unit.
+) -> Asking[pa.Table]:
+    """Ask for a unit's trajectories; return their rows.
 
     Parameters
     ----------
@@ -46,29 +46,27 @@ def generate_unit(
         The ``questions`` rows of its cell. Those that are too long have no trajectories.
     subject, config
         How the model is spoken to, and how much it may write.
-    engine
-        Runs the model.
     on_progress
         Told how far the unit is.
 
     Raises
     ------
     data.errors.EngineError
-        If the engine fails; there are no rows then.
+        If a tree fails; there are no rows then.
     """
     trajectories = asked_trajectories(unit, questions, config, phase="think")
     progress = UnitProgress(on_progress, total=2 * len(trajectories))
     if subject.format.family.end_needs_answer_open:
-        _think_and_answer(trajectories, subject, config, engine, progress)
+        yield from _think_and_answer(trajectories, subject, config, progress)
     else:
-        _think(trajectories, subject, engine, progress)
-        _answer(trajectories, unit, subject, config, engine, progress)
+        yield from _think(trajectories, subject, progress)
+        yield from _answer(trajectories, unit, subject, config, progress)
     return trajectory_rows(unit, trajectories)
 
 
 def _think(
-    trajectories: list[Trajectory], subject: Subject, engine: Engine, progress: UnitProgress
-) -> None:
+    trajectories: list[Trajectory], subject: Subject, progress: UnitProgress
+) -> Asking[None]:
     """Sample the thinking of every trajectory, one tree per question."""
     groups = by_question([item for item in trajectories if item.thinking_limit > 0])
     trees = [
@@ -81,7 +79,7 @@ def _think(
         )
         for group in groups
     ]
-    for item, completion in sampled(groups, trees, engine, progress):
+    for item, completion in (yield from sampled(groups, trees, progress)):
         item.output_ids = completion.token_ids
         _take_thinking(item, subject.format.split(item.output_ids))
 
@@ -90,9 +88,8 @@ def _think_and_answer(
     trajectories: list[Trajectory],
     subject: Subject,
     config: CampaignConfig,
-    engine: Engine,
     progress: UnitProgress,
-) -> None:
+) -> Asking[None]:
     """Sample thinking and original answer in one go, then cut both at their limits."""
     groups = by_question(trajectories)
     answer_tokens = config.generation.answer_tokens
@@ -111,7 +108,7 @@ def _think_and_answer(
         )
         for group in groups
     ]
-    for item, completion in sampled(groups, trees, engine, progress):
+    for item, completion in (yield from sampled(groups, trees, progress)):
         parts = subject.format.split(completion.token_ids)
         # As in two phases, thinking that fills its limit is cut: its end was not sampled yet.
         if len(parts.thinking_ids) >= item.thinking_limit:
@@ -140,9 +137,8 @@ def _answer(
     unit: Unit,
     subject: Subject,
     config: CampaignConfig,
-    engine: Engine,
     progress: UnitProgress,
-) -> None:
+) -> Asking[None]:
     """Let every trajectory that closed its thinking go on to its original answer."""
     trees: list[PromptTree] = []
     owners: list[list[Trajectory]] = []
@@ -168,7 +164,7 @@ def _answer(
                 sampling=subject.sampling,
             )
         )
-    for item, completion in sampled(owners, trees, engine, progress):
+    for item, completion in (yield from sampled(owners, trees, progress)):
         parts = subject.format.split(item.output_ids + completion.token_ids)
         _take_thinking(item, parts)
         item.answer_ids, item.answer_finish = parts.answer_ids, completion.finish

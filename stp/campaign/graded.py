@@ -20,8 +20,7 @@ from stp.campaign.store import Store, read_questions
 from stp.campaign.tables import ORIGINAL, question_of
 from stp.campaign.text import StoredTokenizer
 from stp.campaign.units import Unit
-
-SAMPLE_SEED = 20260721
+from stp.seeds import PAPER_SEED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +95,7 @@ def graded_answers(
     model: str | None = None,
     benchmark: str | None = None,
     limit: int | None = None,
-    seed: int = SAMPLE_SEED,
+    seed: int = PAPER_SEED,
 ) -> GradedSample:
     """Return distinct answers of a campaign with their verdicts, and how many there are.
 

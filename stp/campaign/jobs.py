@@ -5,20 +5,21 @@ store. Whoever has an engine and knows how the model is spoken to can run it.
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
 
 from stp.campaign.answer import answer_positions, answer_unit
+from stp.campaign.asks import Asking
 from stp.campaign.config import CampaignConfig
 from stp.campaign.generate import generate_unit
 from stp.campaign.prepare import Subject
 from stp.campaign.probe import probe_unit
 from stp.campaign.tables import Work
 from stp.campaign.trajectories import OnProgress
-from stp.campaign.units import Unit
+from stp.campaign.units import Stage, Unit
 from stp.engines.base import Engine
 
 
@@ -29,25 +30,29 @@ class Job(Protocol):
     def unit(self) -> Unit:
         """The unit."""
 
-    def run(
+    def ask(
         self, engine: Engine, subject: Subject, config: CampaignConfig, on_progress: OnProgress
-    ) -> tuple[pa.Table, ...]:
-        """Return the unit's rows, in the order of ``STAGE_TABLES``.
+    ) -> Asking[tuple[pa.Table, ...]]:
+        """Ask for what is needed; return the unit's rows, in the order of ``STAGE_TABLES``.
+
+        The engine says what it can; what is asked of it is yielded.
 
         Raises
         ------
         data.errors.EngineError
-            If the engine fails; there are no rows then.
+            If a tree fails; there are no rows then.
         """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A job, and what its unit's rows are made from."""
+    """A job, what its unit's rows are made from, and its rank: lower ones go first."""
 
+    stage: Stage
     unit: Unit
     source: str
     job: Job
+    rank: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,11 +64,28 @@ class Done:
     work: Work
 
 
+class Tasks(Protocol):
+    """What is left to do."""
+
+    def take(self, model: str | None) -> Task | None:
+        """Return a task that can be begun now, of this model if one is named.
+
+        None if there is none now: units that are written may lead to more.
+        """
+
+
+OnTask = Callable[[Task, float, int, int], None]
+"""Called with a task, the fraction of it that is done, and the samples that ended since the last
+call and their tokens."""
+
+
 class Pool(Protocol):
     """Whoever does tasks side by side."""
 
-    def run(self, tasks: Iterator[Task], stop: threading.Event) -> Iterator[Done]:
+    def run(self, tasks: Tasks, stop: threading.Event, on_progress: OnTask) -> Iterator[Done]:
         """Do tasks in any order; yield each when it is done; after a stop begin no more.
+
+        A task that is yielded counts as written when the next one is asked for.
 
         Raises
         ------
@@ -82,18 +104,13 @@ class GenerateJob:
     unit: Unit
     questions: pa.Table
 
-    def run(
+    def ask(
         self, engine: Engine, subject: Subject, config: CampaignConfig, on_progress: OnProgress
-    ) -> tuple[pa.Table, ...]:
-        """Return the unit's trajectories."""
+    ) -> Asking[tuple[pa.Table, ...]]:
+        """Ask for the unit's trajectories; return their rows."""
         make = generate_unit if config.generation.mode == "thinking" else answer_unit
-        rows = make(
-            self.unit,
-            self.questions,
-            subject=subject,
-            config=config,
-            engine=engine,
-            on_progress=on_progress,
+        rows = yield from make(
+            self.unit, self.questions, subject=subject, config=config, on_progress=on_progress
         )
         return (rows,)
 
@@ -106,18 +123,19 @@ class ProbeJob:
     questions: pa.Table
     trajectories: pa.Table
 
-    def run(
+    def ask(
         self, engine: Engine, subject: Subject, config: CampaignConfig, on_progress: OnProgress
-    ) -> tuple[pa.Table, ...]:
-        """Return the unit's positions and probes."""
+    ) -> Asking[tuple[pa.Table, ...]]:
+        """Ask for the unit's probes; return the rows of its positions and probes."""
         if config.generation.mode != "thinking":
             return answer_positions(self.unit, self.trajectories)
-        return probe_unit(
-            self.unit,
-            self.questions,
-            self.trajectories,
-            subject=subject,
-            config=config,
-            engine=engine,
-            on_progress=on_progress,
+        return (
+            yield from probe_unit(
+                self.unit,
+                self.questions,
+                self.trajectories,
+                subject=subject,
+                config=config,
+                on_progress=on_progress,
+            )
         )

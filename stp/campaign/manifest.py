@@ -23,6 +23,7 @@ from stp.campaign.config import CampaignConfig
 from stp.campaign.tables import SCHEMA_VERSION, Work
 from stp.campaign.units import Cell
 from stp.engines.base import Usage
+from stp.formats import ModelFamily
 
 _PACKAGES = (
     "stp-engine",
@@ -55,6 +56,18 @@ class ModelRecord(_Record):
     context_limit: int
     family: dict[str, Any]
     engine: dict[str, Any] = Field(default_factory=dict)
+
+    def difference(self, other: "ModelRecord") -> str | None:
+        """Return the name of a field by which another record is of another model, or None.
+
+        Of families only what they do is compared: a folder of an earlier version may know less of
+        where its settings are from.
+        """
+        for field in ("weights_hash", "tokenizer_hash", "context_limit"):
+            if getattr(self, field) != getattr(other, field):
+                return field
+        own, others = (ModelFamily.model_validate(record.family) for record in (self, other))
+        return None if own.settings() == others.settings() else "family"
 
 
 class CellRecord(_Record):

@@ -112,12 +112,11 @@ def _check_same(
         )
     for record in manifest.models:
         found = other.model_record(record.name)
-        for what in ("weights_hash", "tokenizer_hash", "context_limit", "family"):
-            if getattr(record, what) != getattr(found, what):
-                raise StoreMismatchError(
-                    f"{store.url} was made with another {record.name!r} than {first.url}: its "
-                    f"{what} differs; {advice}"
-                )
+        if (what := record.difference(found)) is not None:
+            raise StoreMismatchError(
+                f"{store.url} was made with another {record.name!r} than {first.url}: its "
+                f"{what} differs; {advice}"
+            )
         if record.engine and found.engine and record.engine != found.engine:
             _LOG.warning(
                 "%s ran otherwise in %s than in %s: %s, and %s",

@@ -6,6 +6,7 @@ Knows Hugging Face folders; runs no model.
 import hashlib
 import importlib.util
 import json
+import logging
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,7 +19,10 @@ from stp.campaign.sections import ModelConfig
 from stp.campaign.store import Store
 from stp.engines.checks import check_model_folder, weights_hash
 from stp.formats import ModelFamily, family_for_model, get_family
+from stp.formats.finding import family_by_name
 from stp.tokenizers import backend, load_tokenizer
+
+_LOG = logging.getLogger(__name__)
 
 DEMO = "demo"
 """The path that means the model shipped with the project; a folder of this name is ./demo."""
@@ -59,8 +63,8 @@ def locate_model(config: ModelConfig) -> LocatedModel:
         If a hub id is given and huggingface_hub is not installed.
     """
     _check_path(config)
-    # The family comes before a hub id is fetched: without one the model cannot be used.
-    family = family_for_model(config.name) if config.family is None else get_family(config.family)
+    # The family comes before a hub id's weights are fetched: without one they are of no use.
+    family = _family(config)
     folder = check_model_folder(_folder(config))
     return LocatedModel(name=config.name, folder=folder, revision=config.revision, family=family)
 
@@ -122,13 +126,33 @@ def _tokenizer_files(folder: Path) -> list[Path]:
     return [folder / name for name in _TOKENIZER_FILES if (folder / name).is_file()]
 
 
-def _folder(config: ModelConfig) -> Path:
+def _family(config: ModelConfig) -> ModelFamily:
+    """Return a model's family: the one that is named, or what name, path and template say."""
+    if config.family is not None:
+        return get_family(config.family)
+    for name in (config.name, config.path):
+        if family_by_name(name) is not None:
+            return family_for_model(name)
+    folder = _folder(config, weights=False)
+    family = family_for_model(config.name, load_tokenizer(folder), folder)
+    _LOG.warning(
+        "%s: its name fits no model family; by its chat template it thinks between %s and %s "
+        "(`family` in the campaign file names another)",
+        config.name,
+        family.thinking_start.strip(),
+        family.thinking_end,
+    )
+    return family
+
+
+def _folder(config: ModelConfig, *, weights: bool = True) -> Path:
+    """Return a model's folder; a hub id is fetched, without its weights if none are needed."""
     if config.path == DEMO:
         spec = importlib.util.find_spec("data")
         locations = spec.submodule_search_locations if spec is not None else None
         return Path(next(iter(locations or ["data"]))) / "demo_model"
     path = _local(config)
-    return _fetch(config) if path is None else path
+    return _fetch(config, weights=weights) if path is None else path
 
 
 def _local(config: ModelConfig) -> Path | None:
@@ -162,7 +186,7 @@ def _neighbours(config: ModelConfig) -> list[str]:
         return []
 
 
-def _fetch(config: ModelConfig) -> Path:
+def _fetch(config: ModelConfig, *, weights: bool) -> Path:
     try:
         from huggingface_hub import snapshot_download
     except ImportError as error:
@@ -175,7 +199,8 @@ def _fetch(config: ModelConfig) -> Path:
             snapshot_download(
                 config.path,
                 revision=config.revision,
-                allow_patterns=["*.json", "*.safetensors", "*.jinja", "*.txt", "*.model"],
+                allow_patterns=["*.json", "*.jinja", "*.txt", "*.model"]
+                + (["*.safetensors"] if weights else []),
             )
         )
     # What hub, network and disk raise share no base class but these.

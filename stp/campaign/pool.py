@@ -1,20 +1,23 @@
 """Units on many GPUs and machines: a pool of engine actors on a Ray cluster.
 
-The driver alone reads and writes the campaign's folder; an actor gets a job with the rows that it
-needs and gives rows back. So nodes need the models (a path or hub id that they can read), not the
-folder. A unit whose actor or node is lost is given to another; what it gives back depends on the
-unit alone, so the store is that of an unbroken run on one machine.
+The driver alone reads and writes the campaign's folder; an actor gets jobs with the rows that they
+need and gives rows back, with several units under way at once (:mod:`stp.campaign.stream`). So
+nodes need the models (a path or hub id that they can read), not the folder. A unit whose actor or
+node is lost is given to another; what it gives back depends on the unit alone, so the store is that
+of an unbroken run on one machine.
 """
 
+import asyncio
+import concurrent.futures
 import contextlib
 import logging
 import os
+import queue
 import threading
 import time
-from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -26,10 +29,11 @@ from data.errors import (
     StpError,
 )
 from stp.campaign.config import CampaignConfig
-from stp.campaign.jobs import Done, Job, Task
+from stp.campaign.jobs import Done, OnTask, Task, Tasks
 from stp.campaign.manifest import Manifest
 from stp.campaign.models import locate_model, record_model
 from stp.campaign.prepare import Prepared
+from stp.campaign.stream import Stream
 from stp.campaign.tables import Work
 from stp.campaign.watchdog import Watchdog
 from stp.campaign.workers import EngineOpener, EngineRoom
@@ -38,6 +42,9 @@ _LOG = logging.getLogger(__name__)
 
 _WAIT_SECONDS = 1.0
 """How often the driver looks whether it was asked to stop."""
+
+_LOOK_SECONDS = 0.01
+"""How often an actor looks whether its engine wants more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +64,15 @@ class _Failed:
     message: str
 
 
+_Future: TypeAlias = "concurrent.futures.Future[_Made | _Failed]"
+
+
 class _Actor:
-    """Runs jobs with the engine of their model. Lives on a node of the cluster."""
+    """Runs tasks with the engine of their model. Lives on a node of the cluster.
+
+    The engine works in a thread of its own, so that tasks can come and results can go while it
+    does: it never waits for the driver as long as it has enough.
+    """
 
     def __init__(
         self, config: CampaignConfig, manifest: Manifest, open_model: EngineOpener
@@ -67,34 +81,80 @@ class _Actor:
         self._manifest = manifest
         self._open_model = open_model
         self._room: EngineRoom | None = None
+        self._inbox: queue.SimpleQueue[tuple[Task, _Future]] = queue.SimpleQueue()
+        self._futures: dict[int, _Future] = {}
+        self._wants = True
+        self._thread = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="engine")
 
-    def ready(self) -> bool:
+    async def ready(self) -> bool:
         """Say that the actor has started."""
         return True
 
-    def run(self, job: Job) -> _Made | _Failed:
-        """Return what a job makes, or why it failed."""
-        samples = 0
+    async def wanted(self) -> bool:
+        """Return when another task should be given."""
+        while not self._wants or not self._inbox.empty():
+            await asyncio.sleep(_LOOK_SECONDS)
+        return True
 
-        def on_progress(fraction: float, ended: int) -> None:
-            nonlocal samples
-            samples += ended
+    async def run(self, task: Task) -> _Made | _Failed:
+        """Return what becomes of a task, or why it failed."""
+        future: _Future = concurrent.futures.Future()
+        self._wants = False
+        self._inbox.put((task, future))
+        # One that is at work already takes it too, and this one finds nothing to do.
+        self._thread.submit(self._work).add_done_callback(self._ended)
+        return await asyncio.wrap_future(future)
 
-        begin = time.monotonic()
-        name = job.unit.cell.model
-        try:
-            room = self._opened()
-            subject = room.subject(name)
-            tables, usage = room.run(
-                job.unit, lambda engine: job.run(engine, subject, self._config, on_progress)
-            )
-        except StpError as error:
-            return _Failed(type(error), str(error))
-        work = Work(usage=usage, samples=samples, seconds=max(0.0, time.monotonic() - begin))
-        return _Made(tables=tables, work=work, engine=self._manifest.model_record(name).engine)
+    def _work(self) -> None:
+        """Do tasks as they come, until there are none."""
+        room = self._opened()
+        stream = Stream(room, self._config, lambda *_: None)
+        with room.watchdog.watching(stream.signs, stream.names):
+            while True:
+                self._take_tasks(stream)
+                if stream.empty and not stream.failed:
+                    return
+                self._give(stream.step())
+
+    def _ended(self, work: "concurrent.futures.Future[None]") -> None:
+        """Say why work failed to everyone who waits for it."""
+        error = work.exception()
+        if error is None:
+            return
+        failed = (
+            _Failed(type(error), str(error))
+            if isinstance(error, StpError)
+            else _Failed(EngineError, f"an engine actor failed: {_first_line(error)}")
+        )
+        with contextlib.suppress(queue.Empty):
+            while True:
+                task, future = self._inbox.get_nowait()
+                self._futures[id(task)] = future
+        futures, self._futures = self._futures, {}
+        for future in futures.values():
+            future.set_result(failed)
+        self._wants = True
+
+    def _take_tasks(self, stream: Stream) -> None:
+        """Begin the tasks that were given, as far as more are wanted."""
+        while stream.wants:
+            try:
+                task, future = self._inbox.get_nowait()
+            except queue.Empty:
+                self._wants = True
+                return
+            self._futures[id(task)] = future
+            stream.begin(task)
+        self._wants = False
+
+    def _give(self, done: list[Done]) -> None:
+        for entry in done:
+            model = self._manifest.model_record(entry.task.unit.cell.model)
+            made = _Made(tables=entry.tables, work=entry.work, engine=model.engine)
+            self._futures.pop(id(entry.task)).set_result(made)
 
     def _opened(self) -> EngineRoom:
-        """Return the room, opened at the first job: models are looked for on this node."""
+        """Return the room, opened at the first task: models are looked for on this node."""
         if self._room is None:
             models = tuple(locate_model(model) for model in self._config.models)
             for model in models:
@@ -114,6 +174,21 @@ class _Actor:
                 on_described=lambda: None,
             )
         return self._room
+
+
+@dataclass(slots=True, eq=False)
+class _Engine:
+    """An actor as the driver sees it: the tasks that it has, and whether it wants more."""
+
+    actor: Any
+    tasks: dict[Any, tuple[Task, int]] = field(default_factory=dict)
+    wanted: Any = None
+    hungry: bool = False
+
+    @property
+    def model(self) -> str | None:
+        """The model of its tasks; None if it has none, and can take any."""
+        return next((task.unit.cell.model for task, _ in self.tasks.values()), None)
 
 
 class RayPool:
@@ -157,7 +232,7 @@ class RayPool:
         self._start_seconds = start_seconds
         self._ours = _connect(self._ray, address)
         self._resources, self._size = self._plan()
-        self._idle: list[Any] = []
+        self._engines: list[_Engine] = []
         self._starting: dict[Any, Any] = {}
         for _ in range(self._size):
             self._start()
@@ -190,11 +265,11 @@ class RayPool:
         )
         self._starting[actor.ready.remote()] = actor
 
-    def run(self, tasks: Iterator[Task], stop: threading.Event) -> Iterator[Done]:
-        """Do tasks in any order; yield each when it is done.
+    def run(self, tasks: Tasks, stop: threading.Event, on_progress: OnTask) -> Iterator[Done]:
+        """Do tasks in any order; see :meth:`stp.campaign.jobs.Pool.run`.
 
-        Tasks are taken from the iterator as actors get free. After a stop, and after an error,
-        those in work are finished first.
+        Each engine is given another task whenever it wants one. After a stop, and after an error,
+        those that were begun are finished first.
 
         Raises
         ------
@@ -203,20 +278,14 @@ class RayPool:
         data.errors.StpError
             Whatever an actor says is wrong with the request.
         """
-        again: deque[tuple[Task, int]] = deque()
-        busy: dict[Any, tuple[Any, Task, int]] = {}
+        again: list[tuple[Task, int]] = []
         failure: StpError | None = None
         waiting_since = time.monotonic()
         while True:
-            while self._idle and failure is None and not stop.is_set():
-                given = again.popleft() if again else None
-                if given is None and (task := next(tasks, None)) is not None:
-                    given = (task, 1)
-                if given is None:
-                    break
-                actor = self._idle.pop()
-                busy[actor.run.remote(given[0].job)] = (actor, *given)
-            if not busy and (failure or stop.is_set() or self._idle):
+            if failure is None and not stop.is_set():
+                self._hand_out(tasks, again)
+            busy = any(engine.tasks for engine in self._engines)
+            if not busy and (failure or stop.is_set() or any(e.hungry for e in self._engines)):
                 break
             if busy or not self._starting:
                 waiting_since = time.monotonic()
@@ -225,56 +294,94 @@ class RayPool:
                     f"no engine actor could start on the Ray cluster in {self._start_seconds:.0f} "
                     "seconds; run the same command again when it has nodes to spare"
                 )
-            refs = [*busy, *self._starting]
-            ended, _ = self._ray.wait(refs, num_returns=1, timeout=_WAIT_SECONDS)
-            for ref in ended:
+            for ref in self._wait():
                 if ref in self._starting:
                     self._started(ref)
                     continue
-                actor, task, attempt = busy.pop(ref)
-                made = self._result(ref, task, attempt)
-                if made is None:
-                    again.append((task, attempt + 1))
-                    self._start()
-                    continue
-                self._idle.append(actor)
-                if isinstance(made, _Failed):
-                    failure = made.error(made.message)
-                    continue
-                self._note(task, made.engine)
-                yield Done(task=task, tables=made.tables, work=made.work)
+                engine = next((e for e in self._engines if ref in e.tasks or ref is e.wanted), None)
+                if engine is None:
+                    continue  # It was lost with another of its tasks.
+                result = self._result(engine, ref)
+                if result is None:
+                    failure = self._lost(engine, again) or failure
+                elif isinstance(result, _Failed):
+                    failure = failure or result.error(result.message)
+                elif isinstance(result, Done):
+                    work = result.work
+                    on_progress(result.task, 1.0, work.samples, work.usage.generated_tokens)
+                    yield result
         if failure is not None:
             raise failure
+
+    def _hand_out(self, tasks: Tasks, again: list[tuple[Task, int]]) -> None:
+        """Give tasks to the engines that want some, those that were lost before first."""
+        for engine in self._engines:
+            if not engine.hungry:
+                continue
+            model = engine.model
+            given = next((e for e in again if model in (None, e[0].unit.cell.model)), None)
+            if given is not None:
+                again.remove(given)
+            elif (task := tasks.take(model)) is not None:
+                given = (task, 1)
+            else:
+                continue
+            engine.tasks[engine.actor.run.remote(given[0])] = given
+            engine.hungry, engine.wanted = False, engine.actor.wanted.remote()
+
+    def _wait(self) -> list[Any]:
+        """Return what has ended, or nothing if that takes too long."""
+        refs = [*self._starting]
+        for engine in self._engines:
+            refs += [*engine.tasks, *([] if engine.wanted is None else [engine.wanted])]
+        if not refs:
+            return []
+        ended, _ = self._ray.wait(refs, num_returns=1, timeout=_WAIT_SECONDS)
+        return list(ended)
 
     def _started(self, ref: Any) -> None:
         actor = self._starting.pop(ref)
         try:
             self._ray.get(ref)
-            self._idle.append(actor)
+            self._engines.append(_Engine(actor, wanted=actor.wanted.remote()))
         except self._ray.exceptions.RayError as error:
             _LOG.warning("an engine actor was lost while it started: %s", _first_line(error))
             self._start()
 
-    def _result(self, ref: Any, task: Task, attempt: int) -> _Made | _Failed | None:
-        """Return what an actor gave back, or None if it was lost."""
+    def _result(self, engine: _Engine, ref: Any) -> Done | _Failed | bool | None:
+        """Return what an actor gave back, True if it wants more, or None if it was lost."""
         try:
-            made: _Made | _Failed = self._ray.get(ref)
-            return made
+            made = self._ray.get(ref)
         except self._ray.exceptions.RayTaskError as error:
-            return _Failed(
-                EngineError,
-                f"an engine actor failed on {task.unit}: {_first_line(error.cause)}; run the same "
-                "command again to go on there",
-            )
+            engine.tasks.pop(ref, None)
+            return _Failed(EngineError, f"an engine actor failed: {_first_line(error.cause)}")
         except self._ray.exceptions.RayError as error:
-            if attempt >= self._lost_attempts:
-                return _Failed(
-                    EngineError,
-                    f"{task.unit} was lost with its actor {attempt} times: {_first_line(error)}; "
-                    "run the same command again to go on there",
-                )
-            _LOG.warning("%s was lost with its actor and is given to another", task.unit)
+            _LOG.warning("an engine actor was lost: %s", _first_line(error))
             return None
+        if ref is engine.wanted:
+            engine.hungry, engine.wanted = True, None
+            return True
+        task, _ = engine.tasks.pop(ref)
+        if isinstance(made, _Failed):
+            return made
+        self._note(task, made.engine)
+        return Done(task=task, tables=made.tables, work=made.work)
+
+    def _lost(self, engine: _Engine, again: list[tuple[Task, int]]) -> StpError | None:
+        """Start another actor in place of one that is lost; its tasks are given to others."""
+        self._engines.remove(engine)
+        self._start()
+        failure: StpError | None = None
+        for task, attempt in engine.tasks.values():
+            if attempt >= self._lost_attempts:
+                failure = EngineError(
+                    f"{task.unit} was lost with its actor {attempt} times; run the same command "
+                    "again to go on there"
+                )
+                continue
+            _LOG.warning("%s was lost with its actor and is given to another", task.unit)
+            again.append((task, attempt + 1))
+        return failure
 
     def _note(self, task: Task, described: dict[str, Any]) -> None:
         record = self._prepared.manifest.model_record(task.unit.cell.model)
@@ -283,10 +390,10 @@ class RayPool:
 
     def close(self) -> None:
         """End the actors, and the cluster if it was started here."""
-        for actor in (*self._idle, *self._starting.values()):
+        for actor in (*(engine.actor for engine in self._engines), *self._starting.values()):
             with contextlib.suppress(self._ray.exceptions.RayError):
                 self._ray.kill(actor)
-        self._idle, self._starting = [], {}
+        self._engines, self._starting = [], {}
         if self._ours:
             self._ray.shutdown()
 

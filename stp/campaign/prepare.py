@@ -118,7 +118,9 @@ def make_subject(config: CampaignConfig, model: LocatedModel, record: ModelRecor
 
 
 def _sampling(config: CampaignConfig, family: ModelFamily) -> SamplingParameters:
-    return replace(family.sampling, **config.sampling.model_dump(exclude_none=True))
+    thinks = config.generation.mode == "thinking"
+    own = family.sampling if thinks else family.sampling_off or family.sampling
+    return replace(own, **config.sampling.model_dump(exclude_none=True))
 
 
 def _create(store: Store, config: CampaignConfig, models: tuple[LocatedModel, ...]) -> Manifest:
@@ -314,14 +316,13 @@ def _check_models(
     for model in models:
         stored = manifest.model_record(model.name)
         found = record_model(model, context_limit=config.generation.context_limit)
-        for what in ("weights_hash", "tokenizer_hash", "context_limit", "family"):
+        if (what := stored.difference(found)) is not None:
             was, now = getattr(stored, what), getattr(found, what)
-            if was != now:
-                values = f": {was} in the folder and {now} now" if what != "family" else ""
-                raise StoreMismatchError(
-                    f"{store.url}: the model {model.name!r} in {model.folder} is not the one of "
-                    f"this campaign (its {what} differs{values}); give the run a folder of its own"
-                )
+            values = f": {was} in the folder and {now} now" if what != "family" else ""
+            raise StoreMismatchError(
+                f"{store.url}: the model {model.name!r} in {model.folder} is not the one of "
+                f"this campaign (its {what} differs{values}); give the run a folder of its own"
+            )
 
 
 def _mend_config(store: Store, config: CampaignConfig) -> None:

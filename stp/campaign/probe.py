@@ -6,19 +6,20 @@ are.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 
 from data.errors import EngineError
+from stp.campaign.asks import Ask, Asking
 from stp.campaign.config import CampaignConfig
 from stp.campaign.fit import fit_tree
 from stp.campaign.prepare import Subject
 from stp.campaign.tables import make_table
 from stp.campaign.trajectories import OnProgress, UnitProgress
 from stp.campaign.units import Unit
-from stp.engines.base import Completion, Engine, PromptTree, RequestError
+from stp.engines.base import Completion, PromptTree, RequestError, TreeCompletions
 from stp.prefixes import probe_tree
 from stp.seeds import sample_seed
 from stp.segmentation import segment
@@ -42,10 +43,9 @@ def probe_unit(
     *,
     subject: Subject,
     config: CampaignConfig,
-    engine: Engine,
     on_progress: OnProgress | None = None,
-) -> tuple[pa.Table, pa.Table]:
-    """Return the ``positions`` and ``probes`` rows of a unit.
+) -> Asking[tuple[pa.Table, pa.Table]]:
+    """Ask for a unit's probes; return its ``positions`` and ``probes`` rows.
 
     Parameters
     ----------
@@ -57,15 +57,13 @@ def probe_unit(
         The unit's trajectories.
     subject, config
         How the model is spoken to; step length, number of probes, answer limit.
-    engine
-        Runs the model.
     on_progress
         Told how far the unit is.
 
     Raises
     ------
     data.errors.EngineError
-        If the engine fails; there are no rows then.
+        If a tree fails; there are no rows then.
     """
     asked = questions.slice(unit.question_start, unit.question_stop - unit.question_start)
     prompts = {row["question"]: row for row in asked.to_pylist()}
@@ -73,7 +71,7 @@ def probe_unit(
         _plant(unit, prompts[row["question"]], row, subject, config)
         for row in trajectories.select(["question", "trajectory", "thinking_ids"]).to_pylist()
     ]
-    answers = _ask(items, subject, engine, on_progress)
+    answers = yield from _ask(items, subject, on_progress)
     return _position_rows(unit, items), _probe_rows(unit, items, answers)
 
 
@@ -133,9 +131,9 @@ class _Answers:
 
 
 def _ask(
-    items: list[_Probed], subject: Subject, engine: Engine, on_progress: OnProgress | None
-) -> list[list[_Answers]]:
-    """Return the answers of every position of every trajectory, from one call of the engine."""
+    items: list[_Probed], subject: Subject, on_progress: OnProgress | None
+) -> Asking[list[list[_Answers]]]:
+    """Ask at every position of every trajectory; return the answers."""
     fitted = [
         (index, part)
         for index, item in enumerate(items)
@@ -143,9 +141,11 @@ def _ask(
     ]
     total = sum(len(branch.seeds) for _, part in fitted for branch in part.tree.branches)
     progress = UnitProgress(on_progress, total=total)
-    trees = [part.tree for _, part in fitted]
+    outcomes: list[TreeCompletions] = []
     try:
-        outcomes = engine.generate(trees, on_progress=progress) if trees else []
+        if fitted:
+            ask = Ask([part.tree for _, part in fitted], progress)
+            outcomes = cast("list[TreeCompletions]", (yield ask))
     except RequestError as error:
         index, part = fitted[error.tree]
         where = f"question {items[index].question_id}, trajectory {items[index].trajectory}"

@@ -1,7 +1,9 @@
-"""The driver: which units are left, one after the other, each written before the next.
+"""The driver: which units are left, and each written when its last sample has ended.
 
-Holds one unit in memory, however large the campaign is. Knows when to stop, and what is missing,
-torn or out of date; what is done with a unit is a worker's business (:mod:`stp.campaign.workers`).
+Units flow through an engine: while the last samples of one end, others are begun, and what has its
+trajectories is probed while others still generate (:mod:`stp.campaign.stream`). Held in memory are
+the units under way, however large the campaign is. Knows when to stop, and what is missing, torn or
+out of date; what is done with a unit is a worker's business (:mod:`stp.campaign.workers`).
 """
 
 import contextlib
@@ -9,12 +11,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
 
 from evaluator.answers import ModelVerdict
+from stp.campaign.backlog import Backlog
 from stp.campaign.config import CampaignConfig
 from stp.campaign.early import check_engine, engine_is_needed, planned_units
 from stp.campaign.jobs import Pool, Task
@@ -23,6 +27,7 @@ from stp.campaign.manifest import StageRecord
 from stp.campaign.models import own_context
 from stp.campaign.prepare import Prepared, prepare_campaign
 from stp.campaign.store import Store
+from stp.campaign.stream import LocalPool
 from stp.campaign.tables import ShardInfo, Work
 from stp.campaign.units import STAGE_TABLES, STAGES, Stage, Unit
 from stp.campaign.watchdog import Watchdog, end_process
@@ -40,13 +45,18 @@ from stp.engines.base import Engine
 
 
 class Observer(Protocol):
-    """Who wants to know how a run goes. Every call comes from the thread that runs."""
+    """Who wants to know how a run goes. Every call comes from the thread that runs.
+
+    Several stages, and several units of each, may be under way at once.
+    """
 
     def stage_started(self, stage: Stage, *, done: int, total: int) -> None:
         """Say that a stage begins, with its trajectories that are done and all of them."""
 
-    def unit_progressed(self, stage: Stage, unit: Unit, fraction: float, samples: int) -> None:
-        """Say how far a unit is, and how many samples ended since the last call."""
+    def unit_progressed(
+        self, stage: Stage, unit: Unit, fraction: float, samples: int, tokens: int
+    ) -> None:
+        """Say how far a unit is, and what ended since the last call: samples, with their tokens."""
 
     def unit_finished(self, stage: Stage, unit: Unit, work: Work) -> None:
         """Say that a unit is written."""
@@ -61,7 +71,9 @@ class SilentObserver:
     def stage_started(self, stage: Stage, *, done: int, total: int) -> None:
         """Do nothing."""
 
-    def unit_progressed(self, stage: Stage, unit: Unit, fraction: float, samples: int) -> None:
+    def unit_progressed(
+        self, stage: Stage, unit: Unit, fraction: float, samples: int, tokens: int
+    ) -> None:
         """Do nothing."""
 
     def unit_finished(self, stage: Stage, unit: Unit, work: Work) -> None:
@@ -96,7 +108,7 @@ PoolOpener = Callable[[Prepared, EngineOpener], Pool]
 
 
 class _StopAskedError(Exception):
-    """The run was asked to stop, and stands between two units."""
+    """The run was asked to stop, and no unit is under way."""
 
 
 def run_campaign(
@@ -126,12 +138,11 @@ def run_campaign(
     observer
         Told how it goes.
     stop
-        Set it from a signal handler: the run then ends after the unit in work.
+        Set it from a signal handler: the run then ends after the units under way.
     open_model
         Opens an engine for a model; by default the one that the configuration names.
     open_pool
-        Opens a pool of engines that do units side by side, elsewhere; by default there is none, and
-        one engine here does one unit after the other.
+        Opens a pool of engines elsewhere; by default there is none, and one engine here does all.
     part
         Only this part of the units. Parts may be run side by side, into one folder or several.
     attempts, retry_seconds
@@ -169,20 +180,15 @@ def run_campaign(
             prepared=prepared,
             observer=observer or SilentObserver(),
             stop=stop or threading.Event(),
-            workers=_workers(store, prepared, room),
+            workers={
+                "generate": GenerateWorker(store),
+                "probe": ProbeWorker(store),
+                "grade": GradeWorker(store, prepared.manifest),
+            },
             part=part,
         )
         with engines_at_hand(run, room, open_pool, prepared, opener):
             return run_stages(run, stages)
-
-
-def _workers(store: Store, prepared: Prepared, room: EngineRoom) -> dict[Stage, Worker]:
-    """Return who does the stages of every campaign."""
-    return {
-        "generate": GenerateWorker(store, prepared, room),
-        "probe": ProbeWorker(store, prepared, room),
-        "grade": GradeWorker(store, prepared.manifest),
-    }
 
 
 def grade_campaign(
@@ -268,22 +274,32 @@ def engines_at_hand(
     prepared: Prepared,
     opener: EngineOpener,
 ) -> Iterator[None]:
-    """Open the pool of a run that has one; afterwards close it, and what the room has open."""
+    """Give a run its pool, by default one engine here; afterwards close it and the room."""
     with contextlib.closing(room), contextlib.ExitStack() as held:
-        if open_pool is not None:
+        if open_pool is None:
+            run.pool = LocalPool(room, prepared.config)
+        else:
             run.pool = held.enter_context(contextlib.closing(open_pool(prepared, opener)))
         yield
 
 
 def run_stages(run: StagedRun, stages: Sequence[Stage]) -> RunResult:
-    """Do what is left of the stages, unit by unit; the caller holds the folder's lock."""
+    """Do what is left of the stages; the caller holds the folder's lock."""
     manifest = run.prepared.manifest
+    asked = [stage for stage in STAGE_TABLES if stage in stages]
+    engine_stages: dict[Stage, EngineWorker] = {
+        stage: worker for stage in asked if isinstance(worker := run.workers[stage], EngineWorker)
+    }
+    for stage in asked:
+        manifest.stages[stage] = StageRecord()
     try:
-        for stage in STAGE_TABLES:
-            if stage in stages:
-                manifest.stages[stage] = StageRecord()
-                with contextlib.closing(run.workers[stage]) as worker:
-                    _run_stage(run, stage, worker, manifest.stages[stage])
+        if engine_stages:
+            _run_engine_stages(run, engine_stages)
+        for stage in asked:
+            worker = run.workers[stage]
+            if isinstance(worker, GradeWorker):
+                with contextlib.closing(worker):
+                    _run_grading(run, worker)
     except _StopAskedError:
         _note_work(run)
         return RunResult(finished=False, units=run.units, waiting=run.waiting)
@@ -297,68 +313,77 @@ def _note_work(run: StagedRun) -> None:
         run.store.write_manifest(run.prepared.manifest)
 
 
-def _run_stage(run: StagedRun, stage: Stage, worker: Worker, record: StageRecord) -> None:
+def _planned(run: StagedRun) -> Iterator[Unit]:
+    return planned_units(run.store, run.prepared.config, run.prepared.manifest, run.part)
+
+
+def _run_engine_stages(run: StagedRun, workers: dict[Stage, EngineWorker]) -> None:
+    """Have the units of all stages that need an engine done, and write each when it is."""
+    records = run.prepared.manifest.stages
+    backlog = Backlog(workers, _planned(run), partial(_finished_work, run.store))
+    run.waiting += backlog.waiting
+    for stage, state in backlog.stages.items():
+        for work in state.works:
+            records[stage].add(work)
+        run.observer.stage_started(stage, done=state.done, total=state.total)
+
+    def on_progress(task: Task, fraction: float, samples: int, tokens: int) -> None:
+        run.observer.unit_progressed(task.stage, task.unit, fraction, samples, tokens)
+
+    if any(state.left for state in backlog.stages.values()):
+        assert run.pool is not None
+        for done in run.pool.run(backlog, run.stop, on_progress):
+            task = done.task
+            _write(run, task.stage, task.unit, task.source, done.tables, done.work)
+            records[task.stage].add(done.work)
+            for stage, work in backlog.written(task.stage, task.unit):
+                records[stage].add(work)
+                run.observer.unit_finished(stage, task.unit, work)
+    if any(state.left for state in backlog.stages.values()):
+        raise _StopAskedError
+    for stage in workers:
+        run.observer.stage_finished(stage)
+
+
+def _run_grading(run: StagedRun, worker: GradeWorker) -> None:
+    """Grade what is left, one unit after the other."""
+    record = run.prepared.manifest.stages["grade"]
     pending: list[tuple[Unit, str]] = []
     done = total = 0
-    units = planned_units(run.store, run.prepared.config, run.prepared.manifest, run.part)
-    for unit in units:
+    for unit in _planned(run):
         total += unit.trajectories
         source = worker.source(unit)
         if source is None:
             run.waiting += 1
             continue
-        work = _finished_work(run.store, stage, unit, source, worker.again)
+        work = _finished_work(run.store, "grade", unit, source, worker.again)
         if work is None:
             pending.append((unit, source))
         else:
             done += unit.trajectories
             record.add(work)
-    run.observer.stage_started(stage, done=done, total=total)
-    if pending and run.pool is not None and isinstance(worker, EngineWorker):
-        _do_in_pool(run, run.pool, stage, worker, pending, record)
-    else:
-        for unit, source in pending:
-            if run.stop.is_set():
-                raise _StopAskedError
-            _do_unit(run, stage, worker, unit, source, record)
-    run.observer.stage_finished(stage)
+    run.observer.stage_started("grade", done=done, total=total)
+    for unit, source in pending:
+        if run.stop.is_set():
+            raise _StopAskedError
+        _grade_unit(run, worker, unit, source, record)
+    run.observer.stage_finished("grade")
 
 
-def _do_in_pool(
-    run: StagedRun,
-    pool: Pool,
-    stage: Stage,
-    worker: EngineWorker,
-    pending: Sequence[tuple[Unit, str]],
-    record: StageRecord,
-) -> None:
-    """Have units done side by side; each is written when it comes back."""
-    tasks = (Task(unit=unit, source=source, job=worker.job(unit)) for unit, source in pending)
-    left = len(pending)
-    for done in pool.run(tasks, run.stop):
-        unit = done.task.unit
-        run.observer.unit_progressed(stage, unit, 1.0, done.work.samples)
-        _write(run, stage, unit, done.task.source, done.tables, done.work)
-        record.add(done.work)
-        left -= 1
-    if left:
-        raise _StopAskedError
-
-
-def _do_unit(
-    run: StagedRun, stage: Stage, worker: Worker, unit: Unit, source: str, record: StageRecord
+def _grade_unit(
+    run: StagedRun, worker: GradeWorker, unit: Unit, source: str, record: StageRecord
 ) -> None:
     samples = 0
 
-    def on_progress(fraction: float, ended: int) -> None:
+    def on_progress(fraction: float, ended: int, tokens: int = 0, /) -> None:
         nonlocal samples
         samples += ended
-        run.observer.unit_progressed(stage, unit, fraction, ended)
+        run.observer.unit_progressed("grade", unit, fraction, ended, tokens)
 
     begin = time.monotonic()
-    tables, usage = worker.work(unit, on_progress)
-    work = Work(usage=usage, samples=samples, seconds=max(0.0, time.monotonic() - begin))
-    _write(run, stage, unit, source, tables, work)
+    tables = worker.work(unit, on_progress)
+    work = Work(samples=samples, seconds=max(0.0, time.monotonic() - begin))
+    _write(run, "grade", unit, source, tables, work)
     record.add(work)
 
 

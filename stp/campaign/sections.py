@@ -127,6 +127,9 @@ class EngineConfig(Section):
     gpus_per_actor
         GPUs of each. Left out: as many as it runs in parallel (``tensor_parallel_size``), or none
         where the cluster has none.
+    units_in_flight
+        Units under way at once: more are begun while the last samples of others end. Left out: as
+        many as keep the engine busy, or one where it would give other tokens to the last bit.
     stall_seconds
         How long it may give nothing before it counts as hanging, and the run ends.
     options
@@ -136,6 +139,7 @@ class EngineConfig(Section):
     name: str = "transformers"
     actors: Count | None = None
     gpus_per_actor: int | None = Field(default=None, ge=0, le=LARGEST_COUNT, strict=True)
+    units_in_flight: Count | None = None
     stall_seconds: float = Field(default=3600.0, gt=0)
     options: dict[str, JsonValue] = Field(default_factory=dict)
 

@@ -17,6 +17,7 @@ from stp.campaign.store import Store, read_questions
 from stp.campaign.tables import hidden_of
 from stp.campaign.units import STAGE_TABLES, Unit
 from stp.curves import Curves
+from stp.ragged import offsets_of, row_of
 from stp.signals import Signals
 
 _PLAIN = ("end_logprob", "other_logprob", "other_id", "entropy", "end_entropy", "answer_entropy")
@@ -190,7 +191,7 @@ def _trials(values: pa.ChunkedArray) -> dict[str, npt.NDArray[Any]]:
     """Return mean log-probability, mean probability and number of tokens of trial answers."""
     counts = pc.list_value_length(values).to_numpy().astype(np.int64)
     flat = pc.list_flatten(values).to_numpy().astype(np.float64)
-    owner = np.repeat(np.arange(counts.size), counts)
+    owner = row_of(offsets_of(counts))
     with np.errstate(invalid="ignore"):
         return {
             "trial_tokens": counts.astype(np.int32),

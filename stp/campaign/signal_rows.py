@@ -7,18 +7,25 @@ positions come from that pass, and its closed prefixes and trial answers fork fr
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 
+from stp.campaign.asks import Ask, Asking
 from stp.campaign.config import CampaignConfig
 from stp.campaign.prepare import Subject
 from stp.campaign.signal_record import SignalSettings
 from stp.campaign.tables import make_table, with_hidden
-from stp.campaign.trajectories import OnProgress
+from stp.campaign.trajectories import OnProgress, UnitProgress
 from stp.campaign.units import Unit
-from stp.engines.base import Branch, Engine, PromptTree, SamplingParameters
+from stp.engines.base import (
+    Branch,
+    Engine,
+    PromptTree,
+    SamplingParameters,
+    TreeCompletions,
+)
 from stp.engines.signals import Continuation, SignalTree, TreeSignals
 from stp.prefixes import prefix_branch
 from stp.segmentation import segment
@@ -34,12 +41,12 @@ class SignalsJob:
     trajectories: pa.Table
     settings: SignalSettings
 
-    def run(
+    def ask(
         self, engine: Engine, subject: Subject, config: CampaignConfig, on_progress: OnProgress
-    ) -> tuple[pa.Table, ...]:
-        """Return the unit's ``prompt_signals`` and ``signals`` rows."""
+    ) -> Asking[tuple[pa.Table, ...]]:
+        """Ask for the unit's signals; return its ``prompt_signals`` and ``signals`` rows."""
         # An engine that shows none says so before anything is spent on trial answers.
-        engine.signals([])
+        engine.check_signals([])
         layers = self.settings.layers_of(engine.layers)
         asked = {row["question"]: row for row in self.questions.to_pylist()}
         items = [
@@ -47,18 +54,10 @@ class SignalsJob:
             for row in self.trajectories.to_pylist()
         ]
         if self.settings.trial_tokens:
-            _try_answers(items, engine, subject, self.settings)
-        done = 0
-
-        def on_trees(read: int) -> None:
-            nonlocal done
-            done += read
-            on_progress(done / max(1, len(items)), read)
-
-        found = [
-            engine.signals([_signal_tree(item, subject, layers)], on_progress=on_trees)[0]
-            for item in items
-        ]
+            yield from _try_answers(items, subject, self.settings)
+        trees = [_signal_tree(item, subject, layers) for item in items]
+        progress = UnitProgress(on_progress, total=len(items))
+        found = cast("list[TreeSignals]", (yield Ask(trees, progress))) if trees else []
         return _prompt_rows(self.unit, items, found), _rows(self.unit, items, found, subject)
 
 
@@ -111,9 +110,7 @@ def _read_item(
     )
 
 
-def _try_answers(
-    items: list[_Item], engine: Engine, subject: Subject, settings: SignalSettings
-) -> None:
+def _try_answers(items: list[_Item], subject: Subject, settings: SignalSettings) -> Asking[None]:
     """Let the model answer greedily at every position that leaves room for it."""
     lead = exact_ids(subject.format.tokenizer, settings.trial_prompt)
     trees, owners = [], []
@@ -134,9 +131,14 @@ def _try_answers(
                 sampling=SamplingParameters(temperature=0.0),
             )
             trees.append(tree)
-    answers = (samples for tree in engine.generate(trees) for samples in tree) if trees else ()
+    made = cast("list[TreeCompletions]", (yield Ask(trees, _untold))) if trees else []
+    answers = (samples for tree in made for samples in tree)
     for (item, position), (sample,) in zip(owners, answers, strict=True):
         item.trials[position] = sample.token_ids
+
+
+def _untold(samples: int, tokens: int) -> None:
+    """Tell nobody: a trial answer is no signal yet."""
 
 
 def _signal_tree(item: _Item, subject: Subject, layers: tuple[int, ...]) -> SignalTree:

@@ -103,7 +103,7 @@ def signals_campaign(
             watchdog=Watchdog(config.engine.stall_seconds, on_stall=end_process),
             on_described=note,
         )
-        worker = SignalsWorker(store, prepared, room, record.settings, again=again)
+        worker = SignalsWorker(store, record.settings, again=again)
         run = StagedRun(
             store=store,
             prepared=prepared,
@@ -205,16 +205,8 @@ def _chosen_engine(
 class SignalsWorker(EngineWorker):
     """Trajectories to signals."""
 
-    def __init__(
-        self,
-        store: Store,
-        prepared: Prepared,
-        room: EngineRoom,
-        settings: SignalSettings,
-        *,
-        again: bool,
-    ) -> None:
-        super().__init__(store, prepared, room)
+    def __init__(self, store: Store, settings: SignalSettings, *, again: bool) -> None:
+        super().__init__(store)
         self._settings = settings
         self.again = again
 

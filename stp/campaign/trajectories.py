@@ -4,21 +4,26 @@ Question rows of a unit to trajectories that are to be made, these to prompt tre
 samples back to their trajectories, and trajectories to rows.
 """
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Protocol, cast
 
 import pyarrow as pa
 
 from data.errors import EngineError
+from stp.campaign.asks import Ask, Asking
 from stp.campaign.config import CampaignConfig
 from stp.campaign.prepare import Subject
 from stp.campaign.tables import make_table
 from stp.campaign.units import Unit
-from stp.engines.base import Branch, Completion, Engine, PromptTree, RequestError
+from stp.engines.base import Branch, Completion, PromptTree, RequestError, TreeCompletions
 from stp.seeds import sample_seed
 
-OnProgress = Callable[[float, int], None]
-"""Called with the fraction of the unit that is done and the number of samples that just ended."""
+
+class OnProgress(Protocol):
+    """Who wants to know how far a unit is."""
+
+    def __call__(self, fraction: float, samples: int, tokens: int = 0, /) -> None:
+        """Take note of the fraction that is done, and what ended since the last call."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -73,11 +78,11 @@ class UnitProgress:
         self._total = total
         self._done = 0
 
-    def __call__(self, samples: int) -> None:
-        """Count samples that just ended."""
+    def __call__(self, samples: int, tokens: int) -> None:
+        """Count samples that just ended, and their tokens."""
         self._done += samples
         if self._on_progress is not None:
-            self._on_progress(min(1.0, self._done / max(1, self._total)), samples)
+            self._on_progress(min(1.0, self._done / max(1, self._total)), samples, tokens)
 
 
 def trajectory_seed(
@@ -124,30 +129,30 @@ def question_tree(
 
 
 def sampled(
-    groups: list[list[Trajectory]],
-    trees: list[PromptTree],
-    engine: Engine,
-    progress: UnitProgress,
-) -> Iterator[tuple[Trajectory, Completion]]:
-    """Yield every trajectory with what the tree of its group gave it.
+    groups: list[list[Trajectory]], trees: list[PromptTree], progress: UnitProgress
+) -> Asking[list[tuple[Trajectory, Completion]]]:
+    """Ask for trees; return every trajectory with what the tree of its group gave it.
 
     Raises
     ------
     data.errors.EngineError
-        If the engine fails; a request that it could not do is named by its trajectories.
+        If a tree fails; it is named by its trajectories.
     """
     if not trees:
-        return
+        return []
     try:
-        outcomes = engine.generate(trees, on_progress=progress)
+        outcomes = cast("list[TreeCompletions]", (yield Ask(trees, progress)))
     except RequestError as error:
         group = groups[error.tree]
         numbers = ", ".join(str(item.trajectory) for item in group)
         raise EngineError(
             f"question {group[0].question_id}, trajectory {numbers}: {error}"
         ) from error
-    for group, (completions,) in zip(groups, outcomes, strict=True):
-        yield from zip(group, completions, strict=True)
+    return [
+        pair
+        for group, (completions,) in zip(groups, outcomes, strict=True)
+        for pair in zip(group, completions, strict=True)
+    ]
 
 
 def trajectory_rows(unit: Unit, trajectories: list[Trajectory]) -> pa.Table:

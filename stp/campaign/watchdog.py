@@ -1,6 +1,6 @@
 """A watchdog for engines that hang: no call of a library can be ended from outside it.
 
-So the process ends. What is written is whole, and the same command goes on with the unit that was
+So the process ends. What is written is whole, and the same command goes on with the units that were
 in work.
 """
 
@@ -10,9 +10,7 @@ import multiprocessing
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
-
-from stp.engines.base import Engine
+from collections.abc import Callable, Hashable, Iterator
 
 _LOG = logging.getLogger(__name__)
 
@@ -54,11 +52,22 @@ class Watchdog:
         self._on_stall = on_stall
 
     @contextlib.contextmanager
-    def watching(self, engine: Engine, what: str) -> Iterator[None]:
-        """Watch an engine while the block runs; ``what`` names the work in the message."""
+    def watching(
+        self, signs: Callable[[], Hashable | None], what: Callable[[], str]
+    ) -> Iterator[None]:
+        """Watch while the block runs.
+
+        Parameters
+        ----------
+        signs
+            What changes whenever an engine gets something; None while none is at work. Called from
+            another thread.
+        what
+            Names the work in the message. Called from another thread.
+        """
         over = threading.Event()
         watcher = threading.Thread(
-            target=self._watch, args=(engine, what, over), name="watchdog", daemon=True
+            target=self._watch, args=(signs, what, over), name="watchdog", daemon=True
         )
         watcher.start()
         try:
@@ -67,21 +76,22 @@ class Watchdog:
             over.set()
             watcher.join()
 
-    def _watch(self, engine: Engine, what: str, over: threading.Event) -> None:
-        seen = _signs(engine)
+    def _watch(
+        self,
+        signs: Callable[[], Hashable | None],
+        what: Callable[[], str],
+        over: threading.Event,
+    ) -> None:
+        seen = signs()
         since = time.monotonic()
         while not over.wait(self._seconds / _LOOKS):
-            now = _signs(engine)
-            if now != seen:
+            now = signs()
+            if now is None or now != seen:
                 seen, since = now, time.monotonic()
             elif time.monotonic() - since >= self._seconds:
                 self._on_stall(
-                    f"the engine gave nothing for {self._seconds:g} seconds on {what} and seems to "
-                    "hang; nothing that was finished is lost: run the same command again to go on "
-                    "there ([engine] stall_seconds sets how long is too long)"
+                    f"the engine gave nothing for {self._seconds:g} seconds on {what()} and seems "
+                    "to hang; nothing that was finished is lost: run the same command again to go "
+                    "on there ([engine] stall_seconds sets how long is too long)"
                 )
                 return
-
-
-def _signs(engine: Engine) -> tuple[int, int, int]:
-    return engine.pulse, engine.usage.prefill_tokens, engine.usage.generated_tokens

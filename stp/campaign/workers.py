@@ -1,18 +1,16 @@
-"""What each stage does with one unit: read its rows, work, return the new rows.
+"""What each stage does with one unit: make a job of its rows for an engine, or grade them.
 
-A worker knows where its rows come from and what it needs open (an engine, a checker); it does not
-know which units there are, nor does it write. ``source`` is a digest of what a unit's rows are made
-from: rows that carry another one are out of date.
+A worker knows where its rows come from; it does not know which units there are, nor does it write.
+``source`` is a digest of what a unit's rows are made from: rows that carry another one are out of
+date.
 """
 
 import contextlib
 import logging
 import os
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 import pyarrow as pa
 
@@ -28,22 +26,19 @@ from stp.campaign.text import StoredTokenizer
 from stp.campaign.trajectories import OnProgress
 from stp.campaign.units import Cell, Unit
 from stp.campaign.watchdog import Watchdog
-from stp.engines.base import Engine, RequestError, Usage
-from stp.engines.one_by_one import OneByOne
+from stp.engines.base import Engine
 
 _LOG = logging.getLogger(__name__)
 
 EngineOpener = Callable[[str, Path], Engine]
 """Opens the engine of a model, given its name and folder."""
 
-_Result = TypeVar("_Result")
-
 _UNITS_PER_CHECKER = 32
 """A checker remembers every answer it has seen; a new one now and then keeps memory bounded."""
 
 
 class EngineRoom:
-    """Keeps at most one model open, and tries again when it fails.
+    """Keeps at most one model open, and knows how patient to be with it.
 
     Parameters
     ----------
@@ -72,9 +67,9 @@ class EngineRoom:
         self._prepared = prepared
         self._on_described = on_described
         self._open_model = open_model
-        self._attempts = attempts
-        self._retry_seconds = retry_seconds
-        self._watchdog = watchdog
+        self.attempts = attempts
+        self.retry_seconds = retry_seconds
+        self.watchdog = watchdog
         self._engine: Engine | None = None
         self._subject: Subject | None = None
         self._model = ""
@@ -93,48 +88,20 @@ class EngineRoom:
             self._subject = make_subject(self._prepared.config, located, record)
         return self._subject
 
-    def run(self, unit: Unit, work: Callable[[Engine], _Result]) -> tuple[_Result, Usage]:
-        """Return what ``work`` makes with the unit's engine, and the tokens that it took.
-
-        The last attempt asks for one tree after the other: it needs the least memory, and if it
-        fails too, the trajectory at which it does is known.
-
-        Raises
-        ------
-        data.errors.EngineError
-            If it fails every time; the message names the unit, and the request if it is known.
-        data.errors.MisuseError
-            If the engine says that the request is wrong; it is not tried again then.
-        """
-        usage = Usage()
-        for attempt in range(1, self._attempts + 1):
-            engine = self._open(unit.cell.model)
-            before = engine.usage.copy()
-            last = attempt == self._attempts
-            try:
-                with self._watchdog.watching(engine, str(unit)):
-                    made = work(OneByOne(engine) if last and attempt > 1 else engine)
-                return made, usage + (engine.usage - before)
-            except (EngineError, RuntimeError, OSError) as error:
-                usage += engine.usage - before
-                if last:
-                    raise EngineError(
-                        f"the engine failed {attempt} times on {unit}: {_first_line(error)}; "
-                        "nothing of it was graded: run the same command again to go on there"
-                    ) from error
-                _LOG.warning("attempt %d on %s failed: %s", attempt, unit, _first_line(error))
-                if not isinstance(error.__cause__, RequestError):
-                    self._drop()
-                time.sleep(self._retry_seconds * 2 ** (attempt - 1))
-        raise AssertionError("the last attempt returns or raises")
-
-    def _drop(self) -> None:
+    def drop(self) -> None:
         """Close an engine that failed: it may be dead, and closing it must not hide why."""
         with contextlib.suppress(EngineError, RuntimeError, OSError):
             self.close()
         self._engine = None
 
-    def _open(self, name: str) -> Engine:
+    def engine(self, name: str) -> Engine:
+        """Return a model's engine, opened if it is not; that of another model is closed then.
+
+        Raises
+        ------
+        data.errors.StpError
+            If it cannot be opened, or its context is shorter than the campaign's.
+        """
         if self._engine is not None and self._model == name:
             return self._engine
         self.close()
@@ -170,13 +137,6 @@ class Worker(ABC):
     def source(self, unit: Unit) -> str | None:
         """Return what a unit's rows are made from, or None if that is not there yet."""
 
-    @abstractmethod
-    def work(self, unit: Unit, on_progress: OnProgress) -> tuple[tuple[pa.Table, ...], Usage]:
-        """Return a unit's rows, in the order of ``STAGE_TABLES``, and the tokens they took."""
-
-    def close(self) -> None:
-        """Free what is open. The default has nothing."""
-
 
 class _Questions:
     """The questions of the cell in work, read once."""
@@ -195,23 +155,13 @@ class _Questions:
 class EngineWorker(Worker):
     """A stage that needs an engine: it makes a job of each unit."""
 
-    def __init__(self, store: Store, prepared: Prepared, room: EngineRoom) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._config = prepared.config
-        self._room = room
         self._questions = _Questions(store)
 
     @abstractmethod
     def job(self, unit: Unit) -> Job:
         """Return what an engine has to do for a unit."""
-
-    def work(self, unit: Unit, on_progress: OnProgress) -> tuple[tuple[pa.Table, ...], Usage]:
-        """Return the unit's rows, made with the engine that is open here."""
-        job = self.job(unit)
-        subject = self._room.subject(unit.cell.model)
-        return self._room.run(
-            unit, lambda engine: job.run(engine, subject, self._config, on_progress)
-        )
 
 
 class GenerateWorker(EngineWorker):
@@ -281,8 +231,8 @@ class GradeWorker(Worker):
             checker_version=CHECKER_VERSION,
         )
 
-    def work(self, unit: Unit, on_progress: OnProgress) -> tuple[tuple[pa.Table, ...], Usage]:
-        """Return the unit's verdicts. No tokens are taken."""
+    def work(self, unit: Unit, on_progress: OnProgress) -> tuple[pa.Table, ...]:
+        """Return the unit's verdicts."""
         self._manifest.checker_version = CHECKER_VERSION
         rows = grade_unit(
             unit,
@@ -293,7 +243,7 @@ class GradeWorker(Worker):
             checker=self._fresh_checker(),
             on_progress=on_progress,
         )
-        return (rows,), Usage()
+        return (rows,)
 
     def close(self) -> None:
         """End the checker's processes."""
@@ -338,8 +288,3 @@ def _verdict_file() -> Path | None:
         _LOG.warning("verdicts are not kept for later runs: %s cannot be written", folder)
         return None
     return folder / "verdicts.sqlite"
-
-
-def _first_line(error: BaseException) -> str:
-    text = str(error).strip()
-    return text.splitlines()[0] if text else type(error).__name__

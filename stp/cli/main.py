@@ -16,6 +16,7 @@ from stp.cli import (
     benchmarks,
     campaigns,
     demo,
+    families,
     merge,
     optimal,
     otbench,
@@ -74,6 +75,7 @@ def _register() -> None:
     think.register(app)
     optimal.register(app)
     benchmarks.register(app)
+    app.command()(families.families)
 
 
 _register()

@@ -52,10 +52,9 @@ def run(
     read_manifest(release)
     with shown_one(_console(stderr=True)) as progress:
         progress("starting", 0, 0)
-        from evaluator.otbench.compare import order_rows
+        from evaluator.otbench.compare import order_rows, terminal_tables
         from evaluator.otbench.page import lead
         from evaluator.otbench.session import run_methods
-        from evaluator.otbench.terminal import terminal_rows
         from stp.cli.seen import seen
 
         try:
@@ -73,7 +72,8 @@ def run(
             ) from None
     console = _console()
     rows = order_rows(session.rows)
-    console.print(terminal_rows(rows, intervals=False))
+    for table in terminal_tables(rows, intervals=False):
+        console.print(table.to_rich(console.width))
     console.print(lead(rows), markup=False)
     for note in session.notes:
         console.print(f"- {seen(note)}", markup=False)
@@ -97,9 +97,13 @@ def compare(
 ) -> None:
     """Show rows of several runs side by side, with intervals and paired differences."""
     from data.errors import MisuseError
-    from evaluator.otbench.compare import check_labels, differences_table, order_rows
+    from evaluator.otbench.compare import (
+        check_labels,
+        differences_table,
+        order_rows,
+        terminal_tables,
+    )
     from evaluator.otbench.leaderboard import read_rows
-    from evaluator.otbench.terminal import terminal_differences, terminal_rows
 
     found = order_rows(read_rows(path.expanduser() for path in rows))
     if not found:
@@ -108,11 +112,10 @@ def compare(
     if method:
         found = [row for row in found if row["label"] in (*method, against)]
     # Made before anything is printed: rows that cannot be paired are refused.
-    differences = None if against is None else differences_table(found, against)
+    differences = [] if against is None else [differences_table(found, against)]
     console = _console()
-    console.print(terminal_rows(found, intervals=True))
-    if differences is not None:
-        console.print(terminal_differences(differences.frame, differences.title, differences.note))
+    for table in [*terminal_tables(found, intervals=True), *differences]:
+        console.print(table.to_rich(console.width))
 
 
 @otbench.command()

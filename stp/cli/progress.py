@@ -4,7 +4,8 @@ import contextlib
 import logging
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.logging import RichHandler
@@ -49,9 +50,10 @@ _LEAST_FRACTION = 0.1
 class TimeLeft:
     """When a stage will end, from what its units take.
 
-    Finished units say how long a trajectory takes. Within a unit the short samples end first, so
-    its own progress is believed only while there is nothing else, and the expected end is smoothed:
-    a number on a screen that jumps says nothing.
+    Finished units say how long a trajectory takes, and where several units are under way, what is
+    done of each counts too. Within a unit the short samples end first, so the progress of one that
+    is alone is believed only while there is nothing else, and the expected end is smoothed: a
+    number on a screen that jumps says nothing.
 
     Parameters
     ----------
@@ -65,19 +67,24 @@ class TimeLeft:
         self._left = trajectories
         self._begin = self._unit_begin = self._looked = now
         self._finished = 0
-        self._unit = 0
-        self._fraction = 0.0
+        self._under_way: dict[Hashable, tuple[int, float]] = {}
         self._end: float | None = None
 
-    def progressed(self, unit_trajectories: int, fraction: float) -> None:
-        """Take note of how far the unit in work is."""
-        self._unit, self._fraction = unit_trajectories, fraction
+    @property
+    def under_way(self) -> float:
+        """Trajectories that are done in units under way."""
+        return sum(trajectories * fraction for trajectories, fraction in self._under_way.values())
 
-    def finished(self, unit_trajectories: int, now: float) -> None:
+    def progressed(self, unit: Hashable, trajectories: int, fraction: float) -> None:
+        """Take note of how far a unit under way is."""
+        self._under_way[unit] = trajectories, fraction
+
+    def finished(self, unit: Hashable, trajectories: int, now: float) -> None:
         """Take note of a unit's end."""
-        self._finished += unit_trajectories
-        self._left -= unit_trajectories
-        self._unit_begin, self._fraction = now, 0.0
+        self._finished += trajectories
+        self._left -= trajectories
+        self._unit_begin = now
+        self._under_way.pop(unit, None)
 
     def seconds(self, now: float) -> float | None:
         """Return the expected time left; None while too little is known."""
@@ -95,15 +102,17 @@ class TimeLeft:
         return max(0.0, self._end - now)
 
     def _expected(self, now: float) -> float | None:
-        spent = now - self._unit_begin
-        if self._finished:
+        done = self.under_way
+        if self._finished and len(self._under_way) <= 1:
+            spent = now - self._unit_begin
             pace = (self._unit_begin - self._begin) / self._finished
+            unit = max((trajectories for trajectories, _ in self._under_way.values()), default=0)
             # A unit that takes longer than it should delays what comes after it, no more is known.
-            return max(pace * self._left - spent, pace * max(0, self._left - self._unit), 0.0)
-        done = self._fraction * self._unit
-        if self._fraction < _LEAST_FRACTION or done <= 0:
+            return max(pace * self._left - spent, pace * max(0, self._left - unit), 0.0)
+        begun = sum(trajectories for trajectories, _ in self._under_way.values())
+        if self._finished + done < _LEAST_FRACTION * (self._finished + begun) or not done:
             return None
-        return spent * (self._left - done) / done
+        return (now - self._begin) * (self._left - done) / (self._finished + done)
 
 
 class _LeftColumn(ProgressColumn):
@@ -118,14 +127,47 @@ class _LeftColumn(ProgressColumn):
 
 
 class _RateColumn(ProgressColumn):
-    """Samples a second since the stage began."""
+    """Samples and tokens a second since the stage began."""
 
     def render(self, task: Task) -> Text:
         elapsed = task.finished_time or task.elapsed
-        samples = int(task.fields.get("samples", 0))
-        if not elapsed or not samples:
+        shown = task.fields.get("shown")
+        if not elapsed or not isinstance(shown, _Shown) or not shown.samples:
             return Text("")
-        return Text(rate(samples / elapsed), style="dim")
+        return Text(shown.rate(elapsed), style="dim")
+
+
+@dataclass(slots=True)
+class _Shown:
+    """A stage on its way: trajectories that are done, samples and tokens, and the time left."""
+
+    total: int
+    start: int
+    done: int
+    left: TimeLeft
+    samples: int = 0
+    tokens: int = 0
+
+    @property
+    def completed(self) -> float:
+        """Trajectories that are done, those in units under way too."""
+        return min(self.total, self.done + self.left.under_way)
+
+    def progressed(self, unit: Unit, fraction: float, samples: int, tokens: int) -> None:
+        """Take note of what ended in a unit."""
+        self.samples += samples
+        self.tokens += tokens
+        self.left.progressed(unit, unit.trajectories, fraction)
+
+    def finished(self, unit: Unit) -> None:
+        """Take note of a unit's end."""
+        self.done += unit.trajectories
+        self.left.finished(unit, unit.trajectories, time.monotonic())
+
+    def rate(self, seconds: float) -> str:
+        """Return samples a second, and tokens a second where there are any."""
+        shown = rate(self.samples / seconds)
+        return f"{shown}, {per_second(self.tokens / seconds)} tokens/s" if self.tokens else shown
 
 
 class BarObserver:
@@ -133,31 +175,29 @@ class BarObserver:
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self._task = TaskID(0)
-        self._left = TimeLeft(0, 0.0)
-        self._samples = 0
-        self._done = 0.0
+        self._stages: dict[Stage, tuple[TaskID, _Shown]] = {}
 
     def stage_started(self, stage: Stage, *, done: int, total: int) -> None:
         """Add the stage's bar."""
-        self._samples, self._done = 0, float(done)
-        self._left = TimeLeft(total - done, time.monotonic())
-        self._task = self._progress.add_task(
-            f"{_DOING[stage]:<10}", total=total, completed=done, samples=0, left=self._left
+        shown = _Shown(total, done, done, TimeLeft(total - done, time.monotonic()))
+        task = self._progress.add_task(
+            f"{_DOING[stage]:<10}", total=total, completed=done, shown=shown
         )
+        self._stages[stage] = task, shown
 
-    def unit_progressed(self, stage: Stage, unit: Unit, fraction: float, samples: int) -> None:
+    def unit_progressed(
+        self, stage: Stage, unit: Unit, fraction: float, samples: int, tokens: int
+    ) -> None:
         """Move the bar within the unit."""
-        self._samples += samples
-        self._left.progressed(unit.trajectories, fraction)
-        completed = self._done + fraction * unit.trajectories
-        self._progress.update(self._task, completed=completed, samples=self._samples)
+        task, shown = self._stages[stage]
+        shown.progressed(unit, fraction, samples, tokens)
+        self._progress.update(task, completed=shown.completed)
 
     def unit_finished(self, stage: Stage, unit: Unit, work: Work) -> None:
         """Move the bar to the unit's end."""
-        self._left.finished(unit.trajectories, time.monotonic())
-        self._done += unit.trajectories
-        self._progress.update(self._task, completed=self._done, samples=self._samples)
+        task, shown = self._stages[stage]
+        shown.finished(unit)
+        self._progress.update(task, completed=shown.completed)
 
     def stage_finished(self, stage: Stage) -> None:
         """Nothing: a full bar says it."""
@@ -168,44 +208,44 @@ class LineObserver:
 
     def __init__(self, console: Console) -> None:
         self._lines = Lines(console)
-        self._start = self._done = self._total = self._samples = 0
-        self._left = TimeLeft(0, 0.0)
+        self._stages: dict[Stage, _Shown] = {}
 
     def stage_started(self, stage: Stage, *, done: int, total: int) -> None:
         """Say where the stage begins."""
         now = time.monotonic()
-        self._left = TimeLeft(total - done, now)
-        self._start = self._done = done
-        self._total, self._samples = total, 0
+        self._stages[stage] = _Shown(total, done, done, TimeLeft(total - done, now))
         self._lines.begin(now, done)
         self._lines.say(now, f"{_DOING[stage]}: {done:,} of {total:,} trajectories are done")
 
-    def unit_progressed(self, stage: Stage, unit: Unit, fraction: float, samples: int) -> None:
-        """Say how far it is, if the last line is long ago."""
-        self._samples += samples
-        self._left.progressed(unit.trajectories, fraction)
+    def unit_progressed(
+        self, stage: Stage, unit: Unit, fraction: float, samples: int, tokens: int
+    ) -> None:
+        """Say how far all stages are, if the last line is long ago."""
+        self._stages[stage].progressed(unit, fraction, samples, tokens)
         if self._lines.due(time.monotonic()):
-            self._line(stage, self._done + fraction * unit.trajectories)
+            for each, shown in self._stages.items():
+                if shown.done < shown.total and shown.left.under_way:
+                    self._line(each, shown)
 
     def unit_finished(self, stage: Stage, unit: Unit, work: Work) -> None:
         """Count the unit."""
-        self._left.finished(unit.trajectories, time.monotonic())
-        self._done += unit.trajectories
+        self._stages[stage].finished(unit)
 
     def stage_finished(self, stage: Stage) -> None:
         """Say that it is done."""
-        if self._done > self._start:
-            self._line(stage, self._done)
+        shown = self._stages[stage]
+        if shown.done > shown.start:
+            self._line(stage, shown)
 
-    def _line(self, stage: Stage, done: float) -> None:
+    def _line(self, stage: Stage, shown: _Shown) -> None:
         now = time.monotonic()
         elapsed = max(self._lines.elapsed(now), 1e-9)
-        seconds = self._left.seconds(now)
+        seconds = shown.left.seconds(now)
         left = duration(seconds) if seconds is not None else "unknown time"
         self._lines.say(
             now,
-            f"{_DOING[stage]}: {done:,.0f} of {self._total:,} trajectories, "
-            f"{rate(self._samples / elapsed)}, {left} left",
+            f"{_DOING[stage]}: {shown.completed:,.0f} of {shown.total:,} trajectories, "
+            f"{shown.rate(elapsed)}, {left} left",
         )
 
 

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from data.seeds import PAPER_SEED
+
 
 def release(
     campaigns: Annotated[
@@ -23,7 +25,7 @@ def release(
     validation: Annotated[
         str, typer.Option("--validation", help="Fraction to select settings on.")
     ] = "1/5",
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the division.")] = 20260721,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the division.")] = PAPER_SEED,
     allow_incomplete: Annotated[
         bool, typer.Option("--allow-incomplete", help="Take what is graded.")
     ] = False,

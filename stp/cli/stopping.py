@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: finish the unit in work, then stop."""
+"""Ctrl-C and SIGTERM: finish the units under way, then stop."""
 
 import contextlib
 import signal
@@ -43,7 +43,7 @@ def stop_on_signals(console: Console) -> Iterator[StopAsked]:
             raise KeyboardInterrupt
         asked.signal = number
         asked.event.set()
-        console.print("finishing the unit in work, then stopping (Ctrl-C again stops at once)")
+        console.print("finishing the units under way, then stopping (Ctrl-C again stops at once)")
 
     before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from data.seeds import PAPER_SEED
 from stp.cli.arguments import MODEL_HELP
 from stp.cli.think_compare import bar, compare_and_print, status
 
@@ -75,7 +76,7 @@ def run(
     tasks: TasksOption = "all",
     samples: SamplesOption = 1000,
     folds: FoldsOption = 3,
-    seed: SeedOption = 20260721,
+    seed: SeedOption = PAPER_SEED,
     sizes: SizesOption = None,
     task_sizes: TaskSizesOption = None,
     low: LowOption = -1000,

@@ -3,10 +3,15 @@
 vLLM lets requests in as long as their prompts fit, and throws the last ones out again when all have
 grown: then their prompts and all that they had written are prefilled anew, again and again if the
 cache is small. So requests are handed to it only while what is in flight is expected to fit.
+
+What a request costs to decide on does not grow with the requests in flight: those of one token
+limit are kept as counts by age, and their sums are brought up to date where they changed.
 """
 
 from dataclasses import dataclass, field
 from typing import Final
+
+import numpy as np
 
 from stp.engines.base import PromptTree
 from stp.engines.requests import SampleRequest
@@ -27,7 +32,7 @@ class Lengths:
 
     def add(self, tokens: int) -> None:
         """Take note of a sample that ended."""
-        for bucket in range(self._bucket(tokens) + 1):
+        for bucket in range(bucket_of(tokens, self.limit) + 1):
             self.counts[bucket] += 1
             self.sums[bucket] += tokens
 
@@ -37,19 +42,91 @@ class Lengths:
         The mean of the samples that became longer, and one more that reached the limit: while
         nothing is known, that is what must be expected.
         """
-        bucket = self._bucket(age)
+        bucket = bucket_of(age, self.limit)
         mean = (self.sums[bucket] + self.limit) / (self.counts[bucket] + 1)
         return max(float(age), mean)
 
-    def _bucket(self, tokens: int) -> int:
-        return min(_BUCKETS - 1, tokens * _BUCKETS // self.limit)
+
+def bucket_of(tokens: int, limit: int) -> int:
+    """Return the bucket of a number of tokens, 0 to 63, under a limit."""
+    return min(_BUCKETS - 1, tokens * _BUCKETS // limit)
 
 
-@dataclass(frozen=True, slots=True)
-class _InFlight:
-    own_tokens: int
-    limit: int
-    began: int
+class _Limit:
+    """The samples of one token limit: how many run, and how long those were that have ended.
+
+    A bucket is a 64th of the limit, and time is counted in buckets too: a sample's age is the
+    number of bucket ends since it began. ``by_age[a]`` is how many have the age ``a``.
+    """
+
+    def __init__(self, limit: int, now: int) -> None:
+        self._lengths = Lengths(limit)
+        self._limit = limit
+        self._begins = np.ceil(np.arange(_BUCKETS) * limit / _BUCKETS)
+        self._by_age = np.zeros(_BUCKETS, np.int64)
+        self._now = self._quantum(now)
+        self._stale = True
+        self.running = 0
+        self.expected = self.spare = 0.0
+
+    def _quantum(self, step: int) -> int:
+        return step * _BUCKETS // self._limit
+
+    def start(self, now: int) -> int:
+        """Take note of a sample that begins; return when, as :meth:`end` wants it."""
+        self.look(now)
+        self._by_age[0] += 1
+        self.running += 1
+        self._stale = True
+        return self._now
+
+    def end(self, began: int, tokens: int | None, now: int) -> None:
+        """Take note of a sample that ended, or (None) was dropped."""
+        self.look(now)
+        self._by_age[min(_BUCKETS - 1, self._now - began)] -= 1
+        self.running -= 1
+        if tokens is not None:
+            self._lengths.add(tokens)
+        self._stale = True
+
+    def look(self, now: int) -> None:
+        """Let samples grow older."""
+        passed = self._quantum(now) - self._now
+        if not passed:
+            return
+        self._now += passed
+        self._stale = True
+        for _ in range(min(passed, _BUCKETS)):
+            last = self._by_age[-2:].sum()
+            self._by_age[1:] = self._by_age[:-1].copy()
+            self._by_age[0], self._by_age[-1] = 0, last
+
+    def bring_up_to_date(self) -> None:
+        """Set what those that run are expected to become, and the most that one may have more."""
+        if not self._stale:
+            return
+        self._stale = False
+        known = self._lengths
+        means = (np.array(known.sums) + self._limit) / (np.array(known.counts) + 1)
+        lengths = np.maximum(self._begins, means)
+        self.expected = float(lengths @ self._by_age)
+        shortest = lengths[self._by_age > 0].min(initial=self._limit)
+        self.spare = float(self._limit - shortest)
+
+    @property
+    def mean(self) -> float:
+        """The mean length that is expected of all that were begun."""
+        self.bring_up_to_date()
+        begun = self.running + self._lengths.counts[0]
+        return (self.expected + self._lengths.sums[0]) / begun if begun else float(self._limit)
+
+
+@dataclass(slots=True)
+class _Trunk:
+    """What of a tree's trunk is in the cache, and how many of its requests are in flight."""
+
+    tokens: int = 0
+    requests: int = 0
 
 
 class Admission:
@@ -75,9 +152,13 @@ class Admission:
         self._block = block_tokens
         self._most = most
         self._steps = 0
-        self._flight: dict[tuple[int, int, int], _InFlight] = {}
-        self._trunks: dict[int, int] = {}
-        self._lengths: dict[int, Lengths] = {}
+        self._flight: dict[tuple[int, int, int], tuple[int, int, int]] = {}
+        self._trunks: dict[int, _Trunk] = {}
+        self._trunk_tokens = 0
+        self._own_tokens = 0
+        self._limits: dict[int, _Limit] = {}
+        self._running: dict[int, _Limit] = {}
+        """Those of which samples run."""
 
     def step(self) -> None:
         """Count a step, in which every sample in flight gets about one token."""
@@ -90,26 +171,42 @@ class Admission:
         if len(self._flight) >= self._most:
             return False
         cut = tree.branches[request.branch].cut
-        trunks = sum(self._trunks.values()) + max(0, cut - self._trunks.get(request.tree, 0))
-        own = self._own_tokens(request, tree) + sum(x.own_tokens for x in self._flight.values())
+        trunk = self._trunks.get(request.tree)
+        trunks = self._trunk_tokens + max(0, cut - (trunk.tokens if trunk is not None else 0))
+        own = self._own_tokens + self._own(request, tree)
         return trunks + own + self._expected(tree.max_tokens) <= self._capacity
 
     def start(self, request: SampleRequest, tree: PromptTree) -> None:
         """Take note of a request that was handed over."""
-        cut = tree.branches[request.branch].cut
-        self._trunks[request.tree] = max(cut, self._trunks.get(request.tree, 0))
-        self._lengths.setdefault(tree.max_tokens, Lengths(tree.max_tokens))
-        own = self._own_tokens(request, tree)
-        self._flight[request.place] = _InFlight(own, tree.max_tokens, self._steps)
+        trunk = self._trunks.setdefault(request.tree, _Trunk())
+        more = max(0, tree.branches[request.branch].cut - trunk.tokens)
+        trunk.tokens += more
+        trunk.requests += 1
+        self._trunk_tokens += more
+        known = self._limits.get(tree.max_tokens)
+        if known is None:
+            known = self._limits[tree.max_tokens] = _Limit(tree.max_tokens, self._steps)
+        self._running[tree.max_tokens] = known
+        own = self._own(request, tree)
+        self._own_tokens += own
+        self._flight[request.place] = (own, tree.max_tokens, known.start(self._steps))
 
-    def end(self, request: SampleRequest, tokens: int) -> None:
-        """Take note of a request that ended with so many tokens."""
-        self._lengths[self._flight.pop(request.place).limit].add(tokens)
-        if not any(place[0] == request.tree for place in self._flight):
+    def end(self, request: SampleRequest, tokens: int | None) -> None:
+        """Take note of a request that ended with so many tokens, or (None) was dropped."""
+        own, limit, began = self._flight.pop(request.place)
+        self._own_tokens -= own
+        known = self._limits[limit]
+        known.end(began, tokens, self._steps)
+        if not known.running:
+            del self._running[limit]
+        trunk = self._trunks[request.tree]
+        trunk.requests -= 1
+        if not trunk.requests:
             # Later requests of the tree, if any, bring it back.
+            self._trunk_tokens -= trunk.tokens
             del self._trunks[request.tree]
 
-    def _own_tokens(self, request: SampleRequest, tree: PromptTree) -> int:
+    def _own(self, request: SampleRequest, tree: PromptTree) -> int:
         """Return what a request keeps besides the trunk: its suffix, and blocks not full."""
         return len(tree.branches[request.branch].suffix_ids) + self._block
 
@@ -118,17 +215,11 @@ class Admission:
 
         Lengths are only expected: there is room for one of those in flight to reach its limit.
         """
-        total = mine = spare = 0.0
-        begun = 0
-        for item in self._flight.values():
-            length = self._lengths[item.limit].expected(self._steps - item.began)
-            total += length
-            spare = max(spare, item.limit - length)
-            if item.limit == limit:
-                mine += length
-                begun += 1
-        known = self._lengths.get(limit)
-        if known is not None:
-            mine += known.sums[0]
-            begun += known.counts[0]
-        return total + spare + (mine / begun if begun else limit)
+        total = spare = 0.0
+        for known in self._running.values():
+            known.look(self._steps)
+            known.bring_up_to_date()
+            total += known.expected
+            spare = max(spare, known.spare)
+        mine = self._limits.get(limit)
+        return total + spare + (limit if mine is None else mine.mean)

@@ -4,12 +4,18 @@ An engine knows nothing of questions, thinking or answers. It gets *prompt trees
 token ids, and branches that each keep a first part of the trunk and add a few ids of their own),
 so that a trajectory is prefilled once however many positions are probed. Text exists here only as
 stop texts, for models whose end marker is written in ordinary tokens.
+
+Trees stream: whoever has work submits trees as long as the engine wants more, and lets it step;
+each step gives back the trees that ended in it. What comes next may depend on them, so a caller
+that decides about every sample by itself (go on, stop, ask something else) submits the next piece
+as a tree of its own. ``generate`` is the short form for work that is known beforehand.
 """
 
+import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from data.errors import EngineError, MisuseError
 
@@ -170,15 +176,15 @@ def _ratio(tokens: int, least: int) -> float:
 
 
 class RequestError(EngineError):
-    """One request of a call failed, and the engine knows which.
+    """One request failed, and the engine knows which.
 
     Parameters
     ----------
     message
         What is wrong, without its place.
     tree, branch
-        Where: indices into the trees of the call and the branches of the tree; ``branch`` is None
-        where only the tree is known.
+        Where: the tree's ticket, or its index where trees were handed over in one call, and the
+        index of the branch; ``branch`` is None where only the tree is known.
     """
 
     def __init__(self, message: str, *, tree: int, branch: int | None = None) -> None:
@@ -190,21 +196,242 @@ class RequestError(EngineError):
 TreeCompletions = tuple[tuple[Completion, ...], ...]
 """For each branch of a tree, its samples in the order of their seeds."""
 
+Tree: TypeAlias = "PromptTree | SignalTree"
+"""What can be submitted: a tree to sample from, or one to read."""
+
+Made: TypeAlias = "TreeCompletions | TreeSignals"
+"""What becomes of a tree."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedTree:
+    """A tree that has ended.
+
+    Attributes
+    ----------
+    ticket
+        As :meth:`Engine.submit` gave it.
+    made
+        What became of it; None if it failed.
+    error
+        Why it failed. The rest of the tree was dropped; other trees go on.
+    usage
+        Tokens that were worked on for it.
+    """
+
+    ticket: int
+    made: "Made | None"
+    error: RequestError | None
+    usage: Usage
+
+
+@dataclass(slots=True, kw_only=True)
+class Progress:
+    """What a step gave.
+
+    Attributes
+    ----------
+    ended
+        The trees that ended in it.
+    samples
+        By ticket, the samples that ended in it and their tokens. A tree that is read counts as one
+        sample without tokens.
+    """
+
+    ended: list[EndedTree] = field(default_factory=list)
+    samples: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Flight:
+    """A tree that was submitted and has not ended."""
+
+    tree: Tree
+    left: int
+    usage: Usage = field(default_factory=Usage)
+    done: dict[tuple[int, int], Completion] = field(default_factory=dict)
+
 
 class Engine(ABC):
-    """Runs a model. One instance holds one model and is used from one thread."""
+    """Runs a model. One instance holds one model and is used from one thread.
 
-    usage: Usage
+    Whoever writes an engine says how a tree is taken in (:meth:`_take`), what a step does
+    (:meth:`_work`), and how trees are forgotten (:meth:`_forget`); which samples ended it tells by
+    :meth:`_sample_ended`, :meth:`_tree_read` and :meth:`_tree_failed`.
+    """
 
     pulse: int = 0
     """Grows whenever the model has given something: what a watchdog looks at."""
+
+    def __init__(self) -> None:
+        self.usage = Usage()
+        self._tickets: Iterator[int] = itertools.count()
+        self._flights: dict[int, _Flight] = {}
+        self._progress = Progress()
 
     @property
     @abstractmethod
     def context_limit(self) -> int:
         """Most token ids, prompt and generation together, that a sample may have."""
 
+    @property
     @abstractmethod
+    def rows(self) -> int:
+        """Samples that can run at once."""
+
+    @property
+    def repeats_exactly(self) -> bool:
+        """Whether the same trees, submitted to an idle engine, give the same tokens to the bit.
+
+        Only as long as they are alone: floating-point noise depends on what is batched together.
+        """
+        return False
+
+    # -- trees in, trees out -------------------------------------------------------------------
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether more trees should be submitted, if there are any, for rows never to stay empty.
+
+        True while fewer samples wait than can run at once. So an engine holds what runs, as much
+        again that waits, and the rest of one tree.
+        """
+        return self._waiting < self.rows
+
+    @property
+    def busy(self) -> bool:
+        """Whether trees are in flight."""
+        return bool(self._flights or self._progress.ended)
+
+    def submit(self, tree: Tree) -> int:
+        """Take a tree to be worked on; return its ticket.
+
+        Trees are begun in the order in which they were submitted.
+
+        Raises
+        ------
+        data.errors.MisuseError
+            If a prompt cannot fit the context, or a field is out of its range, or the tree is one
+            to read and the engine shows no signals.
+        """
+        ticket = next(self._tickets)
+        if isinstance(tree, PromptTree):
+            left = sum(len(branch.seeds) for branch in tree.branches)
+        else:
+            self.check_signals([tree])
+            left = 1
+        self._flights[ticket] = _Flight(tree=tree, left=left)
+        try:
+            self._take(ticket, tree)
+        except BaseException:
+            del self._flights[ticket]
+            raise
+        if not left:
+            self._tree_complete(ticket)
+        return ticket
+
+    def step(self) -> Progress:
+        """Work a little; return what ended. May wait, but never without anything to wait for.
+
+        Raises
+        ------
+        data.errors.EngineError
+            If the model or its server failed. What is in flight is lost: :meth:`drop` it.
+        """
+        if len(self._flights):
+            self._work()
+        progress, self._progress = self._progress, Progress()
+        return progress
+
+    def drop(self, tickets: Collection[int] | None = None) -> Usage:
+        """Forget trees, all if none are named; return the tokens worked on for them."""
+        gone = [t for t in (self._flights if tickets is None else tickets) if t in self._flights]
+        usage = Usage()
+        for ticket in gone:
+            usage = usage + self._flights.pop(ticket).usage
+        self._forget(frozenset(gone))
+        dropped = self._progress.ended
+        if tickets is None:
+            self._progress = Progress()
+        else:
+            self._progress.ended = [entry for entry in dropped if entry.ticket not in tickets]
+        return usage
+
+    @property
+    @abstractmethod
+    def _waiting(self) -> int:
+        """Samples, and trees to read, that were submitted and have not begun."""
+
+    @abstractmethod
+    def _take(self, ticket: int, tree: Tree) -> None:
+        """Check a tree, and put it last in the queue."""
+
+    @abstractmethod
+    def _work(self) -> None:
+        """Do a step; trees are in flight."""
+
+    @abstractmethod
+    def _forget(self, tickets: frozenset[int]) -> None:
+        """Drop what waits and runs of these trees."""
+
+    def _count(
+        self,
+        ticket: int,
+        *,
+        prefill: int = 0,
+        least: int = 0,
+        block_least: int = 0,
+        generated: int = 0,
+    ) -> None:
+        """Count tokens that were worked on for a tree, and the least that there could be."""
+        for usage in (self.usage, self._flights[ticket].usage):
+            usage.prefill_tokens += prefill
+            usage.prefill_least_tokens += least
+            usage.prefill_block_least_tokens += block_least
+            usage.generated_tokens += generated
+
+    def _sample_ended(self, ticket: int, branch: int, sample: int, made: Completion) -> None:
+        """Take note of a sample; with its last one the tree ends."""
+        flight = self._flights[ticket]
+        flight.done[branch, sample] = made
+        self._note(ticket, len(made.token_ids))
+        flight.left -= 1
+        if not flight.left:
+            self._tree_complete(ticket)
+
+    def _tree_complete(self, ticket: int) -> None:
+        """Take note of the end of a tree all of whose samples have ended."""
+        flight = self._flights[ticket]
+        tree = flight.tree
+        assert isinstance(tree, PromptTree)
+        made = tuple(
+            tuple(flight.done[number, sample] for sample in range(len(branch.seeds)))
+            for number, branch in enumerate(tree.branches)
+        )
+        self._tree_ended(ticket, made)
+
+    def _tree_read(self, ticket: int, signals: "TreeSignals") -> None:
+        """Take note of a tree that was read."""
+        self._note(ticket, 0)
+        self._tree_ended(ticket, signals)
+
+    def _tree_failed(self, ticket: int, error: RequestError) -> None:
+        """Take note of a tree that failed, and drop what is left of it."""
+        self._forget(frozenset((ticket,)))
+        self._tree_ended(ticket, None, error)
+
+    def _tree_ended(
+        self, ticket: int, made: "Made | None", error: RequestError | None = None
+    ) -> None:
+        usage = self._flights.pop(ticket).usage
+        self._progress.ended.append(EndedTree(ticket=ticket, made=made, error=error, usage=usage))
+
+    def _note(self, ticket: int, tokens: int) -> None:
+        samples, all_tokens = self._progress.samples.get(ticket, (0, 0))
+        self._progress.samples[ticket] = samples + 1, all_tokens + tokens
+
+    # -- all at once ---------------------------------------------------------------------------
+
     def generate(
         self,
         trees: Sequence[PromptTree],
@@ -216,7 +443,7 @@ class Engine(ABC):
         Parameters
         ----------
         trees
-            Work for one call. The engine schedules it as it likes.
+            Work for one call. Nothing else may be in flight.
         on_progress
             Called with the number of samples that ended since the last call.
 
@@ -234,15 +461,7 @@ class Engine(ABC):
         data.errors.MisuseError
             If a prompt cannot fit the context.
         """
-
-    @abstractmethod
-    def describe(self) -> dict[str, str | int | float | None]:
-        """Return what a manifest should know: engine, versions, device, dtype."""
-
-    @property
-    def layers(self) -> int:
-        """Number of the last layer whose hidden states :meth:`signals` can give; -1 for none."""
-        return -1
+        return cast("list[TreeCompletions]", self.run(trees, on_progress=on_progress))
 
     def signals(
         self,
@@ -255,7 +474,7 @@ class Engine(ABC):
         Parameters
         ----------
         trees
-            Work for one call.
+            Work for one call. Nothing else may be in flight.
         on_progress
             Called with the number of trees that were read since the last call.
 
@@ -270,6 +489,64 @@ class Engine(ABC):
             If the engine cannot show what is asked; the default can show nothing.
         data.errors.EngineError
             If the model failed.
+        """
+        self.check_signals(trees)
+        return cast("list[TreeSignals]", self.run(trees, on_progress=on_progress))
+
+    def run(
+        self,
+        trees: Sequence[Tree],
+        *,
+        on_progress: Callable[[int], None] | None = None,
+    ) -> list[Made]:
+        """Work on trees until all have ended; see :meth:`generate` and :meth:`signals`."""
+        if self.busy:
+            raise MisuseError("the engine has trees in flight; wait until they have ended")
+        places: dict[int, int] = {}
+        done: dict[int, Made] = {}
+        try:
+            while len(done) < len(trees):
+                while len(places) < len(trees) and self.wants_more:
+                    index = len(places)
+                    try:
+                        places[self.submit(trees[index])] = index
+                    except MisuseError as error:
+                        raise MisuseError(f"tree {index}: {error}") from None
+                progress = self.step()
+                if on_progress is not None and progress.samples:
+                    on_progress(sum(samples for samples, _ in progress.samples.values()))
+                for entry in progress.ended:
+                    index = places[entry.ticket]
+                    if entry.error is not None:
+                        raise RequestError(
+                            str(entry.error), tree=index, branch=entry.error.branch
+                        ) from entry.error
+                    assert entry.made is not None
+                    done[index] = entry.made
+        finally:
+            if len(done) < len(trees):
+                # After an error nothing of this call may come out of the next one.
+                self.drop()
+        return [done[index] for index in range(len(trees))]
+
+    # -- what an engine is ---------------------------------------------------------------------
+
+    @abstractmethod
+    def describe(self) -> dict[str, str | int | float | None]:
+        """Return what a manifest should know: engine, versions, device, dtype."""
+
+    @property
+    def layers(self) -> int:
+        """Number of the last layer whose hidden states can be read; -1 for none."""
+        return -1
+
+    def check_signals(self, trees: "Sequence[SignalTree]") -> None:
+        """Refuse trees that cannot be read, also when there are none yet.
+
+        Raises
+        ------
+        data.errors.MisuseError
+            If the engine cannot show what is asked; the default can show nothing.
         """
         raise MisuseError(
             f"{type(self).__name__} shows no signals; read them with the transformers engine, "

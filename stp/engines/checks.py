@@ -2,7 +2,6 @@
 
 import hashlib
 import logging
-from collections.abc import Sequence
 from pathlib import Path
 
 from data.errors import MisuseError
@@ -43,37 +42,39 @@ def weights_hash(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def check_trees(trees: Sequence[PromptTree], *, context_limit: int, vocabulary: int) -> None:
-    """Refuse trees that no engine could run.
+class TreeChecker:
+    """Refuses trees that no engine could run.
 
     Parameters
     ----------
-    trees
-        What was asked for.
     context_limit
         Most ids, prompt and generation together.
     vocabulary
         Number of ids that the model knows.
-
-    Raises
-    ------
-    data.errors.MisuseError
-        If a prompt does not fit the context, an id is outside the vocabulary, or a field of a tree
-        is out of its range. The message names the tree.
     """
-    cut_short = 0
-    for index, tree in enumerate(trees):
-        try:
-            cut_short += _check_tree(tree, context_limit, vocabulary)
-        except MisuseError as error:
-            raise MisuseError(f"tree {index}: {error}") from None
-    if cut_short:
-        _LOG.warning(
-            "%d prompts leave less than max_tokens in the context of %d; their samples may end "
-            'there, with finish "length"',
-            cut_short,
-            context_limit,
-        )
+
+    def __init__(self, *, context_limit: int, vocabulary: int) -> None:
+        self._context_limit = context_limit
+        self._vocabulary = vocabulary
+        self._warned = False
+
+    def __call__(self, tree: PromptTree) -> None:
+        """Check a tree; the first that the context may cut short is worth a warning.
+
+        Raises
+        ------
+        data.errors.MisuseError
+            If a prompt does not fit the context, an id is outside the vocabulary, or a field of
+            the tree is out of its range.
+        """
+        if _check_tree(tree, self._context_limit, self._vocabulary) and not self._warned:
+            self._warned = True
+            _LOG.warning(
+                "a prompt leaves less than max_tokens (%d) in the context of %d; its samples, and "
+                'others like them, may end there, with finish "length"',
+                tree.max_tokens,
+                self._context_limit,
+            )
 
 
 def _check_tree(tree: PromptTree, context_limit: int, vocabulary: int) -> int:
@@ -122,7 +123,7 @@ def _check_sampling(sampling: SamplingParameters) -> None:
         raise MisuseError(f"top_k is {sampling.top_k}, but must be at least 0")
 
 
-def check_vllm_sampling(trees: Sequence[PromptTree]) -> None:
+def check_vllm_sampling(sampling: SamplingParameters) -> None:
     """Refuse sampling parameters that vLLM does not take, in process or as a server.
 
     Raises
@@ -130,8 +131,7 @@ def check_vllm_sampling(trees: Sequence[PromptTree]) -> None:
     data.errors.MisuseError
         Naming the parameter and its range.
     """
-    for tree in trees:
-        if not -2.0 <= tree.sampling.presence_penalty <= 2.0:
-            raise MisuseError("vLLM takes presence penalties between -2 and 2 only")
-        if tree.sampling.temperature > 2.0:
-            raise MisuseError("vLLM takes temperatures up to 2 only")
+    if not -2.0 <= sampling.presence_penalty <= 2.0:
+        raise MisuseError("vLLM takes presence penalties between -2 and 2 only")
+    if sampling.temperature > 2.0:
+        raise MisuseError("vLLM takes temperatures up to 2 only")

@@ -3,8 +3,9 @@
 A tree's trunk is prefilled once. Branches are admitted in order while there is room: their
 suffixes go through the model as one batch, each tail is copied to the branch's samples, and from
 then on every row of every tree decodes in one batch. Rows that end leave; waiting branches come
-in. When the tails outgrow their memory, the last rows go back to the queue with what they have
-generated: their random streams depend on seed and step only, so they go on as they would have.
+in, and trees that are submitted meanwhile queue up behind them. When the tails outgrow their
+memory, the last rows go back to the queue with what they have generated: their random streams
+depend on seed and step only, so they go on as they would have.
 """
 
 from collections import deque
@@ -24,8 +25,6 @@ from stp.engines.base import (
     FinishReason,
     PromptTree,
     SamplingParameters,
-    TreeCompletions,
-    Usage,
 )
 from stp.engines.fork_attention import (
     RowsStep,
@@ -88,7 +87,7 @@ class ForkableModel(Protocol):
 
 @dataclass(slots=True, eq=False)
 class _Row:
-    """One sample that is not finished."""
+    """One sample that is not finished; ``tree`` is its tree's ticket."""
 
     tree: int
     branch: int
@@ -100,7 +99,10 @@ class _Row:
 
 @dataclass(slots=True, eq=False)
 class _Waiting:
-    """Rows to admit that share a prompt: ``cut`` trunk ids, then ``suffix_ids``."""
+    """Rows to admit that share a prompt: ``cut`` trunk ids, then ``suffix_ids``.
+
+    ``tree`` is a ticket.
+    """
 
     tree: int
     cut: int
@@ -116,88 +118,120 @@ class _Grove:
     logits_after: dict[int, Tensor]
 
 
+class Listener(Protocol):
+    """Who is told what decoding gives; trees are named by their tickets."""
+
+    def prefilled(self, ticket: int, tokens: int) -> None:
+        """Take note of prompt tokens that went through the model."""
+
+    def advanced(self) -> None:
+        """Take note that every row got a token."""
+
+    def ended(self, ticket: int, branch: int, sample: int, made: Completion) -> None:
+        """Take note of a sample."""
+
+
 class Decoder:
-    """Runs the trees of one call.
+    """Runs the trees that it is given.
+
+    What it does depends on the trees in flight alone: with nothing in flight it knows nothing of
+    those before.
 
     Parameters
     ----------
     model
         The model.
-    trees
-        Checked trees.
     limits
         How much is done at once.
     context_limit
         Most ids of a sample.
-    usage
-        Counted up as the work is done.
     stop_text_met
         Whether generated ids (newest last) complete one of the stop texts.
-    on_progress
-        Called with the number of samples that ended since the last call.
+    listener
+        Told what is done.
     """
 
     def __init__(
         self,
         model: ForkableModel,
-        trees: Sequence[PromptTree],
         *,
         limits: BatchLimits,
         context_limit: int,
-        usage: Usage,
         stop_text_met: Callable[[Sequence[int], Sequence[str]], bool],
-        on_progress: Callable[[int], None] | None,
+        listener: Listener,
     ) -> None:
         self._model = model
-        self._trees = trees
         self._limits = limits
-        self._usage = usage
+        self._context_limit = context_limit
         self._stop_text_met = stop_text_met
-        self._on_progress = on_progress
+        self._listener = listener
+        self._clear()
+
+    def _clear(self) -> None:
+        """Forget everything."""
+        self.waiting = 0
+        """Samples that were submitted and do not run."""
+        self._trees: dict[int, PromptTree] = {}
         self._queue: deque[_Waiting] = deque()
         self._groves: dict[int, _Grove] = {}
         self._unfinished: dict[int, int] = {}
-        self._done: dict[tuple[int, int, int], Completion] = {}
-        self._lengths = {tree.max_tokens: Lengths(tree.max_tokens) for tree in trees}
+        self._lengths: dict[int, Lengths] = {}
         self._rows: list[_Row | None] = []
         self._cuts = np.zeros(0, dtype=np.int64)
         self._tails = Tails(np.zeros(0, dtype=np.int64), 0)
         self._row_blocks: list[TrunkBlock] = []
         self._row_cuts = self._last_tokens = self._index(self._cuts)
-        for index, tree in enumerate(trees):
-            self._enqueue(index, tree, context_limit)
 
-    def _enqueue(self, index: int, tree: PromptTree, context_limit: int) -> None:
+    def submit(self, ticket: int, tree: PromptTree) -> None:
+        """Put a checked tree last in the queue."""
         width = self._limits.max_rows
         for number, branch in enumerate(tree.branches):
-            room = context_limit - branch.cut - len(branch.suffix_ids)
+            room = self._context_limit - branch.cut - len(branch.suffix_ids)
             rows = [
-                _Row(index, number, sample, seed, min(tree.max_tokens, room))
+                _Row(ticket, number, sample, seed, min(tree.max_tokens, room))
                 for sample, seed in enumerate(branch.seeds)
             ]
             for start in range(0, len(rows), width):
                 waiting = _Waiting(
-                    index, branch.cut, branch.suffix_ids, rows[start : start + width]
+                    ticket, branch.cut, branch.suffix_ids, rows[start : start + width]
                 )
                 self._queue.append(waiting)
-        self._unfinished[index] = sum(len(branch.seeds) for branch in tree.branches)
-        self._usage.prefill_least_tokens += tree.prefill_least_tokens
-        self._usage.prefill_block_least_tokens += tree.prefill_least_tokens
+        samples = sum(len(branch.seeds) for branch in tree.branches)
+        if samples:
+            self._trees[ticket] = tree
+            self._unfinished[ticket] = samples
+            self._lengths.setdefault(tree.max_tokens, Lengths(tree.max_tokens))
+            self.waiting += samples
 
-    def run(self) -> list[TreeCompletions]:
-        """Decode until every sample has ended."""
-        while self._queue or self._rows:
-            self._admit()
-            if self._rows:
-                self._advance()
-                self._leave_if_worthwhile()
-        return [
-            tuple(
-                tuple(self._done[index, number, sample] for sample in range(len(branch.seeds)))
-                for number, branch in enumerate(tree.branches)
-            )
-            for index, tree in enumerate(self._trees)
-        ]
+    @property
+    def busy(self) -> bool:
+        """Whether samples wait or run."""
+        return bool(self._queue or self._rows)
+
+    def step(self) -> None:
+        """Let in what there is room for, and give every row one more token."""
+        self._admit()
+        if self._rows:
+            self._advance()
+            self._leave_if_worthwhile()
+        if not self.busy:
+            self._clear()
+
+    def drop(self, tickets: frozenset[int]) -> None:
+        """Forget trees."""
+        mine = tickets & self._trees.keys()
+        if not mine:
+            return
+        if mine == self._trees.keys():
+            self._clear()
+            return
+        self._queue = deque(entry for entry in self._queue if entry.tree not in mine)
+        self.waiting = sum(len(entry.rows) for entry in self._queue)
+        self._rows = [None if row is None or row.tree in mine else row for row in self._rows]
+        for ticket in mine:
+            self._groves.pop(ticket, None)
+            del self._trees[ticket], self._unfinished[ticket]
+        self._keep(self._running())
 
     # Admission
 
@@ -237,6 +271,7 @@ class Decoder:
             if batch and widest * (len(batch) + 1) > self._limits.suffix_chunk_tokens:
                 break
             batch.append(self._queue.popleft())
+        self.waiting -= sum(len(waiting.rows) for waiting in batch)
         return batch
 
     def _expected_tail(self, row: _Row) -> int:
@@ -250,25 +285,24 @@ class Decoder:
         """Prefill a batch of branches, draw their rows' next tokens, and let the rows in."""
         for waiting in batch:
             if waiting.tree not in self._groves:
-                self._groves[waiting.tree] = self._begin(self._trees[waiting.tree])
+                self._groves[waiting.tree] = self._begin(waiting.tree)
         tails, logits = self._prefill_suffixes(batch)
         rows = [row for waiting in batch for row in waiting.rows]
         source = np.repeat(np.arange(len(batch)), [len(waiting.rows) for waiting in batch])
         cuts = np.array([waiting.cut for waiting in batch], dtype=np.int64)[source]
         self._draw(rows, logits, source)
         going = np.array([self._going(row) for row in rows], dtype=bool)
-        kept = np.array([i for i, row in enumerate(self._rows) if row is not None], dtype=np.int64)
         self._recompose(
-            kept,
+            self._running(),
             [row for row, goes in zip(rows, going, strict=True) if goes],
             tails,
             source[going],
             cuts[going],
         )
-        self._report(int((~going).sum()))
 
-    def _begin(self, tree: PromptTree) -> _Grove:
+    def _begin(self, ticket: int) -> _Grove:
         """Prefill a tree's trunk as far as some branch keeps it."""
+        tree = self._trees[ticket]
         length = tree.longest_cut
         ends = sorted({b.cut for b in tree.branches if b.seeds and not b.suffix_ids})
         trunk = Trunk(length)
@@ -288,7 +322,7 @@ class Decoder:
                 places,
             )
             trunk.length = stop
-            self._usage.prefill_tokens += stop - start
+            self._listener.prefilled(ticket, stop - start)
             grove.logits_after.update(zip(here, logits[0].unbind(0), strict=True))
         return grove
 
@@ -308,8 +342,8 @@ class Decoder:
         for row, waiting in zip(padded, batch, strict=True):
             row[width - len(waiting.suffix_ids) :] = waiting.suffix_ids
         tails, last = self._advance_padded(batch, padded, lengths)
-        self._usage.prefill_tokens += int(lengths.sum())
         for i in longer:
+            self._listener.prefilled(batch[i].tree, int(lengths[i]))
             logits[i] = last[i]
         return tails, torch.stack([x for x in logits if x is not None])
 
@@ -365,16 +399,13 @@ class Decoder:
         logits = self._model.forward(
             step, self._last_tokens[:, None], self._row_cuts[:, None] + step.tail_index, places
         )[:, 0]
-        here = np.array([i for i, row in enumerate(self._rows) if row is not None], dtype=np.int64)
+        here = self._running()
         lengths[here] += 1
         tokens = self._draw(rows, logits, here)
         self._last_tokens[self._index(here)] = tokens
-        ended = 0
         for i, row in zip(here.tolist(), rows, strict=True):
             if not self._going(row):
                 self._rows[i] = None
-                ended += 1
-        self._report(ended)
 
     def _draw(self, rows: Sequence[_Row], logits: Tensor, source: npt.NDArray[np.int64]) -> Tensor:
         """Draw and append the next token of each row, whose logits are ``logits[source[row]]``."""
@@ -402,11 +433,11 @@ class Decoder:
             )
         for row, token in zip(rows, tokens.tolist(), strict=True):
             row.generated.append(token)
-        self._usage.generated_tokens += len(rows)
+        self._listener.advanced()
         return tokens
 
     def _going(self, row: _Row) -> bool:
-        """Return whether a row goes on after its newest token; if not, file its completion."""
+        """Return whether a row goes on after its newest token; if not, tell of its completion."""
         tree = self._trees[row.tree]
         finish: FinishReason
         if row.generated[-1] in tree.stop_ids or (
@@ -418,23 +449,22 @@ class Decoder:
         else:
             return True
         self._lengths[tree.max_tokens].add(len(row.generated))
-        self._done[row.tree, row.branch, row.sample] = Completion(
-            token_ids=tuple(row.generated), finish=finish
-        )
         self._unfinished[row.tree] -= 1
         if not self._unfinished[row.tree]:
-            del self._groves[row.tree]
+            del self._groves[row.tree], self._trees[row.tree], self._unfinished[row.tree]
+        made = Completion(token_ids=tuple(row.generated), finish=finish)
+        self._listener.ended(row.tree, row.branch, row.sample, made)
         return False
-
-    def _report(self, ended: int) -> None:
-        if ended and self._on_progress is not None:
-            self._on_progress(ended)
 
     # Rows and their memory
 
+    def _running(self) -> npt.NDArray[np.int64]:
+        """Return the places of the rows that have not ended."""
+        return np.array([i for i, row in enumerate(self._rows) if row is not None], dtype=np.int64)
+
     def _leave_if_worthwhile(self) -> None:
         """Drop ended rows once they are an eighth of the batch: copying tails has its price."""
-        kept = np.array([i for i, row in enumerate(self._rows) if row is not None], dtype=np.int64)
+        kept = self._running()
         if 8 * (len(self._rows) - len(kept)) >= len(self._rows):
             self._keep(kept)
 
@@ -452,6 +482,7 @@ class Decoder:
             branch = self._trees[row.tree].branches[row.branch]
             suffix = (*branch.suffix_ids, *row.generated)
             self._queue.appendleft(_Waiting(row.tree, branch.cut, suffix, [row]))
+            self.waiting += 1
         self._keep(np.array(kept, dtype=np.int64))
 
     def _keep(self, kept: npt.NDArray[np.int64]) -> None:

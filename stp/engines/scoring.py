@@ -3,7 +3,7 @@
 Shapes: R rows, S new tokens per row, P places, V vocabulary.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -12,7 +12,6 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from stp.engines.base import Usage
 from stp.engines.decoding import BatchLimits
 from stp.engines.fork_attention import RowsStep, Tails, Trunk, TrunkStep, plan_blocks
 from stp.engines.signals import Continuation, SignalTree, TreeSignals
@@ -65,14 +64,16 @@ class TreeReader:
         The model.
     limits
         How much is done at once.
-    usage
-        Counted up as the work is done.
+    on_tokens
+        Called with the number of tokens that just went through the model.
     """
 
-    def __init__(self, model: ReadableModel, *, limits: BatchLimits, usage: Usage) -> None:
+    def __init__(
+        self, model: ReadableModel, *, limits: BatchLimits, on_tokens: Callable[[int], None]
+    ) -> None:
         self._model = model
         self._limits = limits
-        self._usage = usage
+        self._on_tokens = on_tokens
 
     @torch.inference_mode()
     def read(self, tree: SignalTree) -> TreeSignals:
@@ -114,9 +115,7 @@ class TreeReader:
                 step, ids[None, start:stop], positions, places, tree.layers
             )
             trunk.length = stop
-            self._usage.prefill_tokens += stop - start
-            self._usage.prefill_least_tokens += stop - start
-            self._usage.prefill_block_least_tokens += stop - start
+            self._on_tokens(stop - start)
             for cut, row in zip(here, _log_softmax(logits[0]), strict=True):
                 after[cut] = _place(row, tree.end_id, first_ids[cut])
             kept = [cut - 1 - start for cut in here if cut in asked]
@@ -217,9 +216,7 @@ class TreeReader:
             following = ids[:, start + 1 : stop + 1, None]
             logprobs.append(log.gather(2, following)[:, :, 0].float().cpu().numpy())
             entropies.append(_entropy(log).float().cpu().numpy())
-        self._usage.prefill_tokens += int(lengths.sum())
-        self._usage.prefill_least_tokens += int(lengths.sum())
-        self._usage.prefill_block_least_tokens += int(lengths.sum())
+        self._on_tokens(int(lengths.sum()))
         return np.concatenate(logprobs, axis=1), np.concatenate(entropies, axis=1)
 
 

@@ -14,9 +14,8 @@ import asyncio
 import json
 import logging
 import os
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
 from data.errors import ConfigError, MisuseError
@@ -26,10 +25,9 @@ from stp.engines.base import (
     PromptTree,
     RequestError,
     SamplingParameters,
-    TreeCompletions,
-    Usage,
+    Tree,
 )
-from stp.engines.checks import check_trees, check_vllm_sampling
+from stp.engines.checks import TreeChecker, check_vllm_sampling
 from stp.engines.completions import (
     Client,
     RefusedError,
@@ -38,7 +36,7 @@ from stp.engines.completions import (
     cache_block_tokens,
     vllm_version,
 )
-from stp.engines.requests import SampleRequest, in_order, sample_requests
+from stp.engines.requests import RequestQueue, SampleRequest
 
 _LOG = logging.getLogger(__name__)
 
@@ -47,6 +45,9 @@ _START: Final = "start one with `vllm serve MODEL` (vLLM 0.10.2 or newer)"
 # Ids that every vocabulary has, and enough of them to fill a block of any cache.
 _PROBE_IDS: Final = [1, 2, 3] * 34
 _PROBE_TOKENS: Final = 4
+
+
+_Task: TypeAlias = "asyncio.Task[tuple[Completion, int | None]]"
 
 
 class ServerEngine(Engine):
@@ -62,7 +63,8 @@ class ServerEngine(Engine):
         The name under which it serves the model. Left out: the one that it serves from a folder
         or under a name that ends as ``model_path`` does.
     concurrency
-        Requests in flight. A server runs some 256 at once and queues the rest.
+        Requests under way, always as many while there is work. A server runs some 256 at once and
+        queues the rest.
     api_key_env
         Environment variable that holds the server's key. A key never stands in a campaign file.
     timeout_seconds
@@ -93,6 +95,7 @@ class ServerEngine(Engine):
         attempts: int = 8,
         context_limit: int | None = None,
     ) -> None:
+        super().__init__()
         self._folder = Path(model_path)
         for name, value in {
             "concurrency": concurrency,
@@ -109,12 +112,22 @@ class ServerEngine(Engine):
         )
         self._concurrency = concurrency
         self._vocabulary = _vocabulary(self._folder)
-        self.usage = Usage()
         self.reports_cache = False
         """Whether the server says how much of a prompt it found in its cache."""
         self.block_tokens: int | None = None
         """Tokens in a block of the server's cache; None where it does not say."""
-        asyncio.run(self._try_out(model, context_limit))
+        self._queue = RequestQueue()
+        self._tasks: dict[_Task, SampleRequest] = {}
+        self._ended: list[tuple[SampleRequest, _Task]] = []
+        self._some_ended = asyncio.Event()
+        self._loop = asyncio.Runner()
+        self._client: Client | None = None
+        try:
+            self._loop.run(self._try_out(model, context_limit))
+        except BaseException:
+            self._loop.close()
+            raise
+        self._check = TreeChecker(context_limit=self._context_limit, vocabulary=self._vocabulary)
 
     @property
     def context_limit(self) -> int:
@@ -235,46 +248,94 @@ class ServerEngine(Engine):
 
     # -- work ----------------------------------------------------------------------------------
 
-    def generate(
-        self,
-        trees: Sequence[PromptTree],
-        *,
-        on_progress: Callable[[int], None] | None = None,
-    ) -> list[TreeCompletions]:
-        """Sample every branch of every tree; see :meth:`stp.engines.base.Engine.generate`."""
-        check_trees(trees, context_limit=self._context_limit, vocabulary=self._vocabulary)
-        check_vllm_sampling(trees)
-        done: dict[tuple[int, int, int], Completion] = {}
-        asyncio.run(self._run(trees, done, on_progress))
+    @property
+    def rows(self) -> int:
+        """Requests that are under way at once."""
+        return self._concurrency
+
+    @property
+    def _waiting(self) -> int:
+        return len(self._queue)
+
+    def _take(self, ticket: int, tree: Tree) -> None:
+        # One to read was refused before it came here.
+        assert isinstance(tree, PromptTree)
+        self._check(tree)
+        check_vllm_sampling(tree.sampling)
+        self._queue.add(ticket, tree)
         if self.reports_cache:
-            self.usage.prefill_least_tokens += sum(tree.prefill_least_tokens for tree in trees)
-        return in_order(trees, done)
+            self._count(ticket, least=tree.prefill_least_tokens)
 
-    async def _run(
-        self,
-        trees: Sequence[PromptTree],
-        done: dict[tuple[int, int, int], Completion],
-        on_progress: Callable[[int], None] | None,
-    ) -> None:
-        """Keep so many requests in flight until all have ended; the first failure ends the rest."""
-        waiting = sample_requests(trees)
-
-        async def work(client: Client) -> None:
-            for request in waiting:
-                done[request.place] = await self._sample(client, request, trees[request.tree])
-                self.pulse += 1
-                if on_progress is not None:
-                    on_progress(1)
-
-        async with self._server.client(self._concurrency) as client:
+    def _work(self) -> None:
+        """Wait until a request or some have ended; their places are taken by others at once."""
+        self._loop.run(self._until_some_end())
+        ended, self._ended = self._ended, []
+        for request, task in ended:
+            if request.tree not in self._flights:
+                continue  # Another request of its tree has failed.
             try:
-                async with asyncio.TaskGroup() as group:
-                    for _ in range(self._concurrency):
-                        group.create_task(work(client))
-            except BaseExceptionGroup as failures:
-                raise failures.exceptions[0] from failures
+                made, cached = task.result()
+            except RequestError as error:
+                self._tree_failed(request.tree, error)
+                continue
+            self._count_sample(request, made, cached)
+            self._sample_ended(request.tree, request.branch, request.sample, made)
+        if not self._flights:
+            self._loop.run(self._hang_up())
 
-    async def _sample(self, client: Client, request: SampleRequest, tree: PromptTree) -> Completion:
+    async def _until_some_end(self) -> None:
+        if self._client is None:
+            self._client = self._server.client(self._concurrency)
+        self._send(self._client)
+        self._some_ended.clear()
+        if not self._ended:
+            await self._some_ended.wait()
+
+    def _send(self, client: Client) -> None:
+        """Send what waits while fewer requests are under way than may be."""
+        while len(self._tasks) < self._concurrency and self._queue.first is not None:
+            request, tree = self._queue.pop()
+            task = asyncio.get_running_loop().create_task(self._sample(client, request, tree))
+            self._tasks[task] = request
+            task.add_done_callback(self._answered)
+
+    def _answered(self, task: "_Task") -> None:
+        """Take note of a request that ended, and send the next at once."""
+        request = self._tasks.pop(task, None)
+        if request is None:
+            return  # It was dropped.
+        self.pulse += 1
+        self._ended.append((request, task))
+        self._some_ended.set()
+        if self._client is not None:
+            self._send(self._client)
+
+    def _forget(self, tickets: frozenset[int]) -> None:
+        self._queue.drop(tickets)
+        gone = [task for task, request in self._tasks.items() if request.tree in tickets]
+        for task in gone:
+            del self._tasks[task]
+            task.cancel()
+        self._ended = [entry for entry in self._ended if entry[0].tree not in tickets]
+        if gone:
+            self._loop.run(_settled(gone))
+
+    async def _hang_up(self) -> None:
+        """Close the connections: a server does not keep idle ones for ever."""
+        if self._client is not None:
+            client, self._client = self._client, None
+            await client.aclose()
+
+    def close(self) -> None:
+        """Drop what is under way, and the connections."""
+        self.drop()
+        self._loop.run(self._hang_up())
+        self._loop.close()
+
+    async def _sample(
+        self, client: Client, request: SampleRequest, tree: PromptTree
+    ) -> tuple[Completion, int | None]:
+        """Return one sample, and how much of its prompt the server says it had cached."""
         limit = min(tree.max_tokens, self._context_limit - len(request.prompt_ids))
         body = {
             **self._body(request.prompt_ids, tree.sampling, seed=request.seed),
@@ -299,20 +360,23 @@ class ServerEngine(Engine):
             ) from error
         except UnansweredError as error:
             raise RequestError(str(error), tree=request.tree, branch=request.branch) from error
-        self._count(request, made[-1], _cached_tokens(reply))
-        return made[-1]
+        return made[-1], _cached_tokens(reply)
 
     def _beat(self) -> None:
         """Show a watchdog that a failure is no hang: it has a time-out of its own."""
         self.pulse += 1
 
-    def _count(self, request: SampleRequest, made: Completion, cached: int | None) -> None:
-        self.usage.generated_tokens += len(made.token_ids)
+    def _count_sample(self, request: SampleRequest, made: Completion, cached: int | None) -> None:
+        prefill = block_least = 0
         if self.reports_cache:
-            self.usage.prefill_tokens += len(request.prompt_ids) - (cached or 0)
-            self.usage.prefill_block_least_tokens += request.block_least_tokens(
-                self.block_tokens or _USUAL_BLOCK_TOKENS
-            )
+            prefill = len(request.prompt_ids) - (cached or 0)
+            block_least = request.block_least_tokens(self.block_tokens or _USUAL_BLOCK_TOKENS)
+        self._count(
+            request.tree,
+            prefill=prefill,
+            block_least=block_least,
+            generated=len(made.token_ids),
+        )
 
     def _body(
         self, prompt_ids: list[int], sampling: SamplingParameters, *, seed: int
@@ -346,6 +410,11 @@ class ServerEngine(Engine):
             "context_limit": self._context_limit,
             "block_tokens": self.block_tokens,
         }
+
+
+async def _settled(tasks: list[_Task]) -> None:
+    """Wait until cancelled requests are gone."""
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _root(url: str) -> str:

@@ -9,7 +9,8 @@ import inspect
 import logging
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -17,8 +18,8 @@ from typing import Any, Final
 import numpy as np
 
 from data.errors import ConfigError, EngineError, MissingDependencyError
-from stp.engines.base import Engine, PromptTree, TreeCompletions, Usage
-from stp.engines.checks import check_model_folder, check_trees, weights_hash
+from stp.engines.base import Completion, Engine, Tree
+from stp.engines.checks import TreeChecker, check_model_folder, weights_hash
 
 try:
     import torch
@@ -45,7 +46,7 @@ from stp.engines.fork_attention import (
     running,
 )
 from stp.engines.scoring import TreeReader
-from stp.engines.signals import SignalTree, TreeSignals, check_signal_trees
+from stp.engines.signals import SignalTree, check_signal_trees
 from stp.engines.stop_texts import StopTextWatcher
 
 _LOG = logging.getLogger(__name__)
@@ -112,6 +113,7 @@ class TransformersEngine(Engine):
         trunk_chunk_tokens: int = 1024,
         suffix_chunk_tokens: int = 8192,
     ) -> None:
+        super().__init__()
         self._folder = check_model_folder(model_path)
         positive = {
             "threads": threads,
@@ -126,7 +128,6 @@ class TransformersEngine(Engine):
                 raise ConfigError(f"engine option {name} is {value}, but must be at least 1")
         if threads is not None:
             torch.set_num_threads(threads)
-        self.usage = Usage()
         self._model = _ForkedModel(self._folder, _choose_device(device), dtype)
         if threads is None and self._model.parameters < ONE_THREAD_PARAMETERS:
             torch.set_num_threads(1)
@@ -148,72 +149,104 @@ class TransformersEngine(Engine):
             most_scores=1 << 27 if on_gpu else 1 << 23,
             most_logits=1 << 27 if on_gpu else 1 << 19,
         )
+        self._check = TreeChecker(context_limit=limit, vocabulary=self._model.vocabulary)
         self._watcher: StopTextWatcher | None = None
         self._weights_hash: str | None = None
+        self._to_read: deque[tuple[int, SignalTree]] = deque()
+        self._decoder = Decoder(
+            self._model,
+            limits=self._limits,
+            context_limit=limit,
+            stop_text_met=self._stop_text_met,
+            listener=self,
+        )
 
     @property
     def context_limit(self) -> int:
         """Most token ids, prompt and generation together, that a sample may have."""
         return self._context_limit
 
-    def generate(
-        self,
-        trees: Sequence[PromptTree],
-        *,
-        on_progress: Callable[[int], None] | None = None,
-    ) -> list[TreeCompletions]:
-        """Sample every branch of every tree; see :meth:`stp.engines.base.Engine.generate`."""
-        check_trees(trees, context_limit=self._context_limit, vocabulary=self._model.vocabulary)
-        if self._watcher is None and any(tree.stop_texts for tree in trees):
+    @property
+    def rows(self) -> int:
+        """Samples that decode together at most."""
+        return self._limits.max_rows
+
+    @property
+    def repeats_exactly(self) -> bool:
+        """On a CPU: the same batch gives the same floating-point numbers there."""
+        return self._model.device.type == "cpu"
+
+    @property
+    def _waiting(self) -> int:
+        return self._decoder.waiting + len(self._to_read)
+
+    def _take(self, ticket: int, tree: Tree) -> None:
+        if isinstance(tree, SignalTree):
+            self._to_read.append((ticket, tree))
+            return
+        self._check(tree)
+        if self._watcher is None and tree.stop_texts:
             self._watcher = StopTextWatcher(self._folder)
-        decoder = Decoder(
-            self._model,
-            trees,
-            limits=self._limits,
-            context_limit=self._context_limit,
-            usage=self.usage,
-            stop_text_met=_never if self._watcher is None else self._watcher.met,
-            on_progress=on_progress,
-        )
+        self._decoder.submit(ticket, tree)
+        least = tree.prefill_least_tokens
+        self._count(ticket, least=least, block_least=least)
+
+    def _work(self) -> None:
+        """Give every row a token, and read one of the trees that are to be read."""
         try:
-            return decoder.run()
+            if self._decoder.busy:
+                self._decoder.step()
+            if self._to_read:
+                self._read(*self._to_read.popleft())
         except torch.OutOfMemoryError as error:
             raise EngineError(
                 f"{self._folder}: out of memory on {self._model.device}; lower the engine options "
-                f"max_rows ({self._limits.max_rows}) or memory_bytes ({self._limits.memory_bytes})"
+                f"max_rows ({self._limits.max_rows}), memory_bytes ({self._limits.memory_bytes}), "
+                "trunk_chunk_tokens or suffix_chunk_tokens"
             ) from error
+
+    def _read(self, ticket: int, tree: SignalTree) -> None:
+        def on_tokens(count: int) -> None:
+            self.pulse += 1
+            self._count(ticket, prefill=count, least=count, block_least=count)
+
+        reader = TreeReader(self._model, limits=self._limits, on_tokens=on_tokens)
+        self._tree_read(ticket, reader.read(tree))
+
+    def _forget(self, tickets: frozenset[int]) -> None:
+        self._decoder.drop(tickets)
+        self._to_read = deque(entry for entry in self._to_read if entry[0] not in tickets)
+
+    def prefilled(self, ticket: int, tokens: int) -> None:
+        """Count prompt tokens, as the decoder tells of them."""
+        self.pulse += 1
+        self._count(ticket, prefill=tokens)
+
+    def advanced(self) -> None:
+        """Show that the model gives tokens."""
+        self.pulse += 1
+
+    def ended(self, ticket: int, branch: int, sample: int, made: Completion) -> None:
+        """Count a sample, as the decoder tells of it."""
+        self._count(ticket, generated=len(made.token_ids))
+        self._sample_ended(ticket, branch, sample, made)
+
+    def _stop_text_met(self, token_ids: Sequence[int], stop_texts: Sequence[str]) -> bool:
+        return self._watcher is not None and self._watcher.met(token_ids, stop_texts)
 
     @property
     def layers(self) -> int:
-        """Number of the last layer whose hidden states :meth:`signals` can give."""
+        """Number of the last layer whose hidden states can be read."""
         return self._model.layers
 
-    def signals(
-        self,
-        trees: Sequence[SignalTree],
-        *,
-        on_progress: Callable[[int], None] | None = None,
-    ) -> list[TreeSignals]:
-        """Read every tree in one pass; see :meth:`stp.engines.base.Engine.signals`."""
+    def check_signals(self, trees: Sequence[SignalTree]) -> None:
+        """Refuse trees that cannot be read; see :meth:`stp.engines.base.Engine.check_signals`."""
         check_signal_trees(
             trees,
             context_limit=self._context_limit,
             vocabulary=self._model.vocabulary,
             layers=self.layers,
         )
-        reader = TreeReader(self._model, limits=self._limits, usage=self.usage)
-        found = []
-        try:
-            for tree in trees:
-                found.append(reader.read(tree))
-                if on_progress is not None:
-                    on_progress(1)
-        except torch.OutOfMemoryError as error:
-            raise EngineError(
-                f"{self._folder}: out of memory on {self._model.device}; lower the engine options "
-                "trunk_chunk_tokens or suffix_chunk_tokens"
-            ) from error
-        return found
 
     def describe(self) -> dict[str, str | int | float | None]:
         """Return what a manifest should know about engine, model and machine."""
@@ -240,10 +273,6 @@ class TransformersEngine(Engine):
     def close(self) -> None:
         """Free the model."""
         self._model.close()
-
-
-def _never(token_ids: Sequence[int], stop_texts: Sequence[str]) -> bool:
-    return False
 
 
 def _choose_device(device: str | None) -> torch.device:

@@ -10,7 +10,7 @@ import dataclasses
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
@@ -24,12 +24,11 @@ from stp.engines.base import (
     FinishReason,
     PromptTree,
     RequestError,
-    TreeCompletions,
-    Usage,
+    Tree,
 )
-from stp.engines.checks import check_model_folder, check_trees, check_vllm_sampling, weights_hash
-from stp.engines.requests import SampleRequest, in_order, sample_requests
-from stp.engines.signals import SignalTree, TreeSignals, check_signal_trees
+from stp.engines.checks import TreeChecker, check_model_folder, check_vllm_sampling, weights_hash
+from stp.engines.requests import RequestQueue, SampleRequest
+from stp.engines.signals import SignalTree, check_signal_trees
 from stp.engines.vllm_signals import VllmReader
 
 PAPER_CONTEXT_LIMIT: Final = 65_536
@@ -100,6 +99,7 @@ class VllmEngine(Engine):
         cache_share: float = 0.9,
         **options: Any,
     ) -> None:
+        super().__init__()
         self._folder = check_model_folder(model_path)
         if not cache_share > 0:
             raise ConfigError(f"engine option cache_share is {cache_share}, but must be above 0")
@@ -121,7 +121,14 @@ class VllmEngine(Engine):
         self._check_options(options)
         self._engine = self._start(context_limit)
         self._weights_hash: str | None = None
-        self.usage = Usage()
+        self._check = TreeChecker(
+            context_limit=self.context_limit,
+            vocabulary=int(self._engine.model_config.get_vocab_size()),
+        )
+        self._queue = RequestQueue()
+        self._running: dict[str, SampleRequest] = {}
+        self._admission: Admission | None = None
+        self._reader = VllmReader(self._vllm, self._engine)
 
     def _check_options(self, options: Iterable[str]) -> None:
         own = inspect.signature(self._vllm.LLM.__init__).parameters
@@ -173,67 +180,99 @@ class VllmEngine(Engine):
         """Tokens whose keys and values the cache holds."""
         return int(self._engine.vllm_config.cache_config.num_gpu_blocks or 0) * self.block_tokens
 
-    def generate(
-        self,
-        trees: Sequence[PromptTree],
-        *,
-        on_progress: Callable[[int], None] | None = None,
-    ) -> list[TreeCompletions]:
-        """Sample every branch of every tree; see :meth:`stp.engines.base.Engine.generate`."""
-        vocabulary = int(self._engine.model_config.get_vocab_size())
-        check_trees(trees, context_limit=self.context_limit, vocabulary=vocabulary)
-        check_vllm_sampling(trees)
-        done: dict[tuple[int, int, int], Completion] = {}
+    @property
+    def rows(self) -> int:
+        """Requests that vLLM runs at once at most."""
+        return int(self._engine.vllm_config.scheduler_config.max_num_seqs)
+
+    @property
+    def _waiting(self) -> int:
+        return len(self._queue) + self._reader.waiting
+
+    def _take(self, ticket: int, tree: Tree) -> None:
+        if isinstance(tree, SignalTree):
+            if (nothing := self._reader.add(ticket, tree)) is not None:
+                self._tree_read(ticket, nothing)
+            return
+        self._check(tree)
+        check_vllm_sampling(tree.sampling)
+        self._queue.add(ticket, tree)
+        self._count(ticket, least=tree.prefill_least_tokens)
+
+    def _work(self) -> None:
+        """Hand vLLM what it has room for, and let it do one step."""
+        if self._admission is None:
+            self._admission = self._new_admission()
         try:
-            self._run(trees, done, on_progress)
+            self._supply(self._admission)
+            outputs = self._engine.step()
         except (ValueError, RuntimeError, OSError, AssertionError, self._vllm_error()) as error:
             raise EngineError(f"vLLM failed: {type(error).__name__}: {error}") from error
-        self.usage.prefill_least_tokens += sum(tree.prefill_least_tokens for tree in trees)
-        return in_order(trees, done)
+        self.pulse += 1
+        self._admission.step()
+        for output in outputs:
+            if output.finished and output.request_id in self._running:
+                self._sampled(self._running.pop(output.request_id), output, self._admission)
+            elif output.finished:
+                self._read(output)
+        if not self._flights:
+            self._admission = None
 
-    def _run(
-        self,
-        trees: Sequence[PromptTree],
-        done: dict[tuple[int, int, int], Completion],
-        on_progress: Callable[[int], None] | None,
-    ) -> None:
-        """Keep vLLM supplied with requests until all have ended."""
-        waiting = sample_requests(trees)
-        upcoming = next(waiting, None)
-        admission = self._admission()
-        running: dict[str, SampleRequest] = {}
+    def _supply(self, admission: Admission) -> None:
+        """Hand over the samples that may start, and prefixes that are to be read."""
+        most = _SUBMITTED_PER_ROW * self.rows
+        while (first := self._queue.first) is not None and admission.admits(*first):
+            request, tree = self._queue.pop()
+            name = "-".join(map(str, request.place))
+            try:
+                self._submit(name, request, tree)
+            except RequestError as error:
+                self._tree_failed(request.tree, error)
+                continue
+            self._running[name] = request
+            admission.start(request, tree)
+        self._reader.supply(most - len(self._running))
+
+    def _sampled(self, request: SampleRequest, output: Any, admission: Admission) -> None:
+        """Take note of a finished sample."""
+        admission.end(request, len(output.outputs[0].token_ids))
         try:
-            while upcoming is not None or running:
-                while upcoming is not None and admission.admits(upcoming, trees[upcoming.tree]):
-                    name = "-".join(map(str, upcoming.place))
-                    running[name] = upcoming
-                    self._submit(name, upcoming, trees[upcoming.tree])
-                    admission.start(upcoming, trees[upcoming.tree])
-                    upcoming = next(waiting, None)
-                outputs = self._engine.step()
-                self.pulse += 1
-                admission.step()
-                ended = [output for output in outputs if output.finished]
-                for output in ended:
-                    request = running.pop(output.request_id)
-                    completion = self._completion(request, output)
-                    admission.end(request, len(completion.token_ids))
-                    done[request.place] = completion
-                if ended and on_progress is not None:
-                    on_progress(len(ended))
-        finally:
-            # After an error nothing of this call may come out of the next one.
-            if running:
-                self._engine.abort_request(list(running))
+            made = self._completion(request, output)
+        except RequestError as error:
+            self._tree_failed(request.tree, error)
+            return
+        self._sample_ended(request.tree, request.branch, request.sample, made)
 
-    def _admission(self) -> Admission:
-        rows = self._engine.vllm_config.scheduler_config.max_num_seqs
+    def _read(self, output: Any) -> None:
+        """Take note of a prefix that was read."""
+        seen = self._reader.take(output)
+        if seen is not None:
+            self._count(seen.ticket, prefill=seen.prefill_tokens)
+            if seen.signals is not None:
+                self._tree_read(seen.ticket, seen.signals)
+
+    def _forget(self, tickets: frozenset[int]) -> None:
+        self._queue.drop(tickets)
+        gone = [name for name, request in self._running.items() if request.tree in tickets]
+        for name in gone:
+            request = self._running.pop(name)
+            if self._admission is not None:
+                self._admission.end(request, None)
+        gone += self._reader.drop(tickets)
+        if gone:
+            # One that is dead has none to abort.
+            with contextlib.suppress(RuntimeError, OSError, self._vllm_error()):
+                self._engine.abort_request(gone)
+        if not self._running:
+            self._admission = None
+
+    def _new_admission(self) -> Admission:
         return Admission(
             capacity_tokens=int(
-                self._cache_share * (self.cache_tokens or rows * self.context_limit)
+                self._cache_share * (self.cache_tokens or self.rows * self.context_limit)
             ),
             block_tokens=self.block_tokens,
-            most=_SUBMITTED_PER_ROW * rows,
+            most=_SUBMITTED_PER_ROW * self.rows,
         )
 
     def _submit(self, name: str, request: SampleRequest, tree: PromptTree) -> None:
@@ -265,9 +304,12 @@ class VllmEngine(Engine):
     def _completion(self, request: SampleRequest, output: Any) -> Completion:
         """Read one finished request, and count it."""
         (sample,) = output.outputs
-        self.usage.prefill_tokens += len(request.prompt_ids) - (output.num_cached_tokens or 0)
-        self.usage.prefill_block_least_tokens += request.block_least_tokens(self.block_tokens)
-        self.usage.generated_tokens += len(sample.token_ids)
+        self._count(
+            request.tree,
+            prefill=len(request.prompt_ids) - (output.num_cached_tokens or 0),
+            block_least=request.block_least_tokens(self.block_tokens),
+            generated=len(sample.token_ids),
+        )
         finish: FinishReason
         if sample.finish_reason == "stop":
             finish = "stop"
@@ -281,25 +323,19 @@ class VllmEngine(Engine):
             )
         return Completion(token_ids=tuple(sample.token_ids), finish=finish)
 
-    def signals(
-        self,
-        trees: Sequence[SignalTree],
-        *,
-        on_progress: Callable[[int], None] | None = None,
-    ) -> list[TreeSignals]:
-        """Read trees, hidden states apart; see :meth:`stp.engines.base.Engine.signals`.
+    def check_signals(self, trees: Sequence[SignalTree]) -> None:
+        """Refuse trees that cannot be read; see :meth:`stp.engines.base.Engine.check_signals`.
 
-        A request for every prefix: dear where the vocabulary is large.
+        A request is made for every prefix: dear where the vocabulary is large.
         """
+        if self._engine.model_config.max_logprobs != -1:
+            raise ConfigError(
+                "vLLM shows signals only if it was opened with the engine option max_logprobs = -1"
+            )
         vocabulary = int(self._engine.model_config.get_vocab_size())
         check_signal_trees(
             trees, context_limit=self.context_limit, vocabulary=vocabulary, layers=self.layers
         )
-        reader = VllmReader(self._vllm, self._engine, self.usage)
-        try:
-            return reader.read(trees, on_progress)
-        except (ValueError, RuntimeError, OSError, AssertionError, self._vllm_error()) as error:
-            raise EngineError(f"vLLM failed: {type(error).__name__}: {error}") from error
 
     def _vllm_error(self) -> type[Exception]:
         """Return the class that vLLM raises when its engine process has died."""

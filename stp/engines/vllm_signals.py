@@ -7,14 +7,11 @@ for each. Hidden states it does not show.
 
 import math
 from collections import deque
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from data.errors import ConfigError
-from stp.engines.base import Usage
 from stp.engines.signals import SignalTree, TreeSignals
 
 _Place = tuple[int, int]
@@ -33,72 +30,92 @@ class _Shown(NamedTuple):
 
 @dataclass(slots=True)
 class _Reading:
-    """A tree while it is read: what each prefix showed."""
+    """A tree while it is read: how many prefixes are left, and what each showed."""
 
     tree: SignalTree
     left: int
     seen: dict[_Place, _Shown] = field(default_factory=dict)
 
 
+class _Prefix(NamedTuple):
+    """A prefix to read."""
+
+    ticket: int
+    place: _Place
+    ids: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a finished request of the reader gave: ``signals`` if it was its tree's last."""
+
+    ticket: int
+    prefill_tokens: int
+    signals: TreeSignals | None
+
+
 class VllmReader:
-    """Reads signal trees with vLLM.
+    """Reads signal trees with vLLM, beside whatever else runs there.
 
     Parameters
     ----------
     vllm, engine
         The library, and its own engine.
-    usage
-        Counted up as the work is done.
-
-    Raises
-    ------
-    data.errors.ConfigError
-        If the engine was not opened to show whole distributions.
     """
 
-    def __init__(self, vllm: Any, engine: Any, usage: Usage) -> None:
-        if engine.model_config.max_logprobs != -1:
-            raise ConfigError(
-                "vLLM shows signals only if it was opened with the engine option max_logprobs = -1"
-            )
+    def __init__(self, vllm: Any, engine: Any) -> None:
         self._vllm = vllm
         self._engine = engine
-        self._usage = usage
         self._limit = int(engine.model_config.max_model_len)
+        self._readings: dict[int, _Reading] = {}
+        self._queue: deque[_Prefix] = deque()
+        self._running: dict[str, _Prefix] = {}
 
-    def read(
-        self, trees: Sequence[SignalTree], on_progress: Callable[[int], None] | None
-    ) -> list[TreeSignals]:
-        """Return what checked trees show."""
-        readings = [_Reading(tree, 0) for tree in trees]
-        waiting: deque[tuple[int, _Place, list[int]]] = deque()
-        for number, reading in enumerate(readings):
-            places = _places(reading.tree, self._limit)
-            reading.left = len(places)
-            waiting += ((number, place, prefix) for place, prefix in places)
-        running: dict[str, tuple[int, _Place, list[int]]] = {}
-        most = 2 * int(self._engine.vllm_config.scheduler_config.max_num_seqs)
-        try:
-            while waiting or running:
-                while waiting and len(running) < most:
-                    number, place, prefix = waiting.popleft()
-                    name = f"signals-{number}-{place[0]}-{place[1]}"
-                    running[name] = (number, place, prefix)
-                    self._submit(name, prefix)
-                for output in self._engine.step():
-                    if not output.finished:
-                        continue
-                    number, place, prefix = running.pop(output.request_id)
-                    reading = readings[number]
-                    reading.seen[place] = self._shown(output, reading.tree, place)
-                    self._usage.prefill_tokens += len(prefix) - (output.num_cached_tokens or 0)
-                    reading.left -= 1
-                    if reading.left == 0 and on_progress is not None:
-                        on_progress(1)
-        finally:
-            if running:
-                self._engine.abort_request(list(running))
-        return [_signals(reading) for reading in readings]
+    @property
+    def waiting(self) -> int:
+        """Prefixes that wait to be read."""
+        return len(self._queue)
+
+    def add(self, ticket: int, tree: SignalTree) -> TreeSignals | None:
+        """Put a checked tree last in the queue; one with nothing to read is returned at once."""
+        places = _places(tree, self._limit)
+        if not places:
+            return _signals(_Reading(tree, 0))
+        self._readings[ticket] = _Reading(tree, len(places))
+        self._queue += (_Prefix(ticket, place, ids) for place, ids in places)
+        return None
+
+    def supply(self, most: int) -> None:
+        """Hand prefixes over to vLLM, until so many are there."""
+        while self._queue and len(self._running) < most:
+            prefix = self._queue.popleft()
+            name = f"signals-{prefix.ticket}-{prefix.place[0]}-{prefix.place[1]}"
+            self._running[name] = prefix
+            self._submit(name, prefix.ids)
+
+    def take(self, output: Any) -> Seen | None:
+        """Take note of a finished request; None if its tree was dropped."""
+        prefix = self._running.pop(output.request_id, None)
+        if prefix is None:
+            return None
+        reading = self._readings[prefix.ticket]
+        reading.seen[prefix.place] = self._shown(output, reading.tree, prefix.place)
+        reading.left -= 1
+        prefill = len(prefix.ids) - (output.num_cached_tokens or 0)
+        if reading.left:
+            return Seen(prefix.ticket, prefill, None)
+        del self._readings[prefix.ticket]
+        return Seen(prefix.ticket, prefill, _signals(reading))
+
+    def drop(self, tickets: frozenset[int]) -> list[str]:
+        """Forget trees; return the names of their requests, which vLLM must abort."""
+        self._queue = deque(prefix for prefix in self._queue if prefix.ticket not in tickets)
+        gone = [name for name, prefix in self._running.items() if prefix.ticket in tickets]
+        for name in gone:
+            del self._running[name]
+        for ticket in tickets & self._readings.keys():
+            del self._readings[ticket]
+        return gone
 
     def _submit(self, name: str, prefix: list[int]) -> None:
         parameters = self._vllm.SamplingParams(

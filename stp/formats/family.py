@@ -14,14 +14,13 @@ The families of this package and a user's own are read by the same code. One fil
     top_p = 0.95
 """
 
-import fnmatch
 import functools
 import importlib.resources
 import tomllib
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import (
     BaseModel,
@@ -35,6 +34,9 @@ from pydantic import (
 from data.errors import ConfigError, MisuseError
 from stp.engines.base import SamplingParameters
 
+NEVER_ASKED: Final = "not asked to think"
+"""The off switch of models that were never trained to think."""
+
 
 class ModelFamily(BaseModel):
     """What models of one kind have in common.
@@ -44,8 +46,7 @@ class ModelFamily(BaseModel):
     name
         What the family is called. In a user's file the default is the file's name.
     patterns
-        Shell patterns of model names, compared in lower case with the whole name and with its last
-        part.
+        Shell patterns of model names, compared in lower case with the name's last part.
     thinking_start
         Text that opens thinking. It is put at the end of a prompt unless the chat template has
         put it there already.
@@ -55,8 +56,11 @@ class ModelFamily(BaseModel):
         Text between the end of thinking and the answer, such as a channel's header.
     markers
         ``"tokens"``: the end is one token of the vocabulary and is looked for by its id; the same
-        characters spelled in other tokens are not the end. ``"written"``: the model was never
-        trained with such tokens and writes the markers as text.
+        characters spelled in other tokens are not the end. ``"written"``: the vocabulary has no
+        such tokens, and the model writes the markers as text. ``"either"``: tokens where the
+        vocabulary has them, else written, for models whose releases differ.
+    thinks_unasked
+        Whether the model thinks where nobody says anything about it.
     end_needs_answer_open
         Whether thinking ends only where ``answer_open`` follows the end. Set for models that think
         in several messages, each closed by the same token.
@@ -66,17 +70,26 @@ class ModelFamily(BaseModel):
     instruction_separator
         Between instruction and question in the user's message.
     thinking_request
-        Put before the instruction, to ask for thinking.
+        What asks for thinking in words, such as ``/think``; by default it stands before the
+        instruction.
+    thinking_off_request
+        What turns thinking off in words, such as ``/no_think``.
+    request_place
+        Where the two requests go, if not with the instruction.
     answer_stops
         Tokens that end the model's turn, beside the tokenizer's own end-of-sequence token.
     sampling
         How thinking, answers and probes are sampled.
+    sampling_off
+        The same where thinking is off; by default no other.
     chat_template
         A Jinja template instead of the tokenizer's own.
     template_options
         Further variables of the chat template.
     thinking_off_options
         Those that take their place where thinking is turned off, such as ``enable_thinking``.
+    source
+        Where the settings are from: a model card or a paper.
     template_date
         What a template that writes today's date gets instead, so that the same question is the
         same prompt on every day.
@@ -89,17 +102,22 @@ class ModelFamily(BaseModel):
     thinking_start: str = Field(min_length=1)
     thinking_end: str = Field(min_length=1)
     answer_open: str = ""
-    markers: Literal["tokens", "written"] = "tokens"
+    markers: Literal["tokens", "written", "either"] = "tokens"
+    thinks_unasked: bool = True
     end_needs_answer_open: bool = False
     instruction_place: Literal["system", "user_before", "user_after"] = "user_before"
     instruction_separator: str = "\n\n"
     thinking_request: str = ""
+    thinking_off_request: str = ""
+    request_place: Literal["system", "user_before", "user_after"] | None = None
     answer_stops: tuple[str, ...] = ()
     sampling: SamplingParameters = Field(default_factory=SamplingParameters)
+    sampling_off: SamplingParameters | None = None
     chat_template: str | None = None
     template_options: dict[str, str | bool | int] = Field(default_factory=dict)
     thinking_off_options: dict[str, str | bool | int] = Field(default_factory=dict)
     template_date: date = date(2026, 1, 1)
+    source: str = ""
 
     @field_validator("thinking_end")
     @classmethod
@@ -111,13 +129,15 @@ class ModelFamily(BaseModel):
     @field_validator("end_needs_answer_open")
     @classmethod
     def _header_to_look_for(cls, value: bool, info: ValidationInfo) -> bool:
-        if value and (info.data.get("markers") == "written" or not info.data.get("answer_open")):
+        if value and (info.data.get("markers") != "tokens" or not info.data.get("answer_open")):
             raise ValueError("needs markers = 'tokens' and an answer_open that is not empty")
         return value
 
-    @field_validator("sampling")
+    @field_validator("sampling", "sampling_off")
     @classmethod
-    def _sampling_in_range(cls, value: SamplingParameters) -> SamplingParameters:
+    def _sampling_in_range(cls, value: SamplingParameters | None) -> SamplingParameters | None:
+        if value is None:
+            return None
         if not 0 <= value.temperature < float("inf"):
             raise ValueError(f"temperature must be 0 or more, not {value.temperature}")
         if not 0 < value.top_p <= 1:
@@ -130,10 +150,32 @@ class ModelFamily(BaseModel):
             )
         return value
 
+    @property
+    def off_switch(self) -> str | None:
+        """How the model's own mode without thinking is asked for; None if it has none.
+
+        Examples
+        --------
+        >>> get_family("qwen3").off_switch, get_family("deepseek-r1-distill-qwen").off_switch
+        ('enable_thinking = false', None)
+        """
+        if self.thinking_off_options:
+            options = self.thinking_off_options.items()
+            return ", ".join(f"{key} = {str(value).lower()}" for key, value in options)
+        if self.thinking_off_request:
+            return f'"{self.thinking_off_request}"'
+        return None if self.thinks_unasked else NEVER_ASKED
+
+    def settings(self) -> dict[str, Any]:
+        """Return what decides over prompts and samples, as JSON has it: no names, no sources."""
+        # What a model does unasked is nothing to who asks.
+        left_out = {"name", "patterns", "source", "thinks_unasked"}
+        return self.model_dump(mode="json", exclude=left_out)
+
 
 def family_names() -> tuple[str, ...]:
     """Return the names of the families in this package, in alphabetical order."""
-    return tuple(_packaged_families())
+    return tuple(packaged_families())
 
 
 def get_family(name_or_path: str | Path) -> ModelFamily:
@@ -160,7 +202,7 @@ def get_family(name_or_path: str | Path) -> ModelFamily:
         except UnicodeDecodeError as error:
             raise ConfigError(f"family file {path} is not UTF-8 text") from error
         return _read_family(text, where=f"family file {path}", default_name=path.stem)
-    families = _packaged_families()
+    families = packaged_families()
     if str(name_or_path) not in families:
         raise MisuseError(
             f"unknown model family {str(name_or_path)!r}; known are {', '.join(families)}, and a "
@@ -169,31 +211,9 @@ def get_family(name_or_path: str | Path) -> ModelFamily:
     return families[str(name_or_path)]
 
 
-def family_for_model(model_name: str) -> ModelFamily:
-    """Return the family whose patterns a model's name fits.
-
-    Raises
-    ------
-    MisuseError
-        If no family of this package fits.
-    """
-    whole = model_name.lower().rstrip("/")
-    for family in _packaged_families().values():
-        for pattern in family.patterns:
-            if any(
-                fnmatch.fnmatchcase(name, pattern.lower())
-                for name in (whole, whole.rpartition("/")[2])
-            ):
-                return family
-    raise MisuseError(
-        f"no model family fits the name {model_name!r}; choose one as the model's family "
-        f"({', '.join(family_names())}; written-tags serves models without thinking tokens) or "
-        "give the path of a family TOML file"
-    )
-
-
 @functools.cache
-def _packaged_families() -> Mapping[str, ModelFamily]:
+def packaged_families() -> Mapping[str, ModelFamily]:
+    """Return the families of this package by name, in alphabetical order."""
     folder = importlib.resources.files("stp.formats") / "families"
     files = sorted(
         (entry for entry in folder.iterdir() if entry.name.endswith(".toml")),

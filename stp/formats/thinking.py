@@ -59,6 +59,10 @@ class ThinkingFormat:
     ----------
     family, tokenizer
         As given.
+    written
+        Whether thinking and answer are parted on text, not on ids.
+    forms
+        The bytes of every id.
     thinking_stop_ids
         Ids that end the sampling of thinking: the end of thinking and the ends of a turn.
     thinking_stop_texts
@@ -79,8 +83,8 @@ class ThinkingFormat:
     def __init__(self, family: ModelFamily, tokenizer: Tokenizer) -> None:
         self.family = family
         self.tokenizer = tokenizer
-        self._forms = token_bytes(tokenizer)
-        self._start_ids = exact_ids(tokenizer, family.thinking_start, self._forms)
+        self.forms = token_bytes(tokenizer)
+        self._start_ids = exact_ids(tokenizer, family.thinking_start.lstrip(), self.forms)
         markers = (family.thinking_start.strip(), family.thinking_end)
         self._control_tokens = tuple(
             added.content
@@ -88,37 +92,37 @@ class ThinkingFormat:
             if added.special or added.content in markers
         )
         end_id = backend(tokenizer).token_to_id(family.thinking_end)
-        if family.markers == "tokens":
-            self._require_markers(end_id)
+        missing = self._missing_marker(end_id)
+        if family.markers == "tokens" and missing is not None:
+            raise ConfigError(
+                f"the tokenizer of {tokenizer_name(tokenizer)} has no token {missing!r}, which the "
+                f"model family {family.name!r} needs; choose the family written-tags or write a "
+                "family TOML file"
+            )
+        self.written = family.markers == "written" or missing is not None
         self._end_id: int | None = end_id
-        self.end_ids = exact_ids(tokenizer, family.thinking_end, self._forms)
-        self.close_ids = exact_ids(tokenizer, family.thinking_end + family.answer_open, self._forms)
+        self.end_ids = exact_ids(tokenizer, family.thinking_end, self.forms)
+        self.close_ids = exact_ids(tokenizer, family.thinking_end + family.answer_open, self.forms)
         self.answer_stop_ids = frozenset(self._stop_ids())
         ends = () if end_id is None else (end_id,)
         self.thinking_stop_ids = self.answer_stop_ids.union(ends)
-        written = family.markers == "written"
-        self.thinking_stop_texts: tuple[str, ...] = (family.thinking_end,) if written else ()
+        stop_texts = (family.thinking_end,) if self.written else ()
+        self.thinking_stop_texts: tuple[str, ...] = stop_texts
 
     def control_token_in(self, text: str) -> str | None:
         """Return a special token or a marker that the tokenizer reads in a text, or None."""
         return next((token for token in self._control_tokens if token in text), None)
 
-    def _require_markers(self, end_id: int | None) -> None:
-        """Refuse a tokenizer in which the markers are no tokens."""
+    def _missing_marker(self, end_id: int | None) -> str | None:
+        """Return a marker that is no token of the tokenizer, or None."""
         family, inner = self.family, backend(self.tokenizer)
         start = family.thinking_start.strip()
+        if end_id is None:
+            return family.thinking_end
         # A start may be several tokens, but it must begin with one of its own, such as <|channel|>.
-        start_known = (
-            inner.token_to_id(start) is not None
-            or self._start_ids[0] in inner.get_added_tokens_decoder()
-        )
-        for marker, known in ((family.thinking_end, end_id is not None), (start, start_known)):
-            if not known:
-                raise ConfigError(
-                    f"the tokenizer of {tokenizer_name(self.tokenizer)} has no token {marker!r}, "
-                    f"which the model family {family.name!r} needs; choose the family written-tags "
-                    "or write a family TOML file"
-                )
+        if inner.token_to_id(start) is not None:
+            return None
+        return None if self._start_ids[0] in inner.get_added_tokens_decoder() else start
 
     def _stop_ids(self) -> Iterable[int]:
         inner = backend(self.tokenizer)
@@ -149,7 +153,8 @@ class ThinkingFormat:
         data.errors.ConfigError
             If there is no chat template, or it cannot be used.
         """
-        text = self._rendered(self._messages(question_text, instruction))
+        request = self.family.thinking_request
+        text = self._rendered(self._messages(question_text, instruction, request))
         start = self.family.thinking_start
         # A template may open thinking with other white space around the marker than the family.
         if not text.rstrip().endswith(start.rstrip()):
@@ -159,9 +164,9 @@ class ThinkingFormat:
     def answer_prompt_ids(self, question_text: str, instruction: str = "") -> tuple[int, ...]:
         """Return a prompt that ends just before the answer: no thinking is asked for.
 
-        The chat template is told to turn thinking off where the family knows how
-        (``thinking_off_options``); where the prompt does not close thinking by that, an empty
-        thinking is put behind it. A model that only thinks on request is not asked to.
+        Where the model has a mode without thinking (:attr:`ModelFamily.off_switch`), the prompt is
+        that mode's as the chat template writes it. Where it has none, an empty thinking is put
+        behind the prompt. Every "no thinking" of this project is this function's.
 
         Parameters
         ----------
@@ -171,35 +176,43 @@ class ThinkingFormat:
         Raises
         ------
         data.errors.ConfigError
-            If there is no chat template, or it cannot be used.
+            If there is no chat template, or it cannot be used, or it does not know the options
+            that turn thinking off.
         """
         family = self.family
-        messages = self._messages(question_text, instruction, request="")
-        text = self._rendered(messages, off=True)
-        closed = text.rstrip().endswith(family.thinking_end)
-        ids = tuple(self.tokenizer.encode(text, add_special_tokens=False))
-        if closed or family.markers == "written":
-            return ids
-        if text.rstrip().endswith(family.thinking_start.rstrip()):
-            return ids + self.close_ids
-        text += family.thinking_start
+        text = self._rendered(
+            self._messages(question_text, instruction, family.thinking_off_request), off=True
+        )
+        end = text.rstrip()
+        if family.thinking_off_options and not end.endswith(family.thinking_end):
+            asked = self._messages(question_text, instruction, family.thinking_request)
+            if text == self._rendered(asked):
+                raise ConfigError(
+                    f"the chat template of {tokenizer_name(self.tokenizer)} does not know "
+                    f"{family.off_switch}, by which the model family {family.name!r} turns "
+                    "thinking off; give a family TOML file with its own thinking_off_options"
+                )
+        opened = end.endswith(family.thinking_start.rstrip())
+        if end.endswith(family.thinking_end) or (family.off_switch is not None and not opened):
+            return tuple(self.tokenizer.encode(text, add_special_tokens=False))
+        if not opened:
+            text += family.thinking_start
         return tuple(self.tokenizer.encode(text, add_special_tokens=False)) + self.close_ids
 
-    def _messages(
-        self, question_text: str, instruction: str, *, request: str | None = None
-    ) -> list[dict[str, str]]:
+    def _messages(self, question_text: str, instruction: str, request: str) -> list[dict[str, str]]:
+        """Return the messages, each text at its family's place."""
         family = self.family
-        wanted = family.thinking_request if request is None else request
-        asked = " ".join(part for part in (wanted, instruction) if part)
-        user = {"role": "user", "content": question_text}
-        if not asked:
-            return [user]
-        if family.instruction_place == "system":
-            return [{"role": "system", "content": asked}, user]
-        parts = [asked, question_text]
-        if family.instruction_place == "user_after":
-            parts.reverse()
-        return [{"role": "user", "content": family.instruction_separator.join(parts)}]
+        places: dict[str, list[str]] = {"system": [], "user_before": [], "user_after": []}
+        places[family.request_place or family.instruction_place].append(request)
+        places[family.instruction_place].append(instruction)
+        texts = {place: " ".join(filter(None, parts)) for place, parts in places.items()}
+        user = family.instruction_separator.join(
+            filter(None, (texts["user_before"], question_text, texts["user_after"]))
+        )
+        messages = [{"role": "user", "content": user}]
+        if texts["system"]:
+            messages.insert(0, {"role": "system", "content": texts["system"]})
+        return messages
 
     def _rendered(self, messages: list[dict[str, str]], *, off: bool = False) -> str:
         family, name = self.family, tokenizer_name(self.tokenizer)
@@ -244,7 +257,7 @@ class ThinkingFormat:
         ids = tuple(int(token_id) for token_id in output_ids)
         stopped = bool(ids) and ids[-1] in self.answer_stop_ids
         body = ids[:-1] if stopped else ids
-        if self.family.markers == "written":
+        if self.written:
             start, end = self._written_start(body), self._written_end(body)
         else:
             start, end = self._start(body), self._end(body)
@@ -270,11 +283,11 @@ class ThinkingFormat:
 
     def _start(self, ids: tuple[int, ...]) -> int:
         """Return where thinking starts: 0, or after a start marker that the output repeats."""
-        first = next((at for at, token in enumerate(ids) if self._forms[token].strip()), len(ids))
+        first = next((at for at, token in enumerate(ids) if self.forms[token].strip()), len(ids))
         after = first + len(self._start_ids)
         if ids[first:after] == self._start_ids:
             return after
-        blank = not b"".join(self._forms[token] for token in self._start_ids[1:]).strip()
+        blank = not b"".join(self.forms[token] for token in self._start_ids[1:]).strip()
         return first + 1 if blank and ids[first : first + 1] == self._start_ids[:1] else 0
 
     def _end(self, ids: tuple[int, ...]) -> tuple[int, int] | None:
@@ -294,7 +307,7 @@ class ThinkingFormat:
         return None
 
     def _written_start(self, ids: tuple[int, ...]) -> int:
-        text = b"".join(self._forms[token] for token in ids)
+        text = b"".join(self.forms[token] for token in ids)
         marker = self.family.thinking_start.strip().encode()
         at = len(text) - len(text.lstrip())
         if not text.startswith(marker, at):
@@ -304,7 +317,7 @@ class ThinkingFormat:
 
     def _written_end(self, ids: tuple[int, ...]) -> tuple[int, int] | None:
         """Return the tokens wholly before the end marker, and the first that says some answer."""
-        text = b"".join(self._forms[token] for token in ids)
+        text = b"".join(self.forms[token] for token in ids)
         at = text.find(self.family.thinking_end.encode())
         if at < 0:
             return None
@@ -323,4 +336,4 @@ class ThinkingFormat:
 
     def _offsets(self, ids: tuple[int, ...]) -> list[int]:
         """Return where each token's bytes start, and the end of the last."""
-        return [0, *itertools.accumulate(len(self._forms[token]) for token in ids)]
+        return [0, *itertools.accumulate(len(self.forms[token]) for token in ids)]

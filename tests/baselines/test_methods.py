@@ -13,7 +13,6 @@ from baselines.dynasor import Dynasor
 from baselines.end_entropy import EndEntropy
 from baselines.greedy_scheduling import GreedyScheduling
 from baselines.hidden_probe import HiddenProbe
-from baselines.measurements import k_star_s
 from baselines.perplexity_router import PerplexityRouter
 from baselines.predictive_scheduling import PredictiveScheduling, best_tokens
 from baselines.think_brake import ThinkBrake
@@ -158,7 +157,7 @@ def test_training_targets():
         questions=[3, 3, 8],
     )
     assert endpoint_rates(made).tolist() == [[0.125, 0.875], [0.5, 0.5]]
-    assert k_star_s(made.curves).tolist() == [1, 2, 0]
+    assert made.curves.k_star_s.tolist() == [1, 2, 0]
     assert best_tokens(made).tolist() == [17.5, 0.0]
 
 

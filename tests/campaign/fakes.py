@@ -10,7 +10,14 @@ from pathlib import Path
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 from data.errors import EngineError
-from stp.engines.base import Branch, Completion, Engine, PromptTree, TreeCompletions, Usage
+from stp.engines.base import (
+    Branch,
+    Completion,
+    Engine,
+    PromptTree,
+    RequestError,
+    TreeCompletions,
+)
 
 SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<think>", "</think>")
 BOUNDARIES = ("\n\n", ".\n\n")
@@ -49,7 +56,56 @@ def write_model_folder(folder: Path, *, context: int = 4096) -> Path:
     return folder
 
 
-class ScriptedEngine(Engine):
+class BatchEngine(Engine):
+    """Works in each step on all trees that were submitted, and ends them: a step is a call.
+
+    ``work`` is what a subclass does with them. A tree that it says has failed ends alone; the
+    others are worked on in the next step.
+    """
+
+    rows = 1 << 20
+    repeats_exactly = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pending: dict[int, PromptTree] = {}
+
+    def work(self, trees: Sequence[PromptTree]) -> list[TreeCompletions]:
+        raise NotImplementedError
+
+    @property
+    def _waiting(self) -> int:
+        return sum(len(branch.seeds) for tree in self.pending.values() for branch in tree.branches)
+
+    def _take(self, ticket: int, tree: PromptTree) -> None:
+        self.pending[ticket] = tree
+
+    def _work(self) -> None:
+        tickets = self._chosen()
+        trees = [self.pending[ticket] for ticket in tickets]
+        try:
+            outcomes = self.work(trees)
+        except RequestError as error:
+            self._tree_failed(tickets[error.tree], error)
+            return
+        for ticket, tree, outcome in zip(tickets, trees, outcomes, strict=True):
+            del self.pending[ticket]
+            fresh = tree.prefill_least_tokens
+            tokens = sum(len(sample.token_ids) for branch in outcome for sample in branch)
+            self._count(ticket, prefill=fresh, least=fresh, block_least=fresh, generated=tokens)
+            for branch, samples in enumerate(outcome):
+                for number, sample in enumerate(samples):
+                    self._sample_ended(ticket, branch, number, sample)
+
+    def _chosen(self) -> list[int]:
+        return list(self.pending)
+
+    def _forget(self, tickets: frozenset[int]) -> None:
+        for ticket in tickets:
+            self.pending.pop(ticket, None)
+
+
+class ScriptedEngine(BatchEngine):
     """Samples that depend on the prompt and the seed alone.
 
     Parameters
@@ -59,7 +115,7 @@ class ScriptedEngine(Engine):
     context
         Its context limit.
     before_call
-        Called with each list of trees before it is worked on; may raise or wait.
+        Called with the trees of each step before they are worked on; may raise or wait.
     seconds_per_call
         A wait that makes a run slow enough to be killed in its middle.
     """
@@ -72,13 +128,13 @@ class ScriptedEngine(Engine):
         before_call: Callable[[Sequence[PromptTree]], None] | None = None,
         seconds_per_call: float = 0.0,
     ) -> None:
+        super().__init__()
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._context = context
         self._before_call = before_call
         self._seconds = seconds_per_call
         self._end = self._tokenizer.token_to_id("</think>")
         self._stop = self._tokenizer.token_to_id("<|im_end|>")
-        self.usage = Usage()
         self.calls = 0
         self.samples = 0
         self.closed = False
@@ -93,24 +149,13 @@ class ScriptedEngine(Engine):
     def close(self) -> None:
         self.closed = True
 
-    def generate(self, trees, *, on_progress=None) -> list[TreeCompletions]:
+    def work(self, trees: Sequence[PromptTree]) -> list[TreeCompletions]:
         self.calls += 1
         if self._before_call is not None:
             self._before_call(trees)
         if self._seconds:
             time.sleep(self._seconds)
-        return [self._tree(tree, on_progress) for tree in trees]
-
-    def _tree(self, tree: PromptTree, on_progress) -> TreeCompletions:
-        longest = max(branch.cut for branch in tree.branches)
-        fresh = longest + sum(len(branch.suffix_ids) for branch in tree.branches)
-        self.usage.prefill_tokens += fresh
-        self.usage.prefill_least_tokens += fresh
-        self.usage.prefill_block_least_tokens += fresh
-        outcome = tuple(self._branch(tree, branch) for branch in tree.branches)
-        if on_progress is not None:
-            on_progress(sum(map(len, outcome)))
-        return outcome
+        return [tuple(self._branch(tree, branch) for branch in tree.branches) for tree in trees]
 
     def _branch(self, tree: PromptTree, branch: Branch) -> tuple[Completion, ...]:
         prompt = tree.trunk_ids[: branch.cut] + branch.suffix_ids
@@ -134,7 +179,6 @@ class ScriptedEngine(Engine):
         if len(ids) > tree.max_tokens:
             ids = ids[: tree.max_tokens]
         finish = "stop" if ids[-1] in tree.stop_ids else "length"
-        self.usage.generated_tokens += len(ids)
         return Completion(token_ids=ids, finish=finish)
 
     def _thought(self, draws: random.Random) -> str:

@@ -53,7 +53,7 @@ def test_a_campaign_without_thinking_is_a_point_per_trajectory(mode, configure, 
 
 def test_a_request_that_keeps_failing_is_named(configure, tmp_path):
     class Failing(ScriptedEngine):
-        def generate(self, trees, *, on_progress=None):
+        def work(self, trees):
             raise RequestError("no such request", tree=len(trees) - 1)
 
     with pytest.raises(EngineError, match="question sevens-3, trajectory 0, 1: no such request"):

@@ -3,13 +3,15 @@
 import pytest
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
+from stp.campaign.asks import answered
 from stp.campaign.config import CampaignConfig
 from stp.campaign.generate import generate_unit
 from stp.campaign.prepare import Subject
 from stp.campaign.tables import make_table
 from stp.campaign.units import Cell, Unit
-from stp.engines.base import Completion, Engine, SamplingParameters, Usage
+from stp.engines.base import Completion, SamplingParameters
 from stp.formats import ThinkingFormat, get_family
+from tests.campaign.fakes import BatchEngine
 
 MARKERS = (
     *("<|channel|>", "<|message|>", "<|start|>", "<|end|>", "<|return|>", "<|call|>"),
@@ -27,11 +29,11 @@ def tokenizer() -> Tokenizer:
     return made
 
 
-class Canned(Engine):
+class Canned(BatchEngine):
     """Gives the texts it was made with, one per sample, cut and stopped as an engine does."""
 
     def __init__(self, tokenizer, *texts):
-        self.usage = Usage()
+        super().__init__()
         self.trees = []
         self._tokenizer = tokenizer
         self._texts = list(texts)
@@ -41,15 +43,12 @@ class Canned(Engine):
     def describe(self):
         return {}
 
-    def generate(self, trees, *, on_progress=None):
+    def work(self, trees):
         self.trees += trees
-        outcomes = [
+        return [
             tuple(tuple(self._sample(tree) for _ in branch.seeds) for branch in tree.branches)
             for tree in trees
         ]
-        if on_progress is not None:
-            on_progress(sum(len(branch.seeds) for tree in trees for branch in tree.branches))
-        return outcomes
 
     def _sample(self, tree):
         ids = tuple(self._tokenizer.encode(self._texts.pop(0), add_special_tokens=False).ids)
@@ -109,7 +108,7 @@ def generate(tokenizer):
             trajectory_stop=trajectories,
         )
         engine = Canned(tokenizer, *texts)
-        rows = generate_unit(unit, questions, subject=subject, config=config, engine=engine)
+        rows = answered(generate_unit(unit, questions, subject=subject, config=config), engine)
         return rows.to_pylist(), engine
 
     def show(row, name):

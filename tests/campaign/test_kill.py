@@ -68,7 +68,7 @@ class _KillInUnit(SilentObserver):
     def __init__(self, folder, stage, number):
         self.folder, self.stage, self.number, self.count = folder, stage, number, 0
 
-    def unit_progressed(self, stage, unit, fraction, samples):
+    def unit_progressed(self, stage, unit, fraction, samples, tokens):
         if stage == self.stage and unit.number == self.number:
             shard = self.folder / unit.shard("probes")
             shard.parent.mkdir(parents=True, exist_ok=True)
@@ -78,6 +78,12 @@ class _KillInUnit(SilentObserver):
 
 
 def _run_and_die(config, folder, stage, number):
+    run_campaign(
+        config,
+        folder,
+        stages=("generate",),
+        open_model=lambda name, path: ScriptedEngine(path),
+    )
     run_campaign(
         config,
         folder,

@@ -16,9 +16,9 @@ def folder(configure, tmp_path_factory):
     asked = []
 
     class Remembering(ScriptedEngine):
-        def generate(self, trees, *, on_progress=None):
+        def work(self, trees):
             asked.extend(trees)
-            return super().generate(trees, on_progress=on_progress)
+            return super().work(trees)
 
     run_campaign(configure(), folder, open_model=lambda name, path: Remembering(path))
     return folder, asked

@@ -33,14 +33,14 @@ class Picky(ScriptedEngine):
         super().__init__(folder, **options)
         type(self).opened += 1
 
-    def generate(self, trees, *, on_progress=None):
+    def work(self, trees):
         for index, tree in enumerate(trees):
             if len(tree.branches) > 3 and type(self).left:
                 type(self).left -= 1
                 if self.knows:
                     raise RequestError("no such request", tree=index, branch=2)
                 raise EngineError("it broke")
-        return super().generate(trees, on_progress=on_progress)
+        return super().work(trees)
 
 
 @pytest.fixture
@@ -111,13 +111,13 @@ def test_an_engine_that_gives_nothing_is_noticed_and_one_that_is_slow_is_not(
     hang = threading.Event()
 
     class Slow(ScriptedEngine):
-        def generate(self, trees, *, on_progress=None):
+        def work(self, trees):
             if len(trees[0].branches) == 1:
                 if self.calls == 0:
                     for _ in range(8):  # Longer than it may hang, but it shows that it lives.
                         time.sleep(0.25)
                         self.pulse += 1
-                return super().generate(trees, on_progress=on_progress)
+                return super().work(trees)
             hang.wait(30)
             raise _StalledError
 

@@ -17,12 +17,12 @@ def replay(units, *, size=64, step=1.0):
     for seconds in units:
         while now < begin + seconds:
             share = (now - begin) / seconds
-            left.progressed(size, min(1.0, 5 * share if share < 0.1 else 0.5 + (share - 0.1) / 1.8))
+            left.progressed(0, size, min(1.0, 5 * share if share < 0.1 else 0.5 + (share - 0.1) / 1.8))
             yield now, whole - now, left.seconds(now)
             now += step
         begin += seconds
         now = begin
-        left.finished(size, now)
+        left.finished(0, size, now)
 
 
 def test_units_of_equal_length_are_predicted_once_one_is_known():
@@ -42,13 +42,13 @@ def test_what_is_shown_never_jumps():
 def test_nothing_is_said_before_anything_is_known():
     left = TimeLeft(100, 0.0)
     assert left.seconds(5.0) is None
-    left.progressed(10, 0.05)
+    left.progressed(0, 10, 0.05)
     assert left.seconds(6.0) is None
-    left.progressed(10, 0.2)
+    left.progressed(0, 10, 0.2)
     assert left.seconds(8.0) == pytest.approx(8 * (100 - 2) / 2)
 
 
 def test_the_end_is_zero_and_never_less():
     left = TimeLeft(10, 0.0)
-    left.finished(10, 5.0)
+    left.finished(0, 10, 5.0)
     assert left.seconds(6.0) == 0.0

@@ -19,10 +19,10 @@ fork = multiprocessing.get_context("fork")
 class Hanging(ScriptedEngine):
     """Makes trajectories, and then nothing any more."""
 
-    def generate(self, trees, *, on_progress=None):
+    def work(self, trees):
         if len(trees[0].branches) > 1:
             time.sleep(3600)
-        return super().generate(trees, on_progress=on_progress)
+        return super().work(trees)
 
 
 def _in_a_process(arguments, err, engine):

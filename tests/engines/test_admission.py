@@ -18,10 +18,15 @@ def admission(capacity, most=1000) -> Admission:
     return Admission(capacity_tokens=capacity, block_tokens=16, most=most)
 
 
+def requests_of(trees) -> list[SampleRequest]:
+    """Return the samples of trees, tree after tree."""
+    return [request for i, one in enumerate(trees) for request in sample_requests(one, ticket=i)]
+
+
 def start_all(admission, trees) -> list[SampleRequest]:
     """Start requests in order while they are admitted."""
     started = []
-    for request in sample_requests(trees):
+    for request in requests_of(trees):
         if not admission.admits(request, trees[request.tree]):
             break
         admission.start(request, trees[request.tree])
@@ -49,7 +54,7 @@ def test_trunks_count_once_and_as_long_as_they_are_needed():
     assert [request.tree for request in started] == [0, 0, 1]
     for request in started[:2]:
         gate.end(request, 50)
-    waiting = list(sample_requests(trees))[3:]
+    waiting = requests_of(trees)[3:]
     assert gate.admits(waiting[0], trees[1])
 
 
@@ -83,7 +88,7 @@ def test_a_cache_that_is_too_small_by_far_is_seldom_overfull(seed):
     capacity = 3000  # Of which nine tenths are planned with.
     trees = [tree(cut=draws.choice((50, 400)), samples=8, limit=300) for _ in range(30)]
     gate = admission(9 * capacity // 10)
-    waiting = list(sample_requests(trees))
+    waiting = requests_of(trees)
     lengths = {r.place: draws.choice((20, 60, 300)) for r in waiting}
     flight: dict[tuple[int, int, int], tuple[SampleRequest, int]] = {}
     over = steps = most = 0

@@ -1,5 +1,6 @@
 """The server engine against a scripted server: what it sends, what it bears, what it refuses."""
 
+import asyncio
 import dataclasses
 import itertools
 import json
@@ -11,7 +12,7 @@ import threading
 import pytest
 
 from data.errors import ConfigError, EngineError, MisuseError
-from stp.engines import RequestError, completions, open_engine
+from stp.engines import RequestError, open_engine
 from stp.engines.base import Branch, PromptTree, SamplingParameters
 from tests.engines.scripted_server import ScriptedServer, completion
 
@@ -45,7 +46,7 @@ def waits(monkeypatch):
     async def note(seconds):
         waited.append(seconds)
 
-    monkeypatch.setattr(completions.asyncio, "sleep", note)
+    monkeypatch.setattr(asyncio, "sleep", note)
     return waited
 
 

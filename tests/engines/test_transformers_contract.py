@@ -113,7 +113,7 @@ def test_the_context_cuts_a_sample_and_says_length(engine_of, caplog):
     prompt = CONTEXT - 5 + len(tree.branches[0].suffix_ids)
     assert len(completion.token_ids) == CONTEXT - prompt
     assert completion.finish == "length"
-    assert "leave less than max_tokens" in caplog.text
+    assert "leaves less than max_tokens" in caplog.text
 
 
 def bad(**changes) -> PromptTree:

@@ -14,7 +14,7 @@ from evaluator.analysis import pieces
 from evaluator.analysis.crossfit import bias_aware, cross_fit, estimates
 from evaluator.analysis.crossfit_frontier import action_rewards, cross_fitted_frontier, split_probes
 from evaluator.analysis.nesting import AVERAGE, make_nesting, with_averages
-from evaluator.analysis.overthinking import per_trajectory, reference_positions, summarise
+from evaluator.analysis.overthinking import per_trajectory, summarise
 from evaluator.analysis.pieces import fit_pieces
 from evaluator.analysis.sensitivity_tables import ESTIMATOR_LABELS
 from evaluator.analysis.thinning import thin_probes
@@ -167,7 +167,7 @@ def _cost_of(correct, probes, penalty, found):
 def test_pieces_do_not_follow_lucky_positions():
     correct = [2, 2, 3, 13, 12, 14, 13, 16, 13, 12, 14, 13]
     curves = one_curve(list(range(12)), correct, 16)
-    assert reference_positions(curves).tolist() == [7]
+    assert curves.k_star_s.tolist() == [7]
     assert fit_pieces(curves).k_star.tolist() == [3]
     with pytest.raises(ValueError, match="negative"):
         fit_pieces(curves, penalty_factor=-1)

@@ -14,12 +14,12 @@ from evaluator.analysis.step_changes import changes_by_progress
 from evaluator.figures.frontiers import frontier_plot
 from evaluator.figures.step_changes import progress_plot
 from evaluator.figures.steps import step_length_plot, step_lengths
-from evaluator.figures.style import STRATEGY_STYLES, save
 from evaluator.figures.trajectories import (
     representative_question,
     small_multiples,
     trajectory_curve,
 )
+from evaluator.present.figure_style import STRATEGY_STYLES, save
 from stp.curves import Curves
 from tests.evaluator.synthetic import make_curves
 

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from evaluator.analysis.overthinking import (
     STATISTICS,
     per_trajectory,
-    reference_positions,
     summarise,
 )
 from stp.curves import Curves
@@ -139,7 +138,7 @@ def test_questions_count_the_same_whatever_their_number_of_trajectories():
 
 def test_nothing_to_average_is_an_error_and_no_trajectory_gives_an_empty_frame():
     curves = Curves(tokens=[], correct=[], trajectory_offsets=[0], question=[], probes=4)
-    assert reference_positions(curves).size == 0
+    assert curves.k_star_s.size == 0
     frame = per_trajectory(curves)
     assert len(frame) == 0
     assert set(STATISTICS) <= set(frame.columns)

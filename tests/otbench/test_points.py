@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluator.otbench.intervals import Decided, bootstrap_methods, interval
+from evaluator.analysis.intervals import central_range
+from evaluator.otbench.intervals import Decided, bootstrap_methods
 from evaluator.otbench.points import (
     best_within,
     cell_frontiers_of,
@@ -197,5 +198,5 @@ def test_replicates_do_not_depend_on_workers_or_on_other_methods():
 
 
 def test_interval_leaves_out_what_has_no_value():
-    assert interval(np.array([np.nan, 1.0, 3.0]), 1.0 - 1e-12) == pytest.approx((1.0, 3.0))
-    assert np.isnan(interval(np.array([np.nan]))).all()
+    assert central_range(np.array([np.nan, 1.0, 3.0]), 1.0 - 1e-12) == pytest.approx((1.0, 3.0))
+    assert np.isnan(central_range(np.array([np.nan]))).all()

@@ -7,13 +7,10 @@ import re
 import shutil
 from html.parser import HTMLParser
 
-import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 from data.errors import EngineError, MisuseError, StoreError
-from evaluator.present.table import Table
-from evaluator.present.table_html import table_html
 from evaluator.runs.folder import locked_folder
 from evaluator.thinkbench import (
     ThinkConfig,
@@ -287,25 +284,6 @@ def test_a_run_that_is_named_twice_is_one(runs):
     own = made[0].folder
     assert run_folders([own, own.parent / ".." / own.parent.name / own.name]) == [own]
     assert sorted(run_folders([folder, own])) == sorted(run.folder for run in made)
-
-
-def test_a_table_of_a_page_shows_what_its_other_texts_show():
-    index = pd.MultiIndex.from_tuples([("a", "<b>"), ("c", NASTY)], names=["model", None])
-    columns = {"share": [0.5, None], "count": [12345, 7], "kept": ["yes", ""]}
-    table = Table(
-        name="t",
-        title="T",
-        frame=pd.DataFrame(columns, index=index),
-        formats={"share": ".1f"},
-        note="n & m",
-    )
-    shown = table_html(table)
-    assert '<th scope="col" class="label">model</th>' in shown
-    assert '<td class="label">&lt;b&gt;</td><td>0.5</td><td>12,345</td><td>yes</td>' in shown
-    assert "<td>\u2013</td><td>7</td>" in shown
-    assert '<p class="note">n &amp; m</p>' in shown
-    assert "<script" not in shown
-    assert "| 0.5 | 12,345 | yes |" in table.to_markdown()
 
 
 def test_a_run_that_is_judged_is_not_judged_by_another(runs):

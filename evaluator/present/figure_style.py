@@ -1,30 +1,35 @@
-"""How every figure looks, and how it is written to disk.
+"""How every figure looks, and how it is written to disk: the palette of pages, in light.
 
 The three strategies are told apart three times over: by hue (safe for the colour-blind), by
 lightness (so that a grey print works) and by line style.
 """
 
 import textwrap
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+from matplotlib.font_manager import get_font_names
 
+from evaluator.present.palette import LIGHT, SERIES
 from stp.files import write_durably
 
-INK = "#1b1f24"
-MUTED = "#6b7280"
-GRID = "#e3e6ea"
-CURVE = "#0b4f8a"
-MARK = "#c2410c"
-FLAT = "#b8bec7"
-POSITIVE = "#4f9fd6"
-NEGATIVE = "#c2410c"
+INK = LIGHT["ink"]
+MUTED = LIGHT["muted"]
+GRID = LIGHT["line"]
+CURVE = LIGHT["accent"]
+MARK = LIGHT["mark"]
+FLAT = LIGHT["flat"]
+POSITIVE = LIGHT["rise"]
+NEGATIVE = LIGHT["fall"]
+SERIES_COLOURS = tuple(LIGHT[f"series-{number}"] for number in range(1, SERIES + 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +42,13 @@ class LineStyle:
 
 
 STRATEGY_STYLES = {
-    "routing": LineStyle("#e08a00", (0, (1, 1.4)), 2.0),
-    "fixed_budget": LineStyle("#1a936f", (0, (5, 1.8)), 1.9),
-    "early_exit": LineStyle("#0b3c6f", "solid", 2.2),
+    "routing": LineStyle(LIGHT["routing"], (0, (1, 1.4)), 2.0),
+    "fixed_budget": LineStyle(LIGHT["fixed_budget"], (0, (5, 1.8)), 1.9),
+    "early_exit": LineStyle(LIGHT["early_exit"], "solid", 2.2),
 }
+_FONTS = ("Inter", "Source Sans 3", "Liberation Sans", "DejaVu Sans")
 
 _RC: dict[Any, Any] = {
-    # A list, not the generic family: then a glyph that one font lacks comes from the next.
-    "font.family": ["Inter", "Source Sans 3", "Liberation Sans", "DejaVu Sans"],
     "font.size": 9.0,
     "axes.titlesize": 10.0,
     "axes.titleweight": "bold",
@@ -74,20 +78,22 @@ _RC: dict[Any, Any] = {
 }
 
 
+@cache
+def _fonts() -> list[str]:
+    """Return those of our fonts that are there.
+
+    matplotlib writes a line for each text and each font that it lacks. A list, not the generic
+    family: then a glyph that one font lacks comes from the next.
+    """
+    there = set(get_font_names())
+    return [name for name in _FONTS if name in there] or ["sans-serif"]
+
+
 @contextmanager
 def house_style() -> Iterator[None]:
     """Apply the style to everything drawn inside the ``with`` block."""
-    # A missing font of the list is no news: the next one serves.
-    import logging
-
-    finder = logging.getLogger("matplotlib.font_manager")
-    level = finder.level
-    finder.setLevel(logging.ERROR)
-    try:
-        with mpl.rc_context(_RC):
-            yield
-    finally:
-        finder.setLevel(level)
+    with mpl.rc_context({**_RC, "font.family": _fonts()}):
+        yield
 
 
 def new_figure(width: float = 6.4, height: float = 3.8) -> Figure:
@@ -114,7 +120,9 @@ def save(figure: Figure, stem: Path) -> tuple[Path, Path]:
     png, pdf = stem.with_name(stem.name + ".png"), stem.with_name(stem.name + ".pdf")
     # Drawn in memory: where a disk is full, matplotlib's writers fail in ways of their own.
     drawn, printed = BytesIO(), BytesIO()
-    with house_style():
+    with house_style(), warnings.catch_warnings():
+        # A stranger's name may have characters that no font here has.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
         figure.savefig(drawn, format="png", dpi=200, metadata={"Software": None})
         nobody = {"CreationDate": None, "Creator": None, "Producer": None}
         figure.savefig(printed, format="pdf", metadata=nobody)

@@ -1,0 +1,11 @@
+from .benchmark import Benchmark as Benchmark
+from .errors import ConfigError as ConfigError
+from .errors import EngineError as EngineError
+from .errors import MissingDependencyError as MissingDependencyError
+from .errors import MisuseError as MisuseError
+from .errors import StoreError as StoreError
+from .errors import StoreMismatchError as StoreMismatchError
+from .errors import StpError as StpError
+from .question import Question as Question
+from .registry import benchmark_names as benchmark_names
+from .registry import get_benchmark as get_benchmark

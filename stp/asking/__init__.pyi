@@ -1,0 +1,16 @@
+from .api import ApiResponder as ApiResponder
+from .base import TOOL_NAMES as TOOL_NAMES
+from .base import Finish as Finish
+from .base import OnResponse as OnResponse
+from .base import ReasoningEffort as ReasoningEffort
+from .base import Request as Request
+from .base import Responder as Responder
+from .base import Response as Response
+from .base import Settings as Settings
+from .base import Thinking as Thinking
+from .base import failed as failed
+from .engine import EngineResponder as EngineResponder
+from .function import CallableResponder as CallableResponder
+from .opening import ModelSpec as ModelSpec
+from .opening import open_responder as open_responder
+from .store import ResponseStore as ResponseStore

@@ -1,0 +1,11 @@
+from .config import CampaignConfig as CampaignConfig
+from .config import load_config as load_config
+from .config import parse_config as parse_config
+from .curves import load_curves as load_curves
+from .reader import CampaignReader as CampaignReader
+from .run import grade_campaign as grade_campaign
+from .run import run_campaign as run_campaign
+from .signal_reader import load_signals as load_signals
+from .signal_record import SignalSettings as SignalSettings
+from .signals import signals_campaign as signals_campaign
+from .status import campaign_status as campaign_status
