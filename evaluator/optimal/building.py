@@ -20,7 +20,7 @@ from data.optimal.general import GeneralQuestion
 from evaluator.answers import Checker
 from evaluator.answers.judged import boxed_or_whole
 from evaluator.optimal.card import write_data_set
-from evaluator.optimal.formats import Candidate, Dropped, Seen, parse_reply
+from evaluator.optimal.formats import Candidate, Dropped, SeenQuestions, parse_reply
 from evaluator.optimal.grading import decide_by_rule, reference_text
 from evaluator.optimal.judge import Case, Judgement, ModelJudge, agreement
 from evaluator.optimal.recipe import KIND, Built, Pair, Recipe
@@ -130,7 +130,7 @@ class _Work:
         self._judge = ModelJudge(
             models["judge"], self._replies / "judge.jsonl", repeats=recipe.judge_repeats
         )
-        self._seen = Seen()
+        self._seen = SeenQuestions()
         self._tried: dict[Pair, list[str]] = {pair: [] for pair in recipe.pairs()}
         self._accepted: dict[Pair, list[GeneralQuestion]] = {pair: [] for pair in recipe.pairs()}
         self.dropped: list[Dropped] = []

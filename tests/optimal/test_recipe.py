@@ -10,7 +10,7 @@ from data.optimal.general import load_general
 from evaluator.answers import Checker
 from evaluator.optimal.building import build
 from evaluator.optimal.card import DROPPED_FILE, STATISTICS_FILE
-from evaluator.optimal.formats import Candidate, Seen, parse_reply
+from evaluator.optimal.formats import Candidate, SeenQuestions, parse_reply
 from evaluator.optimal.recipe import Recipe
 from stp.asking.function import CallableResponder
 
@@ -104,7 +104,7 @@ def candidate(name, question, answer):
 
 
 def test_repeated_questions_are_found_and_others_are_not():
-    seen = Seen()
+    seen = SeenQuestions()
     one = "What is the capital city of the country of France in western Europe today?"
     assert seen.repeated(candidate("a", one, "Paris")) is None
     assert seen.repeated(candidate("b", one.upper(), "Paris")) == "a"
