@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from data.progress import NOBODY, Progress
 from evaluator.analysis.intervals import LEVEL, central_range
 from evaluator.analysis.nesting import (
     AVERAGE,
@@ -38,7 +39,6 @@ from evaluator.analysis.nesting import (
     with_averages,
 )
 from evaluator.analysis.overthinking import per_trajectory
-from evaluator.watch import Progress
 from oracle.checks import LARGEST_SEED, whole_number
 from oracle.resampling import draw_questions, raw_numbers
 from stp.curves import Curves
@@ -204,7 +204,7 @@ def bootstrap_curves(
     replicates: int = REPLICATES,
     seed: int = PAPER_SEED,
     workers: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = NOBODY,
 ) -> Bootstrap:
     """Resample the paper's statistics of measured curves.
 
@@ -229,7 +229,7 @@ def bootstrap_values(
     replicates: int = REPLICATES,
     seed: int = PAPER_SEED,
     workers: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = NOBODY,
 ) -> Bootstrap:
     """Resample averages of any values of trajectories.
 
@@ -298,7 +298,7 @@ def _replicate_cells(
     replicates: int,
     seed: int,
     workers: int,
-    progress: Progress | None,
+    progress: Progress,
 ) -> FloatArray:
     """Return cell means of every replicate; float64 ``(replicates, models, benchmarks, v)``."""
     known = ~np.isnan(values[nesting.order])
@@ -329,8 +329,7 @@ def _replicate_cells(
     try:
         for future in as_completed([pool.submit(fill, i) for i in range(0, replicates, _CHUNK)]):
             done += future.result()
-            if progress is not None:
-                progress(done, replicates)
+            progress(done, replicates)
     finally:
         # After Ctrl-C or an error nobody waits for what has not begun.
         pool.shutdown(cancel_futures=True)

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from data.progress import NOBODY, Progress
 from evaluator.analysis.pipeline import Analysis
 from evaluator.figures.catalogue import MOST_FIGURES
 from evaluator.present.figure_style import save
 from evaluator.present.names import visible
 from evaluator.present.table import write_tables
-from evaluator.watch import Watch, nobody, stage_of
 from stp.files import write_durably
 
 
@@ -22,7 +22,9 @@ class AnalysisPaths:
     findings: Path
 
 
-def write_analysis(analysis: Analysis, out_dir: Path, *, watch: Watch = nobody) -> AnalysisPaths:
+def write_analysis(
+    analysis: Analysis, out_dir: Path, *, progress: Progress = NOBODY
+) -> AnalysisPaths:
     """Write every table as CSV, Markdown and LaTeX, the figures, and ``findings.md``.
 
     Parameters
@@ -42,7 +44,7 @@ def write_analysis(analysis: Analysis, out_dir: Path, *, watch: Watch = nobody) 
     figures: list[Path] = []
     findings = out_dir / "findings.md"
     tables = write_tables(analysis.tables, out_dir / "tables")
-    progress = stage_of(watch, "figures")
+    progress = progress.stage("figures")
     for done, named in enumerate(analysis.figures(), start=1):
         figures += save(named.figure, out_dir / "figures" / named.stem)
         progress(done, MOST_FIGURES)

@@ -62,17 +62,20 @@ class Headline:
         What was measured: models, benchmarks, questions, trajectories, probes.
     strategies
         The same potential as numbers, most flexible strategy first.
+    cautions
+        What must be known before any of this is believed.
     """
 
     sentence: str
     potential: str
     scope: str
     strategies: tuple[StrategyFinding, ...]
+    cautions: tuple[str, ...] = ()
 
     @property
-    def lines(self) -> tuple[str, str, str]:
-        """The three sentences, for a terminal."""
-        return self.sentence, self.potential, self.scope
+    def lines(self) -> tuple[str, ...]:
+        """The sentences, for a terminal."""
+        return *self.cautions, self.sentence, self.potential, self.scope
 
 
 def _cost_clause(degradation: float) -> str:

@@ -40,6 +40,7 @@ def central_range(replicates: npt.ArrayLike, level: float = LEVEL) -> FloatArray
         raise ValueError(f"level must lie between 0 and 1, not {level}")
     percentiles = (100 * ((1 - level) / 2), 100 * ((1 + level) / 2))
     values = np.asarray(replicates, np.float64)
+    # Without replicates numpy cannot infer the rest of the shape.
     flat = values.reshape(values.shape[0], math.prod(values.shape[1:]))
     known = ~np.isnan(flat)
     ends = np.full((2, flat.shape[1]), np.nan)

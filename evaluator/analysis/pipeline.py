@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from data.errors import StoreError
+from data.progress import NOBODY, Progress
 from evaluator.analysis.bootstrap import REPLICATES, Bootstrap, bootstrap_curves
 from evaluator.analysis.direct import accuracies_of_answers, direct_accuracies
 from evaluator.analysis.findings import Findings, describe
@@ -43,6 +44,7 @@ from evaluator.analysis.sensitivity_tables import (
     sensitivity_table,
     trajectory_sensitivity_table,
 )
+from evaluator.analysis.share_tables import share_sentences, share_table, shares_of_campaigns
 from evaluator.analysis.step_changes import changes_by_progress, suitable_bin_tokens
 from evaluator.analysis.stored_thinking import open_campaigns
 from evaluator.analysis.tables import (
@@ -57,7 +59,6 @@ from evaluator.analysis.tables import (
 from evaluator.analysis.thinking_tables import thinking_tables
 from evaluator.figures.catalogue import Bands, NamedFigure, all_figures
 from evaluator.present.table import Table
-from evaluator.watch import Progress, Watch, nobody, stage_of
 from oracle.bootstrap import bootstrap_frontiers, percentile_interval
 from stp.campaign.curves import load_curves
 from stp.campaign.store import Store
@@ -88,6 +89,7 @@ TABLES = (
     "boundary-audit",
     "boundary-forms",
     "step-lengths",
+    "shares",
 )
 """Names of all tables, in reading order. Those of differences need several models."""
 
@@ -173,7 +175,7 @@ def analyse(
     asked: Asked | None = None,
     direct: Direct | None = None,
     groups: Mapping[str, str] | None = None,
-    watch: Watch = nobody,
+    progress: Progress = NOBODY,
 ) -> Analysis:
     """Compute every table and finding that curves allow.
 
@@ -204,10 +206,10 @@ def analyse(
     if isinstance(direct, Curves):
         direct = accuracies_of_answers(pool_benchmarks(direct, groups))
     summary = summarise(per_trajectory(curves))
-    cells = cell_frontiers(curves, progress=stage_of(watch, "frontiers"))
+    cells = cell_frontiers(curves, progress=progress.stage("frontiers"))
     frontiers = average_frontiers(cells)
     changes = changes_by_progress(curves, suitable_bin_tokens(curves))
-    intervals = _resample(curves, frontiers, asked, watch)
+    intervals = _resample(curves, frontiers, asked, progress)
     bias = bias_aware_table(curves)
     sentences = (
         *describe(curves, summary, make_headline(curves, summary, cells), changes).sentences,
@@ -232,7 +234,7 @@ def analyse(
             spread_table(curves, summary),
             changes_table(curves, changes),
             frontier_table(curves, frontiers),
-            *_sensitivity(curves, bias, asked, watch),
+            *_sensitivity(curves, bias, asked, progress),
         ),
     )
 
@@ -245,7 +247,7 @@ class _Intervals:
 
 
 def _resample(
-    curves: Curves, frontiers: Sequence[AverageFrontier], asked: Asked, watch: Watch
+    curves: Curves, frontiers: Sequence[AverageFrontier], asked: Asked, progress: Progress
 ) -> _Intervals:
     """Draw the replicates that were asked for, and make their tables."""
     if not asked.replicates:
@@ -254,7 +256,7 @@ def _resample(
         curves,
         replicates=asked.replicates,
         workers=asked.workers,
-        progress=stage_of(watch, "bootstrap"),
+        progress=progress.stage("bootstrap"),
     )
     tables = [interval_table(curves, drawn, statistic) for statistic in INTERVALS]
     if len(drawn.models) > 2:
@@ -264,7 +266,7 @@ def _resample(
     if not wanted or not shared.trajectories:
         return _Intervals(bootstrap=drawn, tables=tuple(tables))
     bands = frontier_bands(
-        shared, wanted, workers=asked.workers, progress=stage_of(watch, "frontier bootstrap")
+        shared, wanted, workers=asked.workers, progress=progress.stage("frontier bootstrap")
     )
     if shared.trajectories < curves.trajectories:
         frontiers = average_frontiers(cell_frontiers(shared))
@@ -276,12 +278,12 @@ def _resample(
     return _Intervals(bootstrap=drawn, bands=bands, tables=tuple(tables))
 
 
-def _sensitivity(curves: Curves, bias: Table, asked: Asked, watch: Watch) -> Iterator[Table]:
+def _sensitivity(curves: Curves, bias: Table, asked: Asked, progress: Progress) -> Iterator[Table]:
     yield sensitivity_table(curves)
-    yield trajectory_sensitivity_table(curves, stage_of(watch, "fewer trajectories"))
+    yield trajectory_sensitivity_table(curves, progress.stage("fewer trajectories"))
     yield bias
     if asked.cross_fit:
-        yield cross_fitted_table(curves, progress=stage_of(watch, "cross-fitted frontiers"))
+        yield cross_fitted_table(curves, progress=progress.stage("cross-fitted frontiers"))
 
 
 def frontier_bands(
@@ -289,7 +291,7 @@ def frontier_bands(
     replicates: int,
     *,
     workers: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = NOBODY,
 ) -> Bands:
     """Return pointwise 95 % intervals of the averaged frontiers at 101 budgets (Figure 5).
 
@@ -325,7 +327,7 @@ def analyse_campaigns(
     allow_incomplete: bool = False,
     asked: Asked | None = None,
     direct: Sequence[str | Path] | Direct | None = None,
-    watch: Watch = nobody,
+    progress: Progress = NOBODY,
 ) -> Analysis:
     """Analyse graded campaigns together, usually one a model.
 
@@ -353,7 +355,7 @@ def analyse_campaigns(
     if isinstance(direct, Sequence):
         direct = direct_accuracies(direct, allow_incomplete=allow_incomplete)
     curves = load_curves(
-        list(urls), allow_incomplete=allow_incomplete, progress=stage_of(watch, "reading curves")
+        list(urls), allow_incomplete=allow_incomplete, progress=progress.stage("reading curves")
     )
     groups = recorded_groups(urls)
     unequal = completeness(pool_benchmarks(curves, groups)).missing
@@ -369,20 +371,28 @@ def analyse_campaigns(
         asked=asked,
         direct=direct,
         groups=groups,
-        watch=watch,
+        progress=progress,
     )
     steps = tuple(dict.fromkeys(config.probing.step_tokens for config in configs))
     opened = open_campaigns(list(urls), allow_incomplete=allow_incomplete)
-    thinking = thinking_tables(opened, analysis.curves, steps, asked.targets, watch)
+    thinking = thinking_tables(opened, analysis.curves, steps, asked.targets, progress)
     missing = missing_sentences(urls, curves)
+    shares = shares_of_campaigns(urls)
     note = " ".join(missing)
     return replace(
         analysis,
         tables=tuple(
             replace(table, note=f"{note} {table.note}".strip())
-            for table in (*analysis.tables, *thinking.tables)
+            for table in (*analysis.tables, *thinking.tables, share_table(shares))
         ),
-        findings=Findings(sentences=(*missing, *analysis.findings.sentences, *thinking.missing)),
+        findings=Findings(
+            sentences=(
+                *missing,
+                *share_sentences(shares),
+                *analysis.findings.sentences,
+                *thinking.missing,
+            )
+        ),
         step_tokens=steps[0] if len(steps) == 1 else None,
         lengths=thinking.lengths,
     )

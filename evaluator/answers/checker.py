@@ -22,7 +22,7 @@ from evaluator.answers.marked import FallbackAnswer
 from evaluator.answers.symbolic import SymbolicPool
 from evaluator.answers.verdict import FALLBACK, NO_ANSWER, Verdict
 
-LIMIT_SECONDS = 5.0
+LIMIT_SECONDS = 3.5
 logger = logging.getLogger(__name__)
 
 
@@ -49,7 +49,7 @@ class Checker:
         Worker processes for symbolic equality, and programs run at a time; by default as many as
         there are cores, at most four. They start when first needed.
     limit_seconds
-        CPU time for one symbolic comparison. An answer that needs more is wrong.
+        CPU time for the symbolic comparisons of one answer. An answer that needs more is wrong.
     unsandboxed
         True allows programs to run without a sandbox where bubblewrap is missing. They then run
         with your rights: never say so for programs of a model that you do not trust.
@@ -76,9 +76,8 @@ class Checker:
     ) -> None:
         self._workers = workers or min(4, os.cpu_count() or 1)
         self._pool = SymbolicPool(self._workers, limit_seconds)
-        self._tools = SlowTools(
-            symbolic_equal=self._pool.equal, unsandboxed=unsandboxed, model_judge=model_judge
-        )
+        self._unsandboxed = unsandboxed
+        self._model_judge = model_judge
         self._file = VerdictFile(cache_path) if cache_path is not None else None
         self._known: dict[Question, _Known] = {}
         self._lock = threading.RLock()
@@ -195,7 +194,12 @@ class Checker:
         return judged
 
     def _judge_slowly(self, judge: Judge, answer: str) -> Verdict:
-        verdict = _judged(lambda text: judge.slow(text, self._tools), answer)
+        tools = SlowTools(
+            symbolic_equal=self._pool.for_one_answer(),
+            unsandboxed=self._unsandboxed,
+            model_judge=self._model_judge,
+        )
+        verdict = _judged(lambda text: judge.slow(text, tools), answer)
         assert verdict is not None
         return verdict
 

@@ -9,18 +9,21 @@ from collections.abc import Iterator
 from evaluator.answers.languages import ANNOUNCEMENT, CHOSEN
 
 _ADVERBS = (
-    r"(?:(?:therefore|thus|hence|then|simply|just|definitely|clearly|obviously|certainly|surely|for sure|"
+    r"(?:(?:therefore|thus|hence|then|simply|just|definitely|clearly|obviously|certainly|"
+    r"surely|for sure|"
     r"most likely|likely|probably|indeed|actually|really|of course|in fact|again|now|also|still|"
     r"none other than)\b[ \t,:*_]{1,4}){0,3}"
 )
 TAG = re.compile(r"<(?:final_)?answer>\s{0,8}", re.IGNORECASE)
 LABEL = re.compile(
-    r"(?:\"|')?\b(?:answer|ans|choice|option|letter|selection|selected)\b(?:\"|')?[ \t]{0,3}[*_]{0,3}"
+    r"(?:\"|')?\b(?:answer|ans|choice|option|letter|selection|selected)\b(?:\"|"
+    r"')?[ \t]{0,3}[*_]{0,3}"
     r"[ \t]{0,3}[:：=][ \t*_\n]{0,8}",
     re.IGNORECASE,
 )
 SENTENCE = re.compile(
-    r"\b(?:answer|choice|option|letter)\b(?: to (?:the|this) question)?(?:,? (?:here|therefore|thus|then),?)? "
+    r"\b(?:answer|choice|option|letter)\b(?: to (?:the|this) question)?(?:,? (?:here|"
+    r"therefore|thus|then),?)? "
     rf"(?:is|should be|must be|would be|appears to be|seems to be)\b:?[ \t*_\n]{{0,6}}{_ADVERBS}",
     re.IGNORECASE,
 )
@@ -36,7 +39,8 @@ _LETTER = r"[*_]{0,3}[(\[]?([A-Z])[)\]]?[*_]{0,3}"
 _PRAISE = re.compile(
     rf"(?<![A-Za-z'’\\_^{{]){_LETTER}(?:[ \t]\([^()\n]{{1,80}}\))?[ \t]{{1,2}}"
     rf"(?i:is|must be|would be|has to be)[ \t]{{1,2}}{_ADVERBS}"
-    r"(?i:(?:the )?(?:only )?(?:correct|right|best)(?: (?:answer|option|choice|one|response|letter))?"
+    r"(?i:(?:the )?(?:only )?(?:correct|right|best)(?: (?:answer|option|choice|one|"
+    r"response|letter))?"
     r"|the (?:answer|one|choice|option)|true)\b"
     r"(?=[ \t]{0,2}(?:[.!?,;:)*\n—–-]|$|(?i:because|since|as|here|given|for|and|to|from|but)\b))"
 )

@@ -43,7 +43,8 @@ _SECOND_LETTER = re.compile(
     r"\s?(?:,|/|&|\bor\b|\band\b|\bnor\b)+\s?(?:(?:or|and|option|choice)\s)?[(\[]?[A-Z][)\]]?(?![A-Za-z'’])"
 )
 _REST_ENDS = re.compile(
-    r"['’]?\s*(?:$|(?!是?(?:错|不))[\u3000-\u9fff\uac00-\ud7af]|(?:non|not|nicht|rather|instead)\b|[.:;,)\]](?=\s|$|\\|[A-Z(])|[-–—] |—|\(|\n|(?:because|since|as|is|due|given|"
+    r"['’]?\s*(?:$|(?!是?(?:错|不))[\u3000-\u9fff\uac00-\ud7af]|(?:non|not|nicht|rather|"
+    r"instead)\b|[.:;,)\]](?=\s|$|\\|[A-Z(])|[-–—] |—|\(|\n|(?:because|since|as|is|due|given|"
     r"which|with|for|by)\b)",
     re.IGNORECASE,
 )

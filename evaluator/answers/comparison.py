@@ -90,7 +90,7 @@ class Comparison:
 
     def _opaque(self, gold: Form, answer: Form) -> bool:
         """Compare where one side could not be read."""
-        if not isinstance(gold, Opaque) and not isinstance(answer, Opaque):
+        if not _unread(gold) and not _unread(answer):
             return False
         readable = Opaque | Value | Matrix
         if isinstance(gold, readable) and isinstance(answer, readable):
@@ -102,7 +102,7 @@ class Comparison:
             return False
         if self._symbolic_equal is None:
             raise CannotDecideError
-        return self._symbolic_equal(gold, answer)
+        return self._symbolic_equal(gold.replace(r"\cr ", r"\\ "), answer.replace(r"\cr ", r"\\ "))
 
     def _same_named(
         self,
@@ -221,6 +221,8 @@ class Comparison:
             return self._same_items(gold_items, answer_items)
         if len(gold_items) != len(answer_items):
             return False
+        if gold_brackets == "{}" and answer_brackets not in ("", "{}"):
+            return False  # {0, 1} is no pair and no interval
         return self._same_in_some_order(gold_items, answer_items)
 
     def _same_items(self, gold: Sequence[Form], answer: Sequence[Form]) -> bool:
@@ -259,6 +261,10 @@ class Comparison:
             return self.same(first, second)
         except CannotDecideError:
             return False
+
+
+def _unread(form: Form) -> bool:
+    return isinstance(form, Opaque) or (isinstance(form, Value) and form.tree is None)
 
 
 def _items(form: Form) -> tuple[tuple[Form, ...], str]:

@@ -25,14 +25,16 @@ STOP_WORD = re.compile(
 )
 _ADVERBS = re.compile(
     r"(?:(?:therefore|thus|then|hence|simply|just|exactly|precisely|clearly|indeed|actually|definitely|"
-    r"obviously|certainly|surely|of course|now|also|only|really|likely|equal to|given by|found to be|"
+    r"obviously|certainly|surely|of course|now|also|only|really|likely|equal to|given by|"
+    r"found to be|"
     r"computed to be|calculated to be|calculated as|as follows|always|finally|in fact|a total of|"
     r"the number|the value|the integer|the fraction)\b[ \t,:]{1,3}){1,4}",
     re.IGNORECASE,
 )
 _EXPRESSION_LIKE = re.compile(r"[\d\\∞π√]|^[a-zA-Z]$|^\(?[A-J]\)?$")
 _COPULA = re.compile(
-    r"(?:\b(?:is|are|be|was|equals|equal to|becomes|gives|get|as|to)\b|[=:≈]|\bis thus\b)[ \t*_]{1,4}"
+    r"(?:\b(?:is|are|be|was|equals|equal to|becomes|gives|get|as|to)\b|[=:≈]|"
+    r"\bis thus\b)[ \t*_]{1,4}"
 )
 _CONCLUSION = re.compile(
     r"(?:\b(?:is|are|be|get|gives|equals|have|has|makes|total of|totals|it's)\b|[=:≈])"
@@ -45,6 +47,7 @@ _PROSE_NUMBER = re.compile(r"(?<![\w.])[-−]?\$?\d[\d,./]{0,60}(?![a-zA-Z])")
 _CHANGING = frozenset(
     ["or", "and", "more", "less", "percent", "million", "thousand", "billion", "not", "hundred"]
 )
+_HEDGING = re.compile(r"\b(?:or|and|to|million|thousand|billion|percent|more|less)\b|^\\")
 _UNIT_BEHIND = re.compile(r"[ \t]{1,2}([a-zA-Z]{1,20})(?=[.!,;\s]|$)")
 _PERCENT_BEHIND = re.compile(r"[ \t]{0,2}(?:\\?%|(?:percent|pct|per cent)\b)")
 _CONNECTOR = re.compile(r"[ \t]{0,3}(?:,[ \t]{0,3})?(?:and|or|,)[ \t]{1,3}")
@@ -102,10 +105,18 @@ def _value_at_the_end(sentence: str) -> str | None:
             value = rest.strip(MARKDOWN).rstrip(".,;:").strip(MARKDOWN)
             stop = STOP_WORD.search(value)
             value = value[: stop.start()] if stop is not None else value
-            if len(PROSE_WORD.findall(value)) < 3:
-                return value
-            return _value_in_prose(value)
+            if number is not None and len(PROSE_WORD.findall(value)) > 1:
+                return _number_of(value, number)
+            return value if len(PROSE_WORD.findall(value)) < 3 else _value_in_prose(value)
     return None
+
+
+def _number_of(value: str, number: re.Match[str]) -> str:
+    """Take the number from ``53 such pairs``, with its unit from ``53 miles per hour``."""
+    words = value[number.end() :].strip()
+    if is_unit(words) or _HEDGING.search(words):
+        return value
+    return number.group().strip().rstrip(",.")
 
 
 def _value_in_prose(sentence: str) -> str | None:

@@ -9,26 +9,41 @@ import re
 from evaluator.answers.expressions_in_text import FORMULA, content_of
 
 _NO_STATEMENT = re.compile(
-    r"\?|\b(?:can(?:no|')t|cannot|could|couldn't|unable|unclear|unknown|undetermined|not|n't|never|no|none|"
-    r"insufficient|enough|need(?:s|ed)?|missing|more|less|fewer|greater|least|most|between|up to|"
-    r"over|under|almost|nearly|roughly|around|without|except|unless|maybe|perhaps|might|may|possibly|"
-    r"probably|guess|estimate|seems?|appears?|sure|certain|either|or|let|let's|will|shall|i'll|we'll|"
-    r"should|would|try|next|consider|suppose|assume|assuming|if|when|until|first|second|then|step|"
-    r"question|problem|exercise|case|part|section|page|chapter|figure|equation|line|item|option|"
-    r"method|approach|example|note|recall|given|using|checked?|verif\w+|wrong|incorrect|mistake|error|"
-    r"sorry|please|wait|hmm|start(?:s|ed)?|begin|began|originally|initially|remaining|half|twice|times)\b"
-    r"|n['’]t\b|[:：]\s*$",
+    r"\?|\b(?:can(?:no|')t|cannot|could|unable|unclear|unknown|undetermined|not|never|no|none|"
+    r"insufficient|enough|need(?:s|ed)? (?:to|more|a|an|some|further)|i need|we need|"
+    r"missing|more|less|fewer|"
+    r"greater|at least|at most|between|up to|over|under|almost|nearly|roughly|without|"
+    r"except|unless|"
+    r"maybe|perhaps|might|may|possibly|probably|guess|estimate|seems?|appears?|not sure|"
+    r"either|or|let|"
+    r"will|shall|i'll|we'll|should|would|try|consider|suppose|assume|assuming|if|until|"
+    r"stuck|give up|"
+    r"gave up|mystery|ran out|wrong|incorrect|mistake|sorry|please|wait|hmm|times|"
+    r"(?:step|question|problem|exercise|case|part|section|page|chapter|figure|equation|line|item|option|"
+    r"method|approach|example|remark|note|theorem|lemma|day|term) \(?\d+|"
+    r"(?:first|last|next|other|remaining) \d+)\b|n['’]t\b|[:：]\s*$"
+    r"|可能|也许|不|如果|假设|需要|至少|最多|大约|吗|或|第\s?\d|设",
+    re.IGNORECASE,
+)
+_NO_BEGINNING = re.compile(
+    r"[\s*_]*(?:given|since|because|when|recall|note|next|first|second|now|step|is|are|do|does|what|how|"
+    r"which|why|for|using|in the case|checking|it remains)\b",
     re.IGNORECASE,
 )
 _NUMBER = re.compile(
-    r"(?<![\w.])[-+−]?[$€£¥]?(?:\\\$)?[-+−]?"
+    r"(?<![A-Za-z0-9_.])[-+−]?[$€£¥]?(?:\\\$)?[-+−]?"
     r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+ \d+/\d+|\d+/\d+|\d+(?:\.\d+)?|\.\d+)"
     r"(?: ?\\?%)?(?:[€£¥$]|°)?"
     r"(?: ?(?:k?m|cm|mm|km/h|m/s|kg|g|mph|ml|mL|L|cm²|m²|cm\^2|m\^2)(?![\w/]))?"
 )
 _ENDED = re.compile(r"[.!。！)\]$%°\d*]\s*$")
-_STARTS_AS_ITEM = re.compile(r"\s*(?:[-*•]\s|\(?\d{1,3}[.)]\s|#)")
+_STARTS_AS_ITEM = re.compile(r"\s*(?:[-*•]\s|\(?\d{1,3}[.)](?:\s|$)|#)")
 _MAX_SENTENCE = 400
+
+
+def is_list_item(line: str) -> bool:
+    """Whether a line is an item of a list, or a heading."""
+    return _STARTS_AS_ITEM.match(line) is not None
 
 
 def only_value(sentence: str) -> str | None:
@@ -45,7 +60,9 @@ def only_value(sentence: str) -> str | None:
     """
     if len(sentence) > _MAX_SENTENCE or not _ENDED.search(sentence):
         return None
-    if _NO_STATEMENT.search(sentence) or _STARTS_AS_ITEM.match(sentence):
+    if _NO_BEGINNING.match(sentence) or _STARTS_AS_ITEM.match(sentence):
+        return None
+    if _NO_STATEMENT.search(sentence):
         return None
     formulas = [content_of(formula) for formula in FORMULA.finditer(sentence)]
     formulas = [content for content in formulas if re.search(r"\d|\\[a-z]", content)]

@@ -137,7 +137,8 @@ CHINESE_UNITS = {
     "立方米": "m^3", "立方厘米": "cm^3", "立方分米": "dm^3", "米": "m", "厘米": "cm", "毫米": "mm",
     "千米": "km", "公里": "km", "分米": "dm", "克": "g", "千克": "kg", "公斤": "kg", "吨": "tonne",
     "秒": "s", "分钟": "min", "小时": "h", "天": "day", "升": "L", "毫升": "mL", "度": "degrees",
-    "元": "yuan", "美元": "dollars", "千米/小时": "km/h", "米/秒": "m/s", "年": "year", "个月": "month",
+    "元": "yuan", "美元": "dollars", "千米/小时": "km/h", "米/秒": "m/s", "年": "year",
+    "个月": "month",
     "岁": "years",
 }  # fmt: skip
 """Chinese names of units with a spelling that the table of units has."""

@@ -84,6 +84,10 @@ _ASCII_RELATIONS = {
     "->": r"\to ",
 }
 _MATH_DELIMITER = re.compile(r"\\[()\[\]]")
+_MICRO = re.compile(r"\\mu\s?\\(?:text|mathrm|mbox)\s?\{\s?(?=[a-zA-Z])")
+_OHM = re.compile(
+    r"(?<=[\d\s~}])(?:\\(?:text|mathrm)\s?\{\s?([kMm])\s?\}|([kMm]?))\\Omega(?![a-zA-Z])"
+)
 _INFIX = re.compile(r"\{([^{}]{1,80})\\(over|choose)(?![a-zA-Z])([^{}]{1,80})\}")
 _MANY_SPACES = re.compile(r" {2,}")
 
@@ -92,7 +96,7 @@ def _font(match: re.Match[str]) -> str:
     r"""Keep words in ``\text{}``; a number or one letter in a font is just itself."""
     content = match.group(1)
     stripped = content.strip()
-    if stripped in FUNCTIONS:
+    if stripped in FUNCTIONS and not _is_unit_here(match, stripped):
         return rf" \{stripped} "
     if len(stripped) == 1 and stripped.isalpha() and "math" in match.group()[:6]:
         return f" {stripped} "
@@ -102,6 +106,14 @@ def _font(match: re.Match[str]) -> str:
     if number is not None:
         return rf" {number.group(1)} \text{{ {number.group(2)}}}"
     return rf"\text{{{content}}}"
+
+
+def _is_unit_here(match: re.Match[str], name: str) -> bool:
+    r"""Whether ``\text{min}`` and ``\text{sec}`` are minutes and seconds: no argument follows."""
+    following = match.string[match.end() :].lstrip()[:1]
+    return (
+        name in ("min", "sec") and "operator" not in match.group() and following not in ("(", "\\")
+    )
 
 
 def _infix(match: re.Match[str]) -> str:
@@ -137,6 +149,8 @@ def normalise(text: str) -> str:
         text = _COLOURS.sub("", text)
         text = _ACCENTS.sub(lambda accent: f" {accent.group(1) or accent.group(2)} ", text)
         text = _REALS.sub(r"\\R ", text)
+        text = _MICRO.sub(r"\\text{µ", text)
+        text = _OHM.sub(lambda ohm: rf"\text{{{ohm.group(1) or ohm.group(2) or ''}Ω}}", text)
         for _ in range(3):  # fonts are nested at most a little
             text, count = _FONTS.subn(_font, text)
             if not count:

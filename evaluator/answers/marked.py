@@ -1,9 +1,9 @@
 r"""Answers that a response marks in other ways than a box.
 
 Text only. The layers, strongest first: an ``<answer>`` tag or a label (``Answer: 7``,
-``#### 7``), a sentence (``the answer is 7``), emphasis in the last line (``**7**``), a last line that
-is nothing but the value, the end of the last line (``so x = 7.``). The last of all is the fallback:
-the only value of the last sentence.
+``#### 7``), a sentence (``the answer is 7``), emphasis in the last line (``**7**``), a last line
+that is nothing but the value, the end of the last line (``so x = 7.``). The last of all is the
+fallback: the only value of the last sentence.
 """
 
 import re
@@ -11,13 +11,14 @@ import re
 from evaluator.answers.expressions_in_text import (
     FORMULA,
     MARKDOWN,
+    PROSE_WORD,
     VALUE,
     conclusion_of,
     content_of,
     formulas_from,
     leading_expression,
 )
-from evaluator.answers.fallback import only_value
+from evaluator.answers.fallback import is_list_item, only_value
 from evaluator.answers.languages import ANNOUNCEMENT
 from evaluator.answers.sentences import last_sentence
 
@@ -55,6 +56,11 @@ _FEW_WORDS = re.compile(
 )
 _THEREFORE = re.compile(
     r"(?:so|thus|therefore|hence|we (?:get|have|find|obtain)|giving)\b", re.IGNORECASE
+)
+_HEDGED = re.compile(
+    r"\b(?:maybe|perhaps|possibly|might|i guess|would have to|have to|need to|let me|let us|let's|"
+    r"not sure|next)\b|\?",
+    re.IGNORECASE,
 )
 _TWO_WORDS = re.compile(r"(?<!\\)(?<![a-zA-Z])[a-zA-Z]{3,20}[ ,]{1,2}[a-zA-Z]{2,20}")
 _BARE_VALUE = re.compile(
@@ -96,8 +102,11 @@ def _words_behind(pattern: re.Pattern[str], text: str) -> str | None:
     return words.group(1) if words is not None else None
 
 
-def labelled_answer(text: str) -> tuple[str, int] | None:
-    """Find the last answer behind a tag or a label, and where its mark starts."""
+def labelled_answer(text: str, *, behind_box: bool = False) -> tuple[str, int] | None:
+    """Find the last answer behind a tag or a label, and where its mark starts.
+
+    Behind a box, ``#### 7 remarks`` is a heading; elsewhere ``#### 7 apples`` is an answer.
+    """
     best: tuple[str, int] | None = None
     for tag in _TAG.finditer(text):
         end = text.find(f"</{tag.group(1)}>", tag.end())
@@ -109,6 +118,8 @@ def labelled_answer(text: str) -> tuple[str, int] | None:
             if best is not None and label.start() < best[1]:
                 break
             content_or_none = leading_expression(text[label.end() : label.end() + 600])
+            if behind_box and pattern is _HASHES and PROSE_WORD.search(content_or_none or ""):
+                continue
             if content_or_none is not None:
                 best = (content_or_none, label.start())
                 break
@@ -132,7 +143,7 @@ def _closing_answer(tail: str) -> str | None:
         return content_of(formulas[-1])
     if len(formulas) == 1 and "=" in formulas[0].group() and _THEREFORE.match(sentence):
         return content_of(formulas[0])
-    return conclusion_of(sentence)
+    return None if _HEDGED.search(sentence) else conclusion_of(sentence)
 
 
 def _whole_expression(line: str) -> str | None:
@@ -150,5 +161,6 @@ def _whole_expression(line: str) -> str | None:
 
 def _fallback(tail: str) -> FallbackAnswer | None:
     """Take the only value of the last sentence, if the sentence states something."""
-    value = only_value(last_sentence(tail))
+    last_line = tail.rstrip().rsplit("\n", 1)[-1]
+    value = None if is_list_item(last_line) else only_value(last_sentence(tail))
     return None if value is None else FallbackAnswer(value)

@@ -4,6 +4,7 @@ import itertools
 import re
 from fractions import Fraction
 
+from evaluator.answers.clock import same_time
 from evaluator.answers.comparison import Comparison, SymbolicEqual
 from evaluator.answers.forms import Equation, Form, Listing
 from evaluator.answers.judge import CannotDecideError
@@ -16,6 +17,7 @@ _OPTION = re.compile(
     re.DOTALL,
 )
 _LETTER = re.compile(r"(?:\\text\{ ?)?\(?([A-J])[.)]? ?\}?\)?")
+_COMMA_NUMBER = re.compile(r"[-+]?\d{1,3}(?:\.\d{3})+(?:,\d+)?|[-+]?\d+,\d+")
 _PUNCTUATION = re.compile(r"[ {}]|\.(?!\d)")
 _MEANINGFUL_SPACE = re.compile(r"(?<=\d) +(?=\d)|(?<=\d,) +(?=\d{3})")
 
@@ -34,11 +36,17 @@ class Reference:
         The right answer, LaTeX or plain text.
     prompt
         The question; it tells whether a bare number is meant in per cent.
+    decimal_comma
+        Whether decimals are written with a comma where the question comes from: ``2,5`` may then
+        be two and a half, and ``1.000`` a thousand, on both sides.
     """
 
-    def __init__(self, reference: str, prompt: str = "") -> None:
+    def __init__(self, reference: str, prompt: str = "", *, decimal_comma: bool = False) -> None:
         self._text = normalise(reference)
+        self._decimal_comma = decimal_comma
         self._forms = read_forms(reference, as_reference=True)
+        if decimal_comma and _COMMA_NUMBER.fullmatch(self._text):
+            self._forms = read_forms(_with_points(reference))
         self._number = plain_number(self._text)
         self._percent = re.search(r"per ?cent|%", prompt, re.IGNORECASE) is not None
         self._letter, self._option = _option(self._text, prompt)
@@ -59,17 +67,27 @@ class Reference:
         text = normalise(answer)
         if _squeezed(text) == _squeezed(self._text) or _same_text(self._text, text):
             return True
+        time = same_time(self._text, text) if ":" in text else None
+        if time is not None:
+            return time
         if self._letter is not None:
             option = _OPTION.fullmatch(text)
             if option is not None:
-                return (option.group(1) or option.group(2)) == self._letter
+                same_letter = (option.group(1) or option.group(2)) == self._letter
+                text_of_option = option.group(3).strip()
+                if same_letter and self._option is not None and text_of_option:
+                    return self._option.equals(text_of_option, symbolic_equal)
+                return same_letter
             if text == self._letter:
                 return True
             if self._option is not None:
                 return self._option.equals(answer, symbolic_equal)
         comparison = Comparison(symbolic_equal, self._percent)
         undecided = False
-        for gold, read in itertools.product(self._forms, read_forms(answer)):
+        forms = read_forms(answer)
+        if self._decimal_comma and _COMMA_NUMBER.match(text):
+            forms = (*read_forms(_with_points(answer)), *forms)
+        for gold, read in itertools.product(self._forms, forms):
             try:
                 if comparison.same(gold, read):
                     return True
@@ -78,6 +96,15 @@ class Reference:
         if undecided:
             raise CannotDecideError
         return False
+
+
+def _with_points(text: str) -> str:
+    """Rewrite ``1.234,5`` as ``1234.5``."""
+    return re.sub(
+        r"\d{1,3}(?:\.\d{3})+(?:,\d+)?|\d+,\d+",
+        lambda number: number.group().replace(".", "").replace(",", "."),
+        text,
+    )
 
 
 def _option(text: str, prompt: str) -> tuple[str | None, "Reference | None"]:

@@ -113,7 +113,7 @@ def _stands_for_itself(text: str, box: Box) -> bool:
 def _boxed_answer(text: str, boxes: list[Box], parts: int) -> str | None:
     tail = text[boxes[-1].end :]
     if len(tail) > 8:
-        labelled = labelled_answer(tail[-1000:])
+        labelled = labelled_answer(tail[-1000:], behind_box=True)
         if labelled is not None and re.search(r"\d|\\[a-z]", labelled[0]):
             return labelled[0]
         taken_back, value = retraction(tail)

@@ -40,7 +40,7 @@ def read_matrix(text: str, read: Read) -> Form | None:
         return None if rows is None else Matrix(tuple(zip(*rows, strict=True)), text)
     bare = _without_brackets(text)
     matrix = _MATRIX.fullmatch(bare.strip("|").strip())
-    if matrix is None:
+    if matrix is None or r"\begin" in matrix.group(2):
         factor = _FACTOR.match(text)
         return None if factor is None else _scaled(text, factor, read)
     form = _entries(matrix.group(2), text, read)

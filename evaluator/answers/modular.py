@@ -6,6 +6,7 @@ agree modulo three primes of 61 bits and more by an accident of less than one in
 Expressions with variables are compared the same way, with the variables at arbitrary residues.
 """
 
+import functools
 import math
 from collections.abc import Mapping
 
@@ -13,7 +14,7 @@ from evaluator.answers.trees import Name, Number, Operation, Tree, variables
 from evaluator.answers.values import NotRationalError, NoValueError, exact
 
 _PRIMES = (2**61 - 1, 2**63 - 25, 2**64 - 59)
-MAX_FACTORIAL = 100_000
+MAX_FACTORIAL = 30_000
 _START = 0x9E3779B97F4A7C15
 """Where the residues of variables come from: multiples of the golden ratio's bits look random."""
 
@@ -102,6 +103,7 @@ def _integer(tree: Tree) -> int:
     return int(value)
 
 
+@functools.lru_cache(maxsize=64)
 def _factorial(number: int, prime: int) -> int:
     result = 1
     for factor in range(2, number + 1):

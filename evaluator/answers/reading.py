@@ -23,6 +23,7 @@ from evaluator.answers.latex import normalise
 from evaluator.answers.matrices import as_matrix, read_cases, read_matrix
 from evaluator.answers.relations import read_relation
 from evaluator.answers.single_values import PLAIN_WORDS, compound_quantity, read_value, with_unit
+from evaluator.answers.trees import Operation
 
 MAX_ITEMS = 200
 _MAX_NESTING = 4
@@ -42,6 +43,7 @@ _LABEL_WORDS = re.compile(
     r"(?:option|choice) ",
     re.IGNORECASE,
 )
+_LONG_RATIO = re.compile(r"[^:]{1,30}(?::[^:]{1,30}){2,5}")
 _POINT = re.compile(r"[A-Z]'?(?:_\{?\w\}?)? ?[:=]? ?(?=\()")
 
 
@@ -111,6 +113,8 @@ def _read(text: str, nesting: int) -> Form:
     wrapped = _read_wrapped(text, read)
     if wrapped is not None:
         return wrapped
+    if _LONG_RATIO.fullmatch(text):
+        return _read_long_ratio(text, read)
     if r"\pm" in text or r"\mp" in text:
         return _read_plus_minus(text, read)
     return read_value(text)
@@ -175,6 +179,15 @@ def _read_wrapped(text: str, read: Read) -> Form | None:
     if brackets in ("[)", "(]") or any(is_infinite(item) for item in items):
         return as_ranges(listing) or Opaque(text)
     return listing
+
+
+def _read_long_ratio(text: str, read: Read) -> Form:
+    """Read ``3:4:5`` as the parts beside the first one."""
+    parts = [read(part) for part in text.split(":")]
+    trees = [part.tree for part in parts if isinstance(part, Value) and part.tree is not None]
+    if len(trees) != len(parts):
+        return Opaque(text)
+    return Listing(tuple(Value("", Operation("/", (tree, trees[0]))) for tree in trees), ":")
 
 
 def _read_plus_minus(text: str, read: Read) -> Form:

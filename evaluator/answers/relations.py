@@ -59,7 +59,7 @@ def read_relation(text: str, read: Read) -> Form | None:
     if all(sign == "=" for sign in signs):
         if not sides[0] or not sides[-1]:
             return read(sides[-1] or sides[0])
-        left = read(sides[0]) if sides[0].startswith(("(", "[", r"\{", r"\begin")) else None
+        left = read(sides[0]) if sides[0].startswith(("(", r"\{", r"\begin")) else None
         return Equation(left or read_value(sides[0]), read(sides[-1]), f"{sides[0]} = {sides[-1]}")
     return _read_inequality(sides, signs) or Opaque(text)
 
@@ -124,8 +124,7 @@ def _solved(difference: Tree, sign: str) -> Form | None:
 
 def _solved_between(values: list[Value], signs: list[str]) -> Form | None:
     r"""Solve ``1 < 2x + 3 \le 7`` for its unknown."""
-    assert values[1].tree is not None
-    line = linear(values[1].tree)
+    line = None if values[1].tree is None else linear(values[1].tree)
     if line is None:
         return Ordering(tuple(values), tuple(signs))
     _, factor, constant = line

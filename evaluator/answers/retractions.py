@@ -1,4 +1,4 @@
-r"""What stands behind the last box: was the answer taken back, and for which value?
+r"""Was the answer in the last box taken back behind it, and for which value.
 
 Text only. A remark, a check or a question behind the box takes nothing back, whatever numbers are
 in it; a denial ("that is wrong") or a new answer in a sentence of its own ("so the answer is 9")
@@ -20,14 +20,16 @@ _OPENER = re.compile(
 )
 _SENTENCE = re.compile(r"[^.!?\n]*(?:[.](?=\d)[^.!?\n]*)*[.!?\n]?")
 _BEGINNING = re.compile(
-    r"[\s*_$>)}\]]*(?:(?:wait|hold on|actually|hmm+|no|oops|sorry|but|oh|so|thus|therefore|hence|then|and|"
+    r"[\s*_$>)}\]]*(?:(?:wait|hold on|actually|hmm+|no|oops|sorry|but|oh|so|thus|"
+    r"therefore|hence|then|and|"
     r"now|on second thought|in fact|ah|yes|i see)\b[\s,.:;—–-]*)*",
     re.IGNORECASE,
 )
 _DENIAL = re.compile(
     r"(?:(?:that|this|it|the (?:above|answer|box|result)|my (?:previous |boxed )?answer)"
     r"(?:(?:'|’)s| is| was| can(?:'|’)t be| cannot be| must be| isn(?:'|’)t| is not)"
-    r" (?:wrong|incorrect|not right|not correct|right\b(?<=t be right)|false|right\b(?<=not right))|"
+    r" (?:wrong|incorrect|not right|not correct|right\b(?<=t be right)|false|"
+    r"right\b(?<=not right))|"
     r"scratch that|disregard|ignore (?:that|the above)|correction\b|let me (?:correct|fix|redo)\b)",
     re.IGNORECASE,
 )

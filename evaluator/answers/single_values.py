@@ -5,6 +5,7 @@ from fractions import Fraction
 
 from evaluator.answers.expressions import FUNCTIONS, NotAnExpressionError, parse
 from evaluator.answers.forms import Opaque, Value, Words
+from evaluator.answers.languages import CHANGING, CHINESE_UNITS
 from evaluator.answers.number_words import number_from_words
 from evaluator.answers.trees import Number, Operation, Tree, balanced, variables
 from evaluator.answers.units import (
@@ -20,7 +21,8 @@ from evaluator.answers.units import (
 PLAIN_WORDS = re.compile(r"[a-zA-Z][a-zA-Z .'\-()]{0,80}")
 _UNIT_TEXT = re.compile(r"\\text\{([^{}]{0,60})\}")
 _UNIT_FRACTION = re.compile(
-    r"\\frac ?\{ ?\\text\{([^{}]{1,30})\} ?\} ?\{ ?\\text\{([^{}]{1,30})\} ?\}"
+    r"\\frac ?\{ ?\\text\{([^{}]{1,30})\} ?\} ?\{ ?\\text\{([^{}]{1,30})\}"
+    r" ?(\^ ?\{? ?\d ?\}?)? ?\}"
 )
 _UNIT_CHARACTERS = re.compile(r"[a-zA-ZµΩÅ0-9 .,/*^{}()'\"-]{0,80}")
 _BARE_UNIT = re.compile(
@@ -34,13 +36,13 @@ _CURRENCY_UNITS = {
     "pound": Unit.of("pound_sterling"),
 }
 _TEMPERATURE = re.compile(
-    r"(?:\\degree|degrees?|\\text\{ ?degrees? ?\}) ?(?:\\text\{ ?)?(C|F|Celsius|Fahrenheit) ?\}?$",
+    r"(?:\\degree|(?:\\text\{ ?)?degrees?(?: ?\})?) ?(?:\\text\{ ?)?(C|F|Celsius|Fahrenheit) ?\}?$",
     re.IGNORECASE,
 )
 _BASED = re.compile(
     r"\(?([0-9A-Fa-f]{0,60}\d[0-9A-Fa-f]{0,60})\)?"
     r"(?:_ ?\{? ?(?:\\text\{ ?)?(\d{1,2}|[a-z]{3,11}) ?(?:\})? ?\}?"
-    r"|,? ?\(?(?:\\text\{ ?)?\(?(?:in )?base[ -]?\}? ?(\d{1,2}|[a-z]{3,8}) ?\}?\)?)"
+    r"|,? ?\(?(?:\\text\{ ?)?\(?(?:in )?base[ -]?\}? ?(\d{1,2}|[a-z]{3,8})[ )}]{0,3})"
 )
 _BASE_WORDS = {
     "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
@@ -56,6 +58,12 @@ _SCALES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
 _RATIO = re.compile(r"([^:]{1,60}):([^:]{1,60})")
 _APPROXIMATELY = re.compile(r"(?:\\approx|~|approximately|about|roughly) ?")
 _CUT_DECIMAL = re.compile(r"([-+]?\d{0,60}\.\d{1,200}) ?\\dots ?$")
+_FOREIGN_TAIL = re.compile(
+    r"(?<=[\d})%]) ?(?:\\text\{ "
+    r"?)?([\u0590-\u06ff\u0900-\u0dff\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff"
+    r"\uac00-\ud7af/]{1,12}) ?\}?$"
+)
+_METRES = re.compile(r"\dm ?\^ ?\{?[23]\}?$")
 _SPACES = re.compile(r" +")
 _MAX_QUANTITIES = 4
 _QUANTITY = re.compile(r" ?(?:and|,)? ?(\d{1,12}(?:\.\d{1,12})?) ?([a-zA-Z]{1,12})\.?")
@@ -89,6 +97,9 @@ def read_value(text: str) -> Value | Words | Opaque:
         celsius = temperature.group(1)[0] in "cC"
         name = "degree_Celsius" if celsius else "degree_Fahrenheit"
         return Value(core, _tree_or_none(core), Unit.of(name))
+    foreign = _FOREIGN_TAIL.search(text)
+    if foreign is not None:
+        return _with_foreign_unit(text[: foreign.start()].strip(), foreign.group(1).strip())
     try:
         tree = parse(text)
     except NotAnExpressionError:
@@ -104,6 +115,14 @@ def read_value(text: str) -> Value | Words | Opaque:
     except NotAUnitError:
         return Opaque()  # "7 or more": nothing that symbolic equality should see
     return _read_core(core, text, unit, percent)
+
+
+def _with_foreign_unit(text: str, words: str) -> Value | Words | Opaque:
+    """Read a number with words of another script behind it: a Chinese unit, or any noun."""
+    unit = CHINESE_UNITS.get(words)
+    if unit is not None:
+        return read_value(rf"{text} \text{{{unit}}}")
+    return Opaque() if CHANGING.search(words) else read_value(text)
 
 
 def _read_core(core: str, text: str, unit: Unit | None, percent: bool) -> Value | Words | Opaque:
@@ -146,6 +165,9 @@ def with_unit(text: str) -> Value | None:
     except NotAUnitError:
         return None
     tree = _tree_or_none(core)
+    if measured is None and _METRES.search(text):
+        core = text[: unit.start()]
+        tree, measured = _tree_or_none(core), read_unit(unit.group(2))
     if measured is None or tree is None or variables(tree):
         return None
     return Value(core, tree, measured, percent)
@@ -243,7 +265,7 @@ def _written_unit(text: str) -> tuple[str, str] | None:
     if 0 <= fraction < start:
         start = fraction
     if start > 0:
-        words = _UNIT_FRACTION.sub(r" \1/\2 ", text[start:])
+        words = _UNIT_FRACTION.sub(r" \1/\2\3 ", text[start:])
         words = _UNIT_TEXT.sub(r" \1 ", words)
         if _UNIT_CHARACTERS.fullmatch(words):
             before = _BARE_UNIT.search(text[:start].rstrip(" */"))

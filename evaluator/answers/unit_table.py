@@ -144,7 +144,7 @@ WORDS_OF_POWERS = {
     "cubed": 3,
     "cube": 3,
 }
-NO_UNITS = frozenset(["am", "pm", "as", "at", "a", "ms.", "mrs", "da", "mm.", "cd", "dB"])
+NO_UNITS = frozenset(["am", "pm", "AM", "PM", "Am", "Pm", "as", "As", "at", "a"])
 """Spellings that are words or times of the day more often than units."""
 BESIDE_UNITS = frozenset(
     [

@@ -171,7 +171,7 @@ def _tokens(words: str) -> list[str] | None:
 def lookup(spelling: str) -> tuple[tuple[str, int], ...] | None:
     """Find what a spelling stands for: names of the library with exponents; None if unknown."""
     spelling = spelling.rstrip(".")
-    if spelling.lower() in NO_UNITS or spelling in NO_UNITS:
+    if spelling in NO_UNITS:
         return None
     table = _spellings()
     if spelling.lower() in SHORT_FORMS:

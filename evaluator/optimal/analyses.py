@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
+from evaluator.analysis.exact_tests import EXACT_UP_TO, exact_p
 from evaluator.optimal.methods import NO_THINKING, THINKING
 from evaluator.optimal.metrics import T_MAX, area_fractions
 from stp.seeds import PAPER_SEED
@@ -259,9 +260,19 @@ def _correlation(name: str, a: "pd.Series[float]", b: "pd.Series[float]") -> Ran
     if x.size < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return RankCorrelation(name=name, rho=np.nan, p_value=np.nan, groups=int(x.size))
     found = stats.spearmanr(x, y)
+    p_value = float(found.pvalue)
+    if x.size <= EXACT_UP_TO:
+        p_value = exact_p(stats.rankdata(x), stats.rankdata(y))
     return RankCorrelation(
-        name=name, rho=float(found.statistic), p_value=float(found.pvalue), groups=int(x.size)
+        name=name, rho=float(found.statistic), p_value=p_value, groups=int(x.size)
     )
+
+
+def _line_p(x: Sequence[float], y: Sequence[float]) -> float:
+    """Return the two-sided p-value of a line's slope; exact over all orders of few points."""
+    if len(x) <= EXACT_UP_TO:
+        return exact_p(np.asarray(x, float), np.asarray(y, float))
+    return float(stats.linregress(x, y).pvalue)
 
 
 def linear_fit(x: Sequence[float], y: Sequence[float]) -> LinearFit:
@@ -284,7 +295,7 @@ def linear_fit(x: Sequence[float], y: Sequence[float]) -> LinearFit:
         slope=float(found.slope),
         intercept=float(found.intercept),
         r_squared=np.nan if flat else float(found.rvalue**2),
-        p_value=float(found.pvalue) if points > 2 and not flat else np.nan,
+        p_value=_line_p(x, y) if points > 2 and not flat else np.nan,
         points=points,
     )
 

@@ -7,11 +7,12 @@ from functools import cache
 import pandas as pd
 
 from data.errors import MisuseError
+from data.progress import NOBODY, Progress
 from evaluator.optimal.bridging import BridgeCell
 from evaluator.optimal.examples import Example, find_examples
 from evaluator.optimal.metrics import T_MAX
 from evaluator.optimal.running import items_of
-from evaluator.optimal.scores import REPLICATES, Progress, Scores, score
+from evaluator.optimal.scores import REPLICATES, Scores, score
 from evaluator.optimal.stored import Judging, OptimalRun, response_file
 from evaluator.optimal.tables import all_tables
 from evaluator.present.table import Table
@@ -82,7 +83,7 @@ def make_results(
     replicates: int = REPLICATES,
     seed: int = PAPER_SEED,
     allow_undecided: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = NOBODY,
 ) -> Results:
     """Score and analyse runs together.
 

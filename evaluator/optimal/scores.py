@@ -5,7 +5,7 @@ of the bootstrap draw questions within each subset, the same for all methods and
 each the responses (seeds) again; F1 is made anew in every replicate, from its own two parts.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from data.errors import MisuseError
+from data.progress import NOBODY, Progress
 from evaluator.analysis.bootstrap import Interval, bootstrap_values
 from evaluator.analysis.intervals import LEVEL, central_range
 from evaluator.optimal.metrics import T_MAX, area_fractions, check_t_max
@@ -24,7 +25,6 @@ MEASURES = ("f1", "ovt_accuracy", "ovt_thinking_tokens", "auc_oaa", "ut_accuracy
 """The columns of the paper's tables: F1, then the overthinking side, then the other."""
 
 FloatArray = npt.NDArray[np.float64]
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -92,7 +92,7 @@ def score(
     seed: int = PAPER_SEED,
     allow_undecided: bool = False,
     workers: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = NOBODY,
 ) -> Scores:
     """Score graded rows of one or several runs.
 
@@ -129,7 +129,7 @@ def score(
         replicates=max(replicates, 1),
         seed=seed,
         workers=workers,
-        progress=progress if replicates else None,
+        progress=progress if replicates else NOBODY,
     )
     questions, responses = _counts(table, (len(rows), len(subsets)))
     asked, sides = responses > 0, [side for _, side in subsets]

@@ -9,7 +9,7 @@ manifest says is checked here as well, and what the tables hold in :mod:`evaluat
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from data.errors import MisuseError, StoreError
+from data.progress import NOBODY, Progress
 from evaluator.otbench.columns import SIGNAL_COLUMNS
 from evaluator.otbench.splits import SplitRule
 from evaluator.present.names import visible
@@ -31,7 +32,6 @@ _PLAIN = re.compile(r"[A-Za-z0-9._-]+")
 # Without an exponent: 1e999999999 is a fraction as well, of a thousand million digits.
 _FRACTION = re.compile(r"[0-9]{1,18}(/[0-9]{1,18})?")
 
-Progress = Callable[[int, int], None]
 _Model = TypeVar("_Model", bound="_Record")
 
 
@@ -276,9 +276,7 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
     return content, checksum
 
 
-def verify(
-    folder: Path, manifest: dict[str, Any], progress: Progress | None = None
-) -> ReleaseManifest:
+def verify(folder: Path, manifest: dict[str, Any], progress: Progress = NOBODY) -> ReleaseManifest:
     """Check every file of a release against its manifest, and what the manifest says.
 
     Returns
@@ -305,8 +303,7 @@ def verify(
         if any(found[key] != entry[key] for key in found):
             raise ChangedReleaseError(f"{path}: {_change(entry, found)}; get the release anew")
         done += entry["bytes"]
-        if progress is not None:
-            progress(done, total)
+        progress(done, total)
     checked = _validated(ReleaseManifest, folder / MANIFEST, manifest)
     try:
         _ = checked.splits.rule

@@ -1,13 +1,11 @@
 """The report of methods on a release: one page that works from disk, figures beside it."""
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from markupsafe import Markup
 
-from data.errors import StoreError
 from evaluator.analysis.frontiers import (
     STRATEGY_LABELS,
     AverageFrontier,
@@ -67,13 +65,10 @@ def write_page(
     frontiers = average_frontiers(cell_frontiers(split_curves(release, "test")))
     written: list[Path] = []
     files = []
-    try:
-        for named in method_figures(ordered, frontiers, name=release.name):
-            png, pdf = save(named.figure, folder / "figures" / named.stem)
-            written += [png, pdf]
-            files.append((named.title, f"figures/{png.name}", f"figures/{pdf.name}"))
-    except OSError as error:
-        raise StoreError(f"{folder}: the figures cannot be written: {error}") from error
+    for named in method_figures(ordered, frontiers, name=release.name):
+        png, pdf = save(named.figure, folder / "figures" / named.stem)
+        written += [png, pdf]
+        files.append((named.title, f"figures/{png.name}", f"figures/{pdf.name}"))
     differences, unpaired = _differences(ordered)
     text = page.render(
         "otbench/page.html",
@@ -135,7 +130,7 @@ def _charts(
 ) -> Iterator[tuple[str, Markup]]:
     """Yield a chart for each strategy: its methods, its frontier, and the trivial lines."""
     trivial = [_line(row, "background") for row in rows if row.method.trivial]
-    zero, full = rows[0].zero_accuracy, rows[0].full_accuracy
+    full = rows[0].full_accuracy
     always = Line(name=f"always think: {percent(full)}", x=(0, 1), y=(full,) * 2, kind="reference")
 
     def chart(own: Sequence[Row], bounds: Sequence[AverageFrontier]) -> Markup:
@@ -151,13 +146,12 @@ def _charts(
             for bound in bounds
         ]
         lines += [always, *(line for line in trivial if len(line.x) > 1)]
-        levels = [zero, *(y for line in lines for y in line.y)]
         return line_chart(
             lines,
             x_label="Thinking tokens kept, of full thinking",
             y_label="Accuracy",
             x_format=".0%",
-            y_range=(math.floor(20 * min(levels)) / 20, math.ceil(20 * max(levels) + 1e-9) / 20),
+            y_range=None,
         )
 
     real = [row for row in rows if not row.method.trivial]

@@ -1,12 +1,12 @@
 """How results are shown to people: tables, pages, charts, figures, names and colours, each once.
 
-A number becomes text in ``numbers``. A :class:`~evaluator.present.table.Table` holds numbers. It is
-written as CSV, Markdown, LaTeX (``table``), on a terminal (``terminal``), and on a page.
+A number becomes text in ``numbers``. A :class:`~evaluator.present.table.Table` holds numbers, and
+is written as CSV, Markdown, LaTeX (``table``), on a terminal (``terminal``), and on a page.
 
-A page is made so: values are collected by a function of the room that the page is of. That room's
-``page.html`` is a jinja2 template that extends ``present/templates/base.html`` and takes tables and
-sections from ``present/templates/parts.html``. :func:`evaluator.present.page.render` puts the two
-together, and :func:`~evaluator.present.page.write_page` writes the file::
+How a page is made: a function of its room collects the values; the room's ``page.html``, a jinja2
+template, extends ``present/templates/base.html`` and takes tables and sections from
+``present/templates/parts.html``; :func:`evaluator.present.page.render` puts the two together, and
+:func:`~evaluator.present.page.write_page` writes the file::
 
     text = page.render("myroom/page.html", name=name, table=table, chart=line_chart(lines, ...))
     page.write_page(folder / "page.html", text)

@@ -3,6 +3,7 @@
 A mark's title is shown when the pointer rests on it. Nothing here needs a script.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -18,6 +19,9 @@ HEIGHT: Final = 340
 LEFT, RIGHT, TOP, BOTTOM = 58, 24, 14, 46
 DASHES: Final = ("", "7 3", "2 3", "9 3 2 3")
 _TICKS: Final = (0, 0.25, 0.5, 0.75, 1)
+_STEPS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25)
+_WHOLE: Final = 10**9
+"""No attribute is cut: a path has thousands of characters."""
 _NAME: Final = 80
 
 
@@ -60,7 +64,7 @@ def tag(name: str, *children: str, **attributes: object) -> Markup:
     <text class="name" text-anchor="end">a &lt; b</text>
     """
     written = Markup("").join(
-        Markup(' {}="{}"').format(key.rstrip("_").replace("_", "-"), visible(str(value)))
+        Markup(' {}="{}"').format(key.rstrip("_").replace("_", "-"), visible(str(value), _WHOLE))
         for key, value in attributes.items()
         if value != ""
     )
@@ -82,6 +86,12 @@ class _Plot:
         low, high = self.y_range
         return round(TOP + self.tall * (1 - (value - low) / ((high - low) or 1.0)), 1)
 
+    def levels(self) -> list[float]:
+        """Return the y of the grid's lines: round numbers, at most six."""
+        low, high = self.y_range
+        step = _step(high - low)
+        return [step * number for number in range(round(low / step), round(high / step) + 1)]
+
     def drawn(
         self,
         marks: Sequence[Markup],
@@ -92,16 +102,15 @@ class _Plot:
         grid: bool = True,
     ) -> Markup:
         """Return the drawing: marks over axes."""
-        low, high = self.y_range
         parts = []
-        for share in _TICKS:
-            level = low + share * (high - low)
+        for level in self.levels():
             if grid:
                 ends = {"x1": LEFT, "x2": WIDTH - RIGHT, "y1": self.y(level), "y2": self.y(level)}
                 parts.append(tag("line", class_="gridline", **ends))
             parts.append(
                 tag("text", f"{level:.0%}", x=LEFT - 8, y=self.y(level) + 4, text_anchor="end")
             )
+        for share in _TICKS:
             across = share * self.x_most
             place = {"x": self.x(across), "y": HEIGHT - BOTTOM + 20, "text_anchor": "middle"}
             parts.append(tag("text", format(across, x_format), **place))
@@ -124,7 +133,7 @@ def line_chart(
     x_label: str,
     y_label: str,
     x_format: str = ",.0f",
-    y_range: tuple[float, float] = (0.0, 1.0),
+    y_range: tuple[float, float] | None = (0.0, 1.0),
 ) -> Markup:
     """Return lines over a common axis from 0, with their legend; nothing without a line.
 
@@ -137,11 +146,15 @@ def line_chart(
     x_format
         A format specification of the numbers below the x axis.
     y_range
-        Ends of the y axis.
+        Ends of the y axis; None: those of the lines, rounded outwards.
     """
     if not lines:
         return Markup("")
     xs = [x for line in lines for x in [*line.x, *(mark[0] for mark in line.marks)]]
+    if y_range is None:
+        ys = [y for line in lines for y in [*line.y, *(mark[1] for mark in line.marks)]]
+        step = _step(max(ys) - min(ys))
+        y_range = step * math.floor(min(ys) / step), step * math.ceil(max(ys) / step)
     plot = _Plot(max(xs, default=1.0), y_range)
     marks, legend, number = [], [], 0
     for line in lines:
@@ -174,13 +187,22 @@ def line_chart(
     return tag("ul", *legend, class_="legend") + tag("div", svg, class_="chart")
 
 
+def _step(span: float) -> float:
+    """Return a round distance between ticks, of which at most five fit."""
+    return next((step for step in _STEPS if span <= 5 * step + 1e-9), _STEPS[-1])
+
+
 def _path(plot: _Plot, line: Line) -> str:
     parts: list[str] = []
+    before = None
     for x, y in zip(line.x, line.y, strict=True):
-        if line.stepped and parts:
-            parts.append(f"H{plot.x(x)}V{plot.y(y)}")
-        else:
+        if not parts or not line.stepped:
             parts.append(f"{'L' if parts else 'M'}{plot.x(x)},{plot.y(y)}")
+        elif y != before:
+            parts.append(f"H{plot.x(x)}V{plot.y(y)}")
+        before = y
+    if line.stepped and parts:
+        parts.append(f"H{plot.x(line.x[-1])}")
     return "".join(parts)
 
 

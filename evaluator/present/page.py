@@ -35,7 +35,7 @@ def environment() -> Environment:
         keep_trailing_newline=True,
     )
     made.globals |= {"style": style, "version": version}
-    made.filters["numbers"] = _with_numbers_marked
+    made.filters |= {"numbers": _with_numbers_marked, "whole_words": _with_whole_words}
     return made
 
 
@@ -54,6 +54,13 @@ def _with_numbers_marked(sentence: str) -> Markup:
     """Return a sentence as HTML, its percentages and points emphasised."""
     marked = re.sub(r"\d[\d.,]*(?:%| points)", r"<b>\g<0></b>", str(escape(visible(sentence))))
     return Markup(marked)
+
+
+def _with_whole_words(heading: str) -> Markup:
+    """Return a heading as HTML that breaks at spaces only: not at a hyphen, nor before a unit."""
+    words = visible(heading).replace(", %", ",\u00a0%").split(" ")
+    whole = Markup('<span class="word">{}</span>')
+    return Markup(" ").join(whole.format(word) if "-" in word else word for word in words)
 
 
 def render(template: str, *, script: str = "", **values: Any) -> str:

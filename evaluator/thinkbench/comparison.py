@@ -1,12 +1,13 @@
 """Runs beside each other: one pool, scores, significance, stability, and what goes with what."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from data.errors import MisuseError
+from data.progress import NOBODY, Progress
 from evaluator.thinkbench.correlations import Correlation, correlate
 from evaluator.thinkbench.lengths import LogNormalFit, fit_log_normal
 from evaluator.thinkbench.pools import (
@@ -97,7 +98,7 @@ def compare_runs(
     kind: PoolKind = "global",
     replicates: int = DEFAULT_REPLICATES,
     allow_incomplete: bool = False,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = NOBODY,
 ) -> Comparison:
     """Score runs in the pool that they make up, and compare them.
 

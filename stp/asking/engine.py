@@ -6,8 +6,10 @@ after each result of a tool. Between passes ids are appended, never decoded and 
 
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import cast
 
 from data.errors import ConfigError, EngineError, MisuseError
 from stp.asking.base import (
@@ -22,7 +24,14 @@ from stp.asking.base import (
 )
 from stp.asking.chat import Chat, Parts
 from stp.asking.tools import OBSERVATION, get_tools, use, written_call, written_request
-from stp.engines.base import Branch, Completion, Engine, PromptTree, SamplingParameters
+from stp.engines.base import (
+    Branch,
+    Completion,
+    Engine,
+    PromptTree,
+    SamplingParameters,
+    TreeCompletions,
+)
 from stp.seeds import sample_seed
 
 _LOG = logging.getLogger(__name__)
@@ -59,6 +68,8 @@ class _Sample:
     watches: bool = True
     finish: Finish = "stop"
     forced: bool = False
+    failed_once: bool = False
+    began: float = field(default_factory=time.monotonic)
 
 
 class EngineResponder(Responder):
@@ -73,7 +84,7 @@ class EngineResponder(Responder):
     description
         What is known of the model beside what the engine says.
     batch
-        Requests given to the engine in one call; they are lost if the process dies in it.
+        Requests under way at once; they are lost if the process dies.
     """
 
     def __init__(
@@ -95,23 +106,97 @@ class EngineResponder(Responder):
     def respond(
         self, requests: Sequence[Request], settings: Settings, on_response: OnResponse
     ) -> None:
-        """Answer requests in batches, in their order; see :meth:`Responder.respond`."""
+        """Answer requests as they end; see :meth:`Responder.respond`.
+
+        Others are begun in their places, so that the engine never runs dry; where it repeats
+        exactly, a batch is begun when the one before has ended.
+        """
         work = _Work(self._choose(settings), settings, self._engine.context_limit)
         with parted_noted(on_response) as noted:
-            for start in range(0, len(requests), self._batch):
-                self._respond(requests[start : start + self._batch], work, noted)
+            try:
+                self._respond(requests, work, noted)
+            finally:
+                self._engine.drop()
 
     def _respond(self, requests: Sequence[Request], work: "_Work", on_response: OnResponse) -> None:
-        """Answer one batch."""
-        started = time.monotonic()
-        samples = [work.start(request) for request in requests]
-        active = [sample for sample in samples if sample.error is None]
-        while active:
-            self._advance(active, work)
-            active = [sample for sample in active if work.goes_on(sample)]
-        seconds = time.monotonic() - started
-        for sample in samples:
-            on_response(work.response(sample, seconds))
+        left = deque(requests)
+        ready: deque[_Sample] = deque()
+        in_flight: dict[int, _Sample] = {}
+
+        def go_on(sample: _Sample) -> None:
+            if work.goes_on(sample):
+                ready.append(sample)
+            else:
+                on_response(work.response(sample))
+
+        while left or ready or in_flight:
+            under_way = len(ready) + len(in_flight)
+            if not under_way or not self._engine.repeats_exactly:
+                for _ in range(min(len(left), self._batch - under_way)):
+                    sample = work.start(left.popleft())
+                    if sample.error is None:
+                        ready.append(sample)
+                    else:
+                        on_response(work.response(sample))
+            for sample in self._step(ready, in_flight, work):
+                go_on(sample)
+
+    def _step(
+        self, ready: deque[_Sample], in_flight: dict[int, _Sample], work: "_Work"
+    ) -> list[_Sample]:
+        """Hand over what is ready and let the engine work a little; return whose pass is over."""
+        try:
+            while ready and self._engine.wants_more:
+                ticket = self._engine.submit(work.tree(ready[0]))
+                in_flight[ticket] = ready.popleft()
+            progress = self._engine.step()
+        # Engines raise their library's errors too, which are RuntimeErrors and OSErrors.
+        except (EngineError, RuntimeError, OSError) as error:
+            self._engine.drop()
+            lost = list(in_flight.values())
+            in_flight.clear()
+            line = " ".join(str(error).split())
+            _LOG.warning("the engine failed (%s); asking %d one by one", line, len(lost))
+            for sample in lost:
+                self._ask_alone(sample, work)
+            return lost
+        over = []
+        for entry in progress.ended:
+            sample = in_flight.pop(entry.ticket)
+            if entry.error is None:
+                ((completion,),) = cast("TreeCompletions", entry.made)
+                self._failures = 0
+                work.take(sample, completion)
+                over.append(sample)
+            elif not sample.failed_once:
+                sample.failed_once = True
+                ready.append(sample)
+            else:
+                self._note_failure(sample, entry.error)
+                over.append(sample)
+        if self.on_ended is not None and over:
+            self.on_ended(len(over))
+        return over
+
+    def _ask_alone(self, sample: _Sample, work: "_Work") -> None:
+        """Sample one pass of a request that was under way when the engine failed."""
+        try:
+            (((completion,),),) = self._engine.generate([work.tree(sample)])
+        except (EngineError, RuntimeError, OSError) as error:
+            self._note_failure(sample, error)
+            return
+        self._failures = 0
+        work.take(sample, completion)
+
+    def _note_failure(self, sample: _Sample, error: BaseException) -> None:
+        self._failures += 1
+        sample.error = str(error)
+        if self._failures >= MAX_FAILURES_IN_A_ROW:
+            line = " ".join(str(error).split())
+            raise EngineError(
+                f"the engine failed on {self._failures} requests in a row: {line}; what was "
+                "answered is kept"
+            ) from error
 
     def describe(self) -> Description:
         """Return what is known of the model and its engine."""
@@ -120,31 +205,6 @@ class EngineResponder(Responder):
     def close(self) -> None:
         """Close the engine."""
         self._engine.close()
-
-    def _advance(self, samples: Sequence[_Sample], work: "_Work") -> None:
-        """Sample one pass of each; if the engine fails on all of them, one by one."""
-        trees = [work.tree(sample) for sample in samples]
-        try:
-            outcomes = self._engine.generate(trees, on_progress=self.on_ended)
-        # Engines raise their library's errors too, which are RuntimeErrors and OSErrors.
-        except (EngineError, RuntimeError, OSError) as error:
-            if len(samples) > 1:
-                _LOG.warning("the engine failed on %d requests; asking one by one", len(samples))
-                for sample in samples:
-                    self._advance([sample], work)
-                return
-            self._failures += 1
-            samples[0].error = str(error)
-            if self._failures >= MAX_FAILURES_IN_A_ROW:
-                line = " ".join(str(error).split())
-                raise EngineError(
-                    f"the engine failed on {self._failures} requests in a row: {line}; what was "
-                    "answered is kept"
-                ) from error
-            return
-        self._failures = 0
-        for sample, ((completion,),) in zip(samples, outcomes, strict=True):
-            work.take(sample, completion)
 
 
 class _Work:
@@ -216,8 +276,9 @@ class _Work:
             return self._use_tool(sample, ended)
         return False
 
-    def response(self, sample: _Sample, seconds: float) -> Response:
+    def response(self, sample: _Sample) -> Response:
         """Return what a request came to."""
+        seconds = time.monotonic() - sample.began
         if sample.error is not None:
             return failed(sample.request, sample.error, seconds)
         parts = self._chat.split(sample.output_ids)

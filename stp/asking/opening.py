@@ -187,6 +187,7 @@ def _open_local(spec: ModelSpec, kind: str) -> Responder:
     from stp.engines import open_engine
     from stp.engines.checks import weights_hash
     from stp.formats import find_family, get_family
+    from stp.formats.turn_end import find_turn_end
     from stp.tokenizers import load_tokenizer
 
     if spec.base_url is not None:
@@ -206,7 +207,13 @@ def _open_local(spec: ModelSpec, kind: str) -> Responder:
     else:
         family = None if spec.family == "none" else get_family(spec.family)
     engine = open_engine(kind, folder, **spec.options)
-    stop_ids = _generation_stops(folder)
+    stop_ids = find_turn_end(family, tokenizer).ids
+    if not stop_ids:
+        _LOG.warning(
+            "nothing in %s says where an answer ends (no eos_token, no eos_token_id, no end of "
+            "turn in the chat template): every answer will run to its token limit",
+            folder,
+        )
 
     def choose(settings: Settings) -> Chat:
         return choose_chat(
@@ -228,16 +235,3 @@ def _open_local(spec: ModelSpec, kind: str) -> Responder:
     }
     batch = spec.batch or (4 * DEFAULT_BATCH if kind == "vllm" else DEFAULT_BATCH)
     return EngineResponder(engine, choose, description=description, batch=batch)
-
-
-def _generation_stops(folder: Path) -> frozenset[int]:
-    """Return the ids that the model's own generation settings end a turn with."""
-    import json
-
-    try:
-        values = json.loads((folder / "generation_config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return frozenset()
-    found = values.get("eos_token_id") if isinstance(values, dict) else None
-    ids = found if isinstance(found, list) else [found]
-    return frozenset(value for value in ids if isinstance(value, int))

@@ -24,9 +24,11 @@ from stp.campaign.config import CampaignConfig
 from stp.campaign.jobs import GenerateJob, ProbeJob
 from stp.campaign.manifest import CellRecord
 from stp.campaign.prepare import Prepared, Subject, make_subject, prepare_campaign
+from stp.campaign.shares import CellShares
 from stp.campaign.store import Store, read_questions
 from stp.campaign.tables import Work, content_digest, encode_shard
 from stp.campaign.units import Table, Unit
+from stp.campaign.warm_up_shares import warm_up_shares
 from stp.campaign.workers import EngineOpener
 from stp.engines.base import Engine
 from stp.tokenizers import backend, load_tokenizer
@@ -91,6 +93,10 @@ class CellPlan:
         How long the warm-up took, and how many of its trajectories ended by themselves.
     generate, probe
         What the stages are expected to take.
+    turn_end
+        The tokens that end an answer, by the place that names them.
+    shares
+        What of the warm-up's rows is not what it is taken for.
     """
 
     record: CellRecord
@@ -107,6 +113,8 @@ class CellPlan:
     warm_up_trajectories: int = 0
     generate: Expected = field(default_factory=Expected)
     probe: Expected = field(default_factory=Expected)
+    turn_end: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    shares: CellShares | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,6 +237,10 @@ def _check_cell(
         context_limit=subject.context_limit,
         shortened_ids=tuple(r["question_id"] for r in rows if r["fit"] == "shortened"),
         too_long_ids=tuple(r["question_id"] for r in rows if r["fit"] == "too_long"),
+        turn_end={
+            source: tuple(decode([token_id], skip_special_tokens=False) for token_id in ids)
+            for source, ids in subject.format.turn_end.sources.items()
+        },
     )
 
 
@@ -283,7 +295,7 @@ def _warm_up(
         seconds=generated * seconds / max(1, made),
         bytes=_bytes("trajectories", trajectories[0], generated / max(1, made)),
     )
-    probe = _warm_up_probes(
+    probe, answers_made = _warm_up_probes(
         config, short, subject, unit, questions, trajectories[0], engine, count=count, thinks=thinks
     )
     return replace(
@@ -293,6 +305,9 @@ def _warm_up(
         warm_up_trajectories=len(thinking),
         generate=generate,
         probe=probe,
+        shares=warm_up_shares(
+            config, short, subject, record, unit, questions, trajectories[0], answers_made
+        ),
     )
 
 
@@ -307,8 +322,11 @@ def _warm_up_probes(
     *,
     count: int,
     thinks: float,
-) -> Expected:
-    """Probe a few of the warm-up's trajectories, and extrapolate to ``count`` of them."""
+) -> tuple[Expected, pa.Table]:
+    """Probe a few of the warm-up's trajectories, and extrapolate to ``count`` of them.
+
+    The probes' rows are returned too.
+    """
     probes = config.probing.probes
     here = max(1, _WARM_UP_THINKING_TOKENS // config.probing.step_tokens + 1)
     few = trajectories.slice(0, max(1, _WARM_UP_PROBES // (probes * here)))
@@ -319,7 +337,7 @@ def _warm_up_probes(
         lambda: answered(job.ask(engine, subject, short, _quiet), engine)
     )
     if config.generation.mode != "thinking" or not answers.num_rows:
-        return Expected()
+        return Expected(), answers
     lengths = _lengths(answers, "answer_ids")
     stopped = int(pc.sum(pc.equal(answers["finish"], "stop")).as_py() or 0)
     answer = _expected_length(lengths, stopped, config.probing.answer_tokens)
@@ -329,7 +347,7 @@ def _warm_up_probes(
     samples = int(count * (1 + steps) * probes)
     tokens = int(samples * answer)
     made = max(1, int(lengths.sum()))
-    return Expected(
+    expected = Expected(
         samples=samples,
         tokens=tokens,
         most_tokens=samples * config.probing.answer_tokens,
@@ -337,6 +355,7 @@ def _warm_up_probes(
         bytes=_bytes("probes", answers, tokens / made)
         + _bytes("positions", positions, samples / max(1, answers.num_rows)),
     )
+    return expected, answers
 
 
 def _cut_short(config: CampaignConfig, questions: pa.Table) -> tuple[CampaignConfig, pa.Table]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from data import Question
 from evaluator.answers import Checker, Verdict
+from stp.campaign.row_counts import counted
 from stp.campaign.tables import ORIGINAL, make_table, question_of
 from stp.campaign.trajectories import OnProgress
 from stp.campaign.units import Unit
@@ -84,7 +85,7 @@ def grade_unit(
             verdicts += _judge(given, decoder, checker)
             if on_progress is not None:
                 on_progress(len(verdicts) / total, len(given))
-    return _rows(unit, trajectories, probes, verdicts)
+    return counted("verdicts", _rows(unit, trajectories, probes, verdicts))
 
 
 def _questions(questions: pa.Table, unit: Unit) -> dict[int, Question]:

@@ -17,6 +17,7 @@ from stp.campaign.config import CampaignConfig
 from stp.campaign.generate import generate_unit
 from stp.campaign.prepare import Subject
 from stp.campaign.probe import probe_unit
+from stp.campaign.row_counts import counted
 from stp.campaign.tables import Work
 from stp.campaign.trajectories import OnProgress
 from stp.campaign.units import Stage, Unit
@@ -112,7 +113,7 @@ class GenerateJob:
         rows = yield from make(
             self.unit, self.questions, subject=subject, config=config, on_progress=on_progress
         )
-        return (rows,)
+        return (counted("trajectories", rows, subject.format),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,13 +130,12 @@ class ProbeJob:
         """Ask for the unit's probes; return the rows of its positions and probes."""
         if config.generation.mode != "thinking":
             return answer_positions(self.unit, self.trajectories)
-        return (
-            yield from probe_unit(
-                self.unit,
-                self.questions,
-                self.trajectories,
-                subject=subject,
-                config=config,
-                on_progress=on_progress,
-            )
+        positions, probes = yield from probe_unit(
+            self.unit,
+            self.questions,
+            self.trajectories,
+            subject=subject,
+            config=config,
+            on_progress=on_progress,
         )
+        return positions, counted("probes", probes, subject.format)

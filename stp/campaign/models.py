@@ -20,6 +20,7 @@ from stp.campaign.store import Store
 from stp.engines.checks import check_model_folder, weights_hash
 from stp.formats import ModelFamily, family_for_model, get_family
 from stp.formats.finding import family_by_name
+from stp.formats.turn_end import TurnEnd, find_turn_end
 from stp.tokenizers import backend, load_tokenizer
 
 _LOG = logging.getLogger(__name__)
@@ -82,7 +83,13 @@ def record_model(model: LocatedModel, *, context_limit: int) -> ModelRecord:
         tokenizer_hash=tokenizer_hash(model.folder),
         context_limit=min(context_limit, own_context(model.folder) or context_limit),
         family=model.family.model_dump(mode="json"),
+        turn_end={name: list(ids) for name, ids in turn_end_of(model).sources.items()},
     )
+
+
+def turn_end_of(model: LocatedModel) -> TurnEnd:
+    """Return what ends the model's answers."""
+    return find_turn_end(model.family, load_tokenizer(model.folder))
 
 
 def tokenizer_hash(folder: Path) -> str:

@@ -18,6 +18,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from evaluator.answers import ModelVerdict
+from stp.campaign.asked import mend_references, warn_of_mended_files
 from stp.campaign.backlog import Backlog
 from stp.campaign.config import CampaignConfig
 from stp.campaign.early import check_engine, engine_is_needed, planned_units
@@ -197,6 +198,8 @@ def grade_campaign(
     again: bool = False,
     unsandboxed: bool = False,
     model_judge: ModelVerdict | None = None,
+    references: Path | None = None,
+    benchmark: str | None = None,
     observer: Observer | None = None,
     stop: threading.Event | None = None,
 ) -> RunResult:
@@ -212,6 +215,9 @@ def grade_campaign(
         Allow programs to run without a sandbox where there is none.
     model_judge
         Judges answers in words, as of :class:`evaluator.answers.Checker`.
+    references, benchmark
+        New references to take into the campaign first, and whose they are: see
+        :func:`stp.campaign.asked.mend_references`.
     observer, stop
         As :func:`run_campaign`.
 
@@ -224,6 +230,11 @@ def grade_campaign(
     store.read_manifest()
     with store.lock():
         config, manifest = store.read_campaign()
+        if references is not None:
+            mend_references(store, manifest, references, benchmark=benchmark)
+        elif again:
+            files = [entry.name for entry in config.benchmarks]
+            warn_of_mended_files(store, manifest, files)
         worker = GradeWorker(
             store, manifest, again=again, unsandboxed=unsandboxed, model_judge=model_judge
         )

@@ -73,7 +73,7 @@ def analyze(
 
     from evaluator.analysis.files import write_analysis
     from evaluator.analysis.pipeline import TABLES, Asked, analyse_campaigns
-    from stp.cli.watching import shown_stages
+    from stp.cli.progress import shown_progress
 
     names = _names(tables, TABLES)
     alone = len(campaigns) == 1 and "://" not in campaigns[0]
@@ -82,7 +82,7 @@ def analyze(
     folder = (out or own).expanduser()
     analysis: Analysis | None
     try:
-        with shown_stages(Console(stderr=True, highlight=False)) as watch:
+        with shown_progress() as progress:
             analysis = analyse_campaigns(
                 campaigns,
                 allow_incomplete=allow_incomplete,
@@ -93,9 +93,9 @@ def analyze(
                     cross_fit=cross_fit,
                 ),
                 direct=direct,
-                watch=watch,
+                progress=progress,
             )
-            paths = write_analysis(analysis, folder, watch=watch)
+            paths = write_analysis(analysis, folder, progress=progress)
     except KeyboardInterrupt:
         analysis = None
     if analysis is None:
@@ -142,3 +142,8 @@ def _print(
     console.print(str(paths.folder), markup=False, soft_wrap=True)
     if len(shown) < count:
         console.print(f"{len(shown)} of {count} tables are shown; --tables all shows every one")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to an application."""
+    app.command()(analyze)

@@ -1,6 +1,7 @@
 """``stp run``, ``stp status``, ``stp grade``: make a campaign, see how far it is, grade it."""
 
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,11 +11,14 @@ from stp.cli.arguments import Folder
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from rich.console import Console
 
     from stp.campaign.config import CampaignConfig
     from stp.campaign.lock import Part
     from stp.campaign.run import Observer, PoolOpener, RunResult
+    from stp.campaign.shares import CellShares
 
 
 class StageName(StrEnum):
@@ -145,8 +149,26 @@ def ray_pool(address: str) -> "PoolOpener":
 def grade(
     folder: Folder,
     again: Annotated[
-        bool, typer.Option("--again", help="Grade everything anew, not only what is missing.")
+        bool,
+        typer.Option(
+            "--again",
+            help="Grade everything anew, not only what is missing. The references are those that "
+            "the campaign was begun with; mended ones are taken with --references.",
+        ),
     ] = False,
+    references: Annotated[
+        Path | None,
+        typer.Option(
+            "--references",
+            metavar="FILE",
+            help="With --again: take the references of this file (a benchmark's TOML file, or "
+            "rows with id and answer), and keep in the manifest what was changed.",
+        ),
+    ] = None,
+    benchmark: Annotated[
+        str | None,
+        typer.Option("--benchmark", help="Whose references these are, where there are several."),
+    ] = None,
     unsandboxed: Annotated[
         bool,
         typer.Option(
@@ -169,10 +191,22 @@ def grade(
         return
     from stp.campaign.run import grade_campaign
 
+    if references is not None and not again:
+        raise MisuseError("--references needs --again: with other references all is graded anew")
+    if benchmark is not None and references is None:
+        raise MisuseError("--benchmark says whose --references are given; give these too")
+    # With other references, verdicts on the old ones are not taken for done.
+    go_on = f"stp grade {folder}" + " --again" * (again and references is None)
     result = watched(
-        f"stp grade {folder}" + " --again" * again,
+        go_on,
         lambda observer, stop: grade_campaign(
-            folder, again=again, unsandboxed=unsandboxed, observer=observer, stop=stop
+            folder,
+            again=again,
+            unsandboxed=unsandboxed,
+            references=references,
+            benchmark=benchmark,
+            observer=observer,
+            stop=stop,
         ),
     )
     waiting = f", {result.waiting} are not probed yet" if result.waiting else ""
@@ -186,7 +220,7 @@ def status(folder: Folder) -> None:
 
     from stp.campaign.status import campaign_status
     from stp.cli.dry_run import named
-    from stp.cli.progress import duration, per_second
+    from stp.cli.lines import duration, per_second
 
     found = campaign_status(folder)
     console = Console(highlight=False)
@@ -206,6 +240,7 @@ def status(folder: Folder) -> None:
             go_on = read.trajectories < read.generated
             more = f"; go on with: stp signals {found.url}" if go_on else ""
             console.print(line + more, markup=False, soft_wrap=True)
+    print_shares(console, found.shares)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("stage", no_wrap=True)
     for heading in ("trajectories", "samples", "per s", "tokens", "prefill", "took", "left"):
@@ -233,11 +268,28 @@ def status(folder: Folder) -> None:
         console.print(f"torn: {name}; `{remedy}` makes it again", markup=False, soft_wrap=True)
 
 
+def print_shares(
+    console: "Console", cells: "Sequence[CellShares]", *, only_noticed: bool = False
+) -> None:
+    """Print which rows of every cell are not what they are taken for, and what to do."""
+    from stp.cli.seen import seen
+
+    for cell in cells:
+        for share in cell.shares:
+            if share.noticed:
+                line = f"  caution: {cell.model} on {cell.benchmark}: {share.sentence()}; "
+                line += share.kind.advice
+                console.print(seen(line), markup=False, style="bold yellow")
+            elif share.count and not only_noticed:
+                line = f"    {cell.model} on {cell.benchmark}: {share.sentence()}"
+                console.print(seen(line), markup=False)
+
+
 def watched(go_on: str, work: "Callable[[Observer, threading.Event], RunResult]") -> "RunResult":
     """Do work with bars; Ctrl-C and SIGTERM end it after the unit in work, and say how to go on."""
     from rich.console import Console
 
-    from stp.cli.progress import shown_run
+    from stp.cli.stages import shown_run
     from stp.cli.stopping import stop_on_signals
 
     console = Console(stderr=True, highlight=False)
@@ -266,6 +318,12 @@ def _say_how_it_ended(
             err=True,
         )
         return
+    from rich.console import Console
+
+    from stp.campaign.status import campaign_shares
+
+    notes = Console(stderr=True, highlight=False)
+    print_shares(notes, campaign_shares(folder), only_noticed=True)
     typer.echo(f"{config.name}: done in {folder}; next: stp report {folder}", err=True)
 
 

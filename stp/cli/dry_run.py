@@ -6,7 +6,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from stp.cli.progress import duration
+from stp.cli.campaigns import print_shares
+from stp.cli.lines import duration
 from stp.cli.seen import seen
 
 if TYPE_CHECKING:
@@ -52,6 +53,10 @@ def _print_cell(console: Console, cell: "CellPlan") -> None:
         f"  longest prompt {cell.longest_prompt_tokens:,} tokens; longest prefix with its answer "
         f"{cell.longest_prefix_tokens:,} of {cell.context_limit:,}"
     )
+    ends = sorted({text for texts in cell.turn_end.values() for text in texts})
+    console.print(f"  an answer ends at {', '.join(map(seen, ends))}", markup=False)
+    if cell.shares is not None:
+        print_shares(console, [cell.shares])
     for ids, what in (
         (cell.shortened_ids, "get less thinking than was asked for"),
         (cell.too_long_ids, "are too long and would not run"),

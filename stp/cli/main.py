@@ -11,24 +11,11 @@ from typing import Annotated
 import typer
 
 from data.errors import StpError
-from stp.cli import (
-    analyze,
-    benchmarks,
-    campaigns,
-    demo,
-    families,
-    merge,
-    optimal,
-    otbench,
-    release,
-    report,
-    showing,
-    signals,
-    think,
-)
+from stp.cli.lazily import LazyGroup
 
 app = typer.Typer(
     name="stp",
+    cls=LazyGroup,
     help=(
         "Measure how much of a reasoning model's thinking is wasted or harmful, and how much an "
         "ideal stopping rule could save."
@@ -60,25 +47,6 @@ def options(
     ] = False,
 ) -> None:
     """Take the options that every command has."""
-
-
-def _register() -> None:
-    demo.register(app)
-    campaigns.register(app)
-    showing.register(app)
-    app.command()(report.report)
-    app.command()(analyze.analyze)
-    signals.register(app)
-    merge.register(app)
-    app.command()(release.release)
-    otbench.register(app)
-    think.register(app)
-    optimal.register(app)
-    benchmarks.register(app)
-    app.command()(families.families)
-
-
-_register()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

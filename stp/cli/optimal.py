@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
+    from data.progress import Progress
     from evaluator.optimal.bridging import BridgeCell
     from evaluator.optimal.results import Results
-    from evaluator.watch import Watch
     from stp.curves import Curves
 
 optimal = typer.Typer(
@@ -90,7 +90,7 @@ def run(
     from evaluator.optimal import run as run_plan
     from stp.asking import Settings
     from stp.asking.model_names import parse_model
-    from stp.cli.watching import shown_stages
+    from stp.cli.progress import shown_progress
 
     chosen = subsets or ("ovt-math,ovt-general,ut-reasoning,ut-math")
     spec = parse_model(model)
@@ -112,8 +112,14 @@ def run(
         size=size,
     )
     out = out.expanduser()
-    with shown_stages(Console(stderr=True)) as watch:
-        run_plan(spec, out, plan, router=parse_model(router) if router else None, progress=watch)
+    with shown_progress() as progress:
+        run_plan(
+            spec,
+            out,
+            plan,
+            router=parse_model(router) if router else None,
+            progress=progress.show,
+        )
     Console(highlight=False).print(
         f"Responses: {out}\nNext: stp optimal score {out}", markup=False, soft_wrap=True
     )
@@ -143,13 +149,13 @@ def score(
     from evaluator.optimal.stored import read_asked
     from evaluator.runs.asking import opened_once
     from stp.asking.model_names import parse_model
-    from stp.cli.watching import shown_stages
+    from stp.cli.progress import shown_progress
 
     check_t_max(t_max)
     console, folder = Console(highlight=False), folder.expanduser()
     _, plan = read_asked(folder)
     curves = _curves(campaigns)
-    with opened_once() as opened, shown_stages(Console(stderr=True)) as watch:
+    with opened_once() as opened, shown_progress() as progress:
         judging = None
         if judge is not None:
             judging = open_judge(
@@ -163,15 +169,15 @@ def score(
             judge=judging,
             judge_name=judge or "",
             allow_incomplete=allow_incomplete,
-            progress=watch,
+            progress=progress.show,
         )
         results = make_results(
             [graded],
-            cells=_cells(curves, t_max, watch),
+            cells=_cells(curves, t_max, progress),
             t_max=t_max,
             replicates=replicates,
             allow_undecided=allow_undecided,
-            progress=lambda done, total: watch("bootstrap", done, total),
+            progress=progress.stage("bootstrap"),
         )
     _show(console, results, folder / "report", plan.name)
 
@@ -256,41 +262,41 @@ def compare(
     from evaluator.optimal.metrics import check_t_max
     from evaluator.optimal.results import make_results
     from evaluator.optimal.stored import load_run
-    from stp.cli.watching import shown_stages
+    from stp.cli.progress import shown_progress
 
     check_t_max(t_max)
     console = Console(highlight=False)
     runs = [load_run(folder) for folder in folders or []]
-    with shown_stages(Console(stderr=True)) as watch:
+    with shown_progress() as progress:
         easy, hard = ovt or [], ut or []
         further = None
         if release is not None:
-            further = _release_rows(release.expanduser(), otbench or [], easy, hard, watch)
+            further = _release_rows(release.expanduser(), otbench or [], easy, hard, progress)
         curves = _curves(campaigns)
         if release is None and curves is not None and not runs:
             further = _campaign_rows(curves, easy, hard, t_max)
         results = make_results(
             runs,
             further_rows=further,
-            cells=_cells(curves, t_max, watch),
+            cells=_cells(curves, t_max, progress),
             t_max=t_max,
             replicates=replicates,
             allow_undecided=allow_undecided,
-            progress=lambda done, total: watch("bootstrap", done, total),
+            progress=progress.stage("bootstrap"),
         )
     models = list(dict.fromkeys(model for model, _ in results.scores.rows))
     _show(console, results, out.expanduser(), ", ".join(models))
 
 
 def _release_rows(
-    folder: Path, methods: list[str], easy: list[str], hard: list[str], watch: "Watch"
+    folder: Path, methods: list[str], easy: list[str], hard: list[str], progress: "Progress"
 ) -> "pd.DataFrame":
     from evaluator.optimal.bridging import method_rows, released_benchmarks, sides_of
     from evaluator.otbench.load import load_release
 
     loaded = load_release(folder)
     sides = sides_of(released_benchmarks(loaded), easy, hard)
-    return method_rows(loaded, methods, sides=sides, progress=watch)
+    return method_rows(loaded, methods, sides=sides, progress=progress)
 
 
 def _campaign_rows(
@@ -311,12 +317,12 @@ def _curves(campaigns: list[str] | None) -> "Curves | None":
     return load_curves(campaigns)
 
 
-def _cells(curves: "Curves | None", t_max: int, watch: "Watch") -> "list[BridgeCell]":
+def _cells(curves: "Curves | None", t_max: int, progress: "Progress") -> "list[BridgeCell]":
     if curves is None:
         return []
     from evaluator.optimal.bridging import bridge
 
-    return bridge(curves, t_max=t_max, progress=lambda done, total: watch("frontiers", done, total))
+    return bridge(curves, t_max=t_max, progress=progress.stage("frontiers"))
 
 
 def _show(console: "Console", results: "Results", folder: Path, title: str) -> None:

@@ -53,7 +53,7 @@ def build(
     from evaluator.optimal.building import build as build_data_set
     from evaluator.optimal.recipe import SETTINGS, Recipe, statistics
     from stp.asking.model_names import parse_model
-    from stp.cli.watching import shown_stages
+    from stp.cli.progress import shown_progress
 
     recipe = Recipe(
         domains=_domains(domains),
@@ -66,14 +66,14 @@ def build(
         settings=replace(SETTINGS, max_tokens=max_tokens, temperature=temperature),
     )
     console, out = Console(highlight=False), out.expanduser()
-    with shown_stages(Console(stderr=True)) as watch:
+    with shown_progress() as progress:
         built = build_data_set(
             recipe,
             out,
             generator=parse_model(generator),
             answerer=parse_model(answerer or generator),
             judge=parse_model(judge or generator),
-            progress=watch,
+            progress=progress.show,
         )
     counts = statistics(built)
     console.print(f"{counts['questions']:,} questions of {len(recipe.pairs()) * per_pair:,} wanted")
@@ -108,11 +108,11 @@ def select(
     from evaluator.optimal.tables import selection_table
     from stp.asking import Settings
     from stp.asking.model_names import parse_model
-    from stp.cli.watching import shown_stages
+    from stp.cli.progress import shown_progress
     from stp.files import write_durably
 
     out = out.expanduser()
-    with shown_stages(Console(stderr=True)) as watch:
+    with shown_progress() as progress:
         selected = select_tasks(
             parse_model(small),
             parse_model(large),
@@ -124,7 +124,7 @@ def select(
             settings=Settings(
                 max_tokens=max_tokens, thinking_tokens=thinking_tokens, temperature=temperature
             ),
-            progress=watch,
+            progress=progress.show,
         )
     table = selection_table(selection_frame(selected), threshold)
     write_durably(out / "selection.csv", table.to_csv().encode())

@@ -44,14 +44,14 @@ def run(
 ) -> None:
     """Train methods on train, select on validation, measure on test; write rows and a report."""
     from evaluator.otbench.integrity import read_manifest
-    from stp.cli.watching_one import shown_one
+    from stp.cli.progress import shown_progress
 
     release = release.expanduser()
     folder = (out or release.with_name(release.name + "-otbench")).expanduser()
     # A wrong folder is said before anything else is imported.
     read_manifest(release)
-    with shown_one(_console(stderr=True)) as progress:
-        progress("starting", 0, 0)
+    with shown_progress(at_once=True) as progress:
+        progress.stage("starting")
         from evaluator.otbench.compare import order_rows, terminal_tables
         from evaluator.otbench.page import lead
         from evaluator.otbench.session import run_methods
@@ -130,12 +130,12 @@ def regenerate(
     """Make rows again from their own settings, and say whether they come out the same."""
     from data.errors import MisuseError
     from evaluator.otbench.integrity import read_manifest
-    from stp.cli.watching_one import shown_one
+    from stp.cli.progress import shown_progress
 
     read_manifest(release.expanduser())
     different = False
-    with shown_one(_console(stderr=True)) as progress:
-        progress("starting", 0, 0)
+    with shown_progress(at_once=True) as progress:
+        progress.stage("starting")
         from evaluator.otbench.compare import check_labels
         from evaluator.otbench.leaderboard import read_rows
         from evaluator.otbench.session import open_release
@@ -149,12 +149,13 @@ def regenerate(
         found = [row for row in found if not method or row.label in method]
         loaded = open_release(release.expanduser(), progress=progress)
         for place, row in enumerate(found, start=1):
-            which = "" if len(found) == 1 else f"row {place} of {len(found)}, "
             try:
                 again = make_again(
                     row,
                     loaded,
-                    progress=lambda stage, *far, which=which: progress(f"{which}{stage}", *far),
+                    progress=progress.within(f"row {place} of {len(found)}")
+                    if len(found) > 1
+                    else progress,
                 )
                 said = "the same" if again.digest == row.digest else "differs"
             except MisuseError as error:
@@ -199,10 +200,10 @@ def list_methods() -> None:
     console.print("\nYour own: --method FILE.py:Class, or an entry point of the group stp.methods.")
 
 
-def _console(*, stderr: bool = False) -> "Console":
+def _console() -> "Console":
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False)
+    return Console(highlight=False)
 
 
 def register(app: typer.Typer) -> None:

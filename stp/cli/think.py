@@ -77,7 +77,7 @@ def leaderboard(
     places: Places,
     out: Annotated[Path | None, typer.Option("--out", help="Write a page (HTML) as well.")] = None,
     pool: PoolOption = "global",
-    replicates: Replicates = 1000,
+    replicates: Replicates = 10_000,
     allow_incomplete: AllowIncomplete = False,
 ) -> None:
     """Rank runs by their O-Score."""

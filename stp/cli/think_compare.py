@@ -1,12 +1,14 @@
 """What the commands of ``stp think`` share: runs are compared, and shown."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from data.progress import Progress
     from evaluator.thinkbench import Comparison, ThinkRun
 
 
@@ -72,7 +74,7 @@ def compared(
 
     if pool not in ("global", "per-task"):
         raise ConfigError(f"no pool {pool!r}; there are global and per-task")
-    with bar("bootstrap", unit="tasks") as advance:
+    with bar("bootstrap") as advance:
         return compare_runs(
             list(runs),
             kind="per-task" if pool == "per-task" else "global",
@@ -94,8 +96,10 @@ def status(console: "Console", text: str) -> Any:
     return console.status(escape(text))
 
 
-def bar(title: str, unit: str = "responses") -> Any:
-    """Return a context that shows how far a work is."""
-    from stp.cli.think_progress import shown_progress
+@contextmanager
+def bar(title: str) -> "Iterator[Progress]":
+    """Yield the progress of a stage, shown while the block runs."""
+    from stp.cli.progress import shown_progress
 
-    return shown_progress(title, unit)
+    with shown_progress() as progress:
+        yield progress.stage(title)

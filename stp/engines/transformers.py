@@ -48,6 +48,7 @@ from stp.engines.fork_attention import (
 from stp.engines.scoring import TreeReader
 from stp.engines.signals import SignalTree, check_signal_trees
 from stp.engines.stop_texts import StopTextWatcher
+from stp.tokenizers import load_tokenizer, unknown_ids
 
 _LOG = logging.getLogger(__name__)
 
@@ -318,7 +319,10 @@ class _ForkedModel:
         self.class_name = type(self._model).__name__
         self.dtype_name = str(self._model.dtype).removeprefix("torch.")
         self.bytes_per_token = 0
+        self._unsampled: Tensor | None = None
         self._check_fork()
+        # From here on: the check compares whole logits.
+        self._unsampled = self._ids_without_token()
 
     def _load_config(self) -> Any:
         try:
@@ -412,8 +416,24 @@ class _ForkedModel:
         position_ids: Tensor,
         logits_at: Tensor,
     ) -> Tensor:
-        """Run one pass; return logits [R, len(logits_at), V] at these places of the S tokens."""
-        return self.forward_seen(step, input_ids, position_ids, logits_at, ())[0]
+        """Run one pass; return logits [R, len(logits_at), V] at these places of the S tokens.
+
+        Ids that stand for no token cannot be drawn from them.
+        """
+        logits = self.forward_seen(step, input_ids, position_ids, logits_at, ())[0]
+        if self._unsampled is not None:
+            logits = logits.index_fill(-1, self._unsampled, -math.inf)
+        return logits
+
+    def _ids_without_token(self) -> Tensor | None:
+        """Return the ids with which the model's vocabulary is padded; None if there are none."""
+        if not (self._folder / "tokenizer.json").is_file():
+            return None
+        ids = unknown_ids(load_tokenizer(self._folder), self.vocabulary)
+        # A tokenizer of another model says nothing of this one: then all ids may be drawn.
+        if not ids or len(ids) == self.vocabulary:
+            return None
+        return torch.tensor(ids, device=self.device)
 
     def forward_seen(
         self,

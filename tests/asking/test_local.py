@@ -19,9 +19,10 @@ from stp.asking import (
 from stp.asking.chat import PlainChat, ThinkingChat, choose_chat
 from stp.asking.engine import EngineResponder
 from stp.asking.function import CallableResponder
-from stp.engines.base import Completion, Engine, Usage
+from stp.engines.base import Completion, RequestError
 from stp.formats import ThinkingFormat, find_family, get_family
 from stp.tokenizers import load_tokenizer
+from tests.campaign.fakes import BatchEngine
 from tests.requirements import require_real_tokenizers
 from tests.small_tokenizers import CHATML
 
@@ -54,7 +55,7 @@ def ask(responder, requests=REQUESTS, **settings):
 
 def test_the_demo_model_thinks_and_answers(demo):
     answers = ask(demo)
-    assert list(answers) == [request.id for request in REQUESTS]
+    assert set(answers) == {request.id for request in REQUESTS}
     boxed = 0
     for answer in answers.values():
         assert answer.error is None
@@ -178,19 +179,19 @@ def test_a_plain_model_that_writes_tags_is_parted(tokenizer, caplog):
     assert "2 response(s) had thinking written in the text" in caplog.text
 
 
-class ScriptedEngine(Engine):
+class ScriptedEngine(BatchEngine):
     """Gives prepared texts, one per generated pass, whatever is asked."""
 
     def __init__(self, tokenizer, texts, context=100_000):
+        super().__init__()
         self.tokenizer, self.texts, self.context = tokenizer, list(texts), context
-        self.usage = Usage()
         self.trees = []
 
     @property
     def context_limit(self):
         return self.context
 
-    def generate(self, trees, *, on_progress=None):
+    def work(self, trees):
         self.trees += trees
         outcomes = []
         for tree in trees:
@@ -270,6 +271,34 @@ def test_an_engine_that_fails_on_one_request_costs_only_that_one(tokenizer):
     _, responder = scripted(tokenizer, texts)
     answers = list(ask(responder, REQUESTS[:3]).values())
     assert [answer.error for answer in answers] == [None, "again", None]
+
+
+def test_where_an_engine_streams_others_are_begun_in_the_places_of_those_that_end(tokenizer):
+    engine, responder = scripted(tokenizer, ["x</think>\n\n\\boxed{1}<|im_end|>"] * 6, batch=4)
+    engine.repeats_exactly = False
+    under_way = []
+    # One tree ends in each step.
+    engine._chosen = lambda: (under_way.append(len(engine.pending)), list(engine.pending)[:1])[1]
+    answers = ask(responder)
+    assert [answer.error for answer in answers.values()] == [None] * 6
+    assert under_way == [4, 4, 4, 3, 2, 1]
+
+
+def test_a_request_that_fails_twice_costs_only_itself(tokenizer):
+    engine, responder = scripted(tokenizer, ["x</think>\n\n\\boxed{1}<|im_end|>"] * 2)
+    work, asked = engine.work, []
+
+    def picky(trees):
+        asked.extend(tree.trunk_ids for tree in trees)
+        for index, tree in enumerate(trees):
+            if tree.trunk_ids == asked[0]:
+                raise RequestError("no such request", tree=index)
+        return work(trees)
+
+    engine.work = picky
+    answers = ask(responder, REQUESTS[:3])
+    assert [answers[r.id].error for r in REQUESTS[:3]] == ["no such request", None, None]
+    assert asked.count(asked[0]) == 2
 
 
 def test_an_engine_that_always_fails_stops_the_run(tokenizer):

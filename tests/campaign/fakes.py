@@ -191,6 +191,42 @@ class ScriptedEngine(BatchEngine):
         return tuple(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
 
+class StreamingEngine(ScriptedEngine):
+    """A scripted engine with few rows, whose trees end one by one and in no order.
+
+    Attributes
+    ----------
+    steps, steps_with_room
+        Steps so far, and those in which rows were free though more than one tree was to come.
+    most_pending_trees
+        Most trees that it held at once.
+    """
+
+    rows = 12
+    repeats_exactly = False
+
+    def __init__(self, folder: Path, *, seed: object = 0, **options) -> None:
+        super().__init__(folder, **options)
+        self._draws = random.Random(seed)
+        self.steps = self.steps_with_room = self.most_pending_trees = 0
+
+    @property
+    def _waiting(self) -> int:
+        return max(0, super()._waiting - self.rows)
+
+    def _chosen(self) -> list[int]:
+        self.steps += 1
+        self.steps_with_room += super()._waiting < self.rows
+        self.most_pending_trees = max(self.most_pending_trees, len(self.pending))
+        running, samples = [], 0
+        for ticket, tree in self.pending.items():
+            running.append(ticket)
+            samples += sum(len(branch.seeds) for branch in tree.branches)
+            if samples >= self.rows:
+                break
+        return [self._draws.choice(running)]
+
+
 def write_questions(folder: Path, count: int = 10, *, prompts: Sequence[str] = ()) -> Path:
     """Write a benchmark of one's own whose right answers are all 7, and return its TOML file."""
     folder.mkdir(parents=True, exist_ok=True)

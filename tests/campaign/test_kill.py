@@ -12,7 +12,7 @@ import pytest
 from stp.campaign.curves import load_curves
 from stp.campaign.run import SilentObserver, run_campaign
 from stp.campaign.store import Store
-from tests.campaign.fakes import ScriptedEngine
+from tests.campaign.fakes import ScriptedEngine, StreamingEngine
 from tests.campaign.rows import rows_of, table_rows
 
 # Forked, so that a child starts at once with everything imported; the kill is the system's own.
@@ -21,16 +21,18 @@ KILLS = 30
 fork = multiprocessing.get_context("fork")
 
 
-def _run(config, folder, seconds):
+def _run(config, folder, engine, seconds):
     run_campaign(
         config,
         folder,
-        open_model=lambda name, path: ScriptedEngine(path, seconds_per_call=seconds),
+        open_model=lambda name, path: engine(path, seconds_per_call=seconds),
     )
 
 
-def _killed_after(seconds, config, folder):
-    process = fork.Process(target=_run, args=(config, folder, 0.02))
+def _killed_after(seconds, config, folder, engine):
+    # A streaming engine takes more steps, of which each does less.
+    each = 0.02 if engine is ScriptedEngine else 0.003
+    process = fork.Process(target=_run, args=(config, folder, engine, each))
     process.start()
     process.join(seconds)
     alive = process.is_alive()
@@ -39,20 +41,24 @@ def _killed_after(seconds, config, folder):
     return alive
 
 
-def test_killed_at_random_moments(configure, opener, tmp_path):
-    config = configure()
+@pytest.mark.parametrize(
+    ("engine", "units"), [(ScriptedEngine, 1), (StreamingEngine, 4)], ids=["alone", "in-flight"]
+)
+def test_killed_at_random_moments(engine, units, configure, opener, tmp_path):
+    """With one unit at a time, and with several in flight."""
+    config = configure(f"[engine]\nunits_in_flight = {units}\n")
     assert run_campaign(config, tmp_path / "unbroken", open_model=opener).finished
     whole = rows_of(tmp_path / "unbroken")
     # Moments are shares of what a run takes on this machine now, however busy it is.
     begin = time.monotonic()
-    assert not _killed_after(None, config, tmp_path / "timed")
+    assert not _killed_after(None, config, tmp_path / "timed", engine)
     whole_seconds = time.monotonic() - begin
     draws = random.Random(20_260_721)
     kills = rounds = 0
     while kills < KILLS and rounds < 4 * KILLS:
         rounds += 1
         folder = tmp_path / f"broken-{rounds}"
-        while _killed_after(draws.uniform(0, 0.6 * whole_seconds), config, folder):
+        while _killed_after(draws.uniform(0, 0.6 * whole_seconds), config, folder, engine):
             kills += 1
             if kills % 5 == 0:
                 break

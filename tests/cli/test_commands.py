@@ -245,7 +245,7 @@ def test_a_signal_ends_after_the_unit_and_says_how_to_go_on(
     os.kill(process.pid, number)
     process.join(60)
     assert process.exitcode == 128 + number, err.read_text()
-    assert "finishing the unit in work" in err.read_text()
+    assert "finishing the units under way" in err.read_text()
     assert f"go on with: stp run {folder}" in err.read_text()
     assert 0 < len(Store(folder).files("trajectories")) < 5
     assert stp("run", folder).code == 0

@@ -1,10 +1,11 @@
 """The expected time left: near the truth, and without jumps."""
 
 import itertools
+import random
 
 import pytest
 
-from stp.cli.progress import TimeLeft
+from stp.cli.stages import TimeLeft
 
 
 def replay(units, *, size=64, step=1.0):
@@ -17,7 +18,9 @@ def replay(units, *, size=64, step=1.0):
     for seconds in units:
         while now < begin + seconds:
             share = (now - begin) / seconds
-            left.progressed(0, size, min(1.0, 5 * share if share < 0.1 else 0.5 + (share - 0.1) / 1.8))
+            left.progressed(
+                0, size, min(1.0, 5 * share if share < 0.1 else 0.5 + (share - 0.1) / 1.8)
+            )
             yield now, whole - now, left.seconds(now)
             now += step
         begin += seconds
@@ -52,3 +55,29 @@ def test_the_end_is_zero_and_never_less():
     left = TimeLeft(10, 0.0)
     left.finished(0, 10, 5.0)
     assert left.seconds(6.0) == 0.0
+
+
+@pytest.mark.parametrize("under_way", [4, 12])
+def test_units_under_way_together_count_with_what_is_done_of_them(under_way):
+    """Sixty units of all lengths, so many at once, the next in the place of one that ends."""
+    size, draws = 16, random.Random(3)
+    waiting = [draws.uniform(40.0, 200.0) for _ in range(60)]
+    end = sum(waiting) / under_way
+    left = TimeLeft(size * len(waiting), 0.0)
+    running: dict[int, list[float]] = {}
+    now, number = 0.0, 0
+    while waiting or running:
+        while waiting and len(running) < under_way:
+            running[number] = [0.0, waiting.pop()]
+            number += 1
+        now += 1.0
+        for unit, times in list(running.items()):
+            times[0] += 1.0
+            if times[0] >= times[1]:
+                del running[unit]
+                left.finished(unit, size, now)
+            else:
+                left.progressed(unit, size, times[0] / times[1])
+        shown = left.seconds(now)
+        if 0.1 * end < now < end:
+            assert shown == pytest.approx(end - now, abs=(0.1 if now > end / 2 else 0.25) * end)

@@ -329,7 +329,9 @@ def test_command_prints_findings_first_and_where_the_files_are(campaigns, tmp_pa
     out = tmp_path / "out"
     done = command([*campaigns, "--out", str(out), "--replicates", "20", "--direct", str(direct)])
     assert done.exit_code == 0, done.output
-    assert done.stdout.startswith("- 2 models, 1 benchmark, 10 questions")
+    # What must be known before any figure is believed comes before the findings.
+    assert done.stdout.startswith("- one on sevens: 5 of 30 trajectories (16.7%)")
+    assert "\n- 2 models, 1 benchmark, 10 questions" in done.stdout
     assert "Overthinking: OR in % of thinking tokens" in done.output
     assert str(out) in done.stdout.splitlines()[-2]
     assert len(done.stdout.splitlines()) < 60

@@ -218,3 +218,20 @@ def test_saving_a_figure_says_nothing(tmp_path, caplog, capfd, recwarn):
     own.savefig(tmp_path / "g.png")
     assert caplog.text == ""
     assert capfd.readouterr() == ("", "")
+
+
+def test_headings_break_at_spaces_alone():
+    frame = pd.DataFrame({"O-Score of <b>": [1], "saved at P(n), %": [2]}, ["a"])
+    shown = Table(name="t", title="T", frame=frame).to_html()
+    assert '<span class="word">O-Score</span> of &lt;b&gt;' in shown
+    assert "saved at P(n),\u00a0%" in shown
+
+
+def test_a_long_line_is_drawn_whole_and_its_axis_has_round_numbers():
+    x = np.linspace(0, 1, 1001)
+    line = Line(name="a", x=x.tolist(), y=(0.208 + 0.7 * x).tolist(), stepped=True)
+    chart = line_chart([line], x_label="x", y_label="y", x_format=".0%", y_range=None)
+    path = re.search(r' d="([^"]*)"', chart)[1]
+    assert path.count("V") == 1000
+    assert re.fullmatch(r"M[\d.]+,[\d.]+(H[\d.]+V[\d.]+)*H[\d.]+", path)
+    assert [f"{level}%" in chart for level in (20, 40, 60, 80, 100)] == [True] * 5

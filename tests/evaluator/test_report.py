@@ -233,7 +233,7 @@ def test_selection_keeps_text_small_but_never_empty():
 
 def test_a_folder_that_cannot_be_written_is_one_clear_error(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match="cannot write the report"):
+    with pytest.raises(StoreError, match="cannot be written: Not a directory"):
         write_report(make_report(make_curves()), tmp_path / "file" / "below")
 
 

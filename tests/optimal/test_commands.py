@@ -122,7 +122,7 @@ def test_select_writes_its_table(model, tmp_path, capsys):
 
 def test_select_says_how_far_it_is(model, tmp_path, capsys, monkeypatch):
     # Without a terminal a line comes now and then; here, at every step.
-    monkeypatch.setattr("stp.cli.lines.SECONDS_BETWEEN_LINES", 0)
+    monkeypatch.setattr("stp.cli.progress.SECONDS_BETWEEN_LINES", 0)
     stp(
         *("optimal", "select", f"{model}:ask", f"{model}:ask", "--out", tmp_path / "s"),
         *("--tasks", "letter_counting,chain_sum,maze", "--limit", 2, "--seeds", 1),
