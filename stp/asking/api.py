@@ -190,7 +190,7 @@ class ApiResponder(Responder):
             raise ConfigError(
                 f"thinking of {self._model} cannot be turned off: "
                 + (
-                    "no model family fits its name; name one (--family NAME, or none if it does "
+                    "no model family fits its name; name one (;family=NAME, or none if it does "
                     "not think; `stp families` lists them)"
                     if unknown
                     else "it has no mode without thinking; ask for its least effort or a budget"

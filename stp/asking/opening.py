@@ -203,7 +203,7 @@ def _open_local(spec: ModelSpec, kind: str) -> Responder:
         found = find_family(name, tokenizer, folder)
         family = found.family
         if family is not None and not found.pattern:
-            _LOG.warning("%s: %s (--family names another)", name, found.reason)
+            _LOG.warning("%s: %s (;family=NAME names another)", name, found.reason)
     else:
         family = None if spec.family == "none" else get_family(spec.family)
     engine = open_engine(kind, folder, **spec.options)

@@ -332,7 +332,7 @@ def test_a_row_of_another_method_is_not_replaced(made, tmp_path):
     (tmp_path / "calm.py").write_text(CALM.replace("0.9", "0.8"))
     spec = f"{tmp_path}/calm.py:Calm(shift=0.1)"
     session = run_methods(folder, [spec], copy, replicates=0)
-    assert row_of(session, "calm")["points"][2]["setting"] == 0.8
+    assert row_of(session, "calm").points[2].setting == 0.8
 
 
 def test_a_method_that_fails_costs_no_other_its_row(made, tmp_path):
