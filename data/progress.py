@@ -1,9 +1,9 @@
-"""How long work says how far it is."""
+"""How work that takes long reports its progress."""
 
 from collections.abc import Callable
 
 Show = Callable[[str, int, int], None]
-"""Shows (stage, done, all) to people; an all of 0: nobody knows how much there is."""
+"""Shows (stage, done, all) to people; 0 for all means that the total is not known."""
 
 
 def _nobody(stage: str, done: int, total: int) -> None:
@@ -11,7 +11,7 @@ def _nobody(stage: str, done: int, total: int) -> None:
 
 
 class Progress:
-    """What a piece of work tells how far it is.
+    """Receives the progress of a piece of work.
 
     It is called with what is done and with all that is to do. Work that has several stages takes a
     :meth:`stage` for each; they come one after the other.

@@ -6,8 +6,8 @@ is lost. States are a dense array over reward offsets from the greedy state.
 The idea. Hull edges of all units are sorted by slope, cost per reward. Taking them in that order
 (*greedy*) is optimal at every budget that they fill exactly. At another budget one edge, the
 *break edge*, does not fit whole; the optimum then differs from greedy in few units, mostly those
-whose slopes are near the break edge's. So units are let in one after the other, away from the break edge
-in both directions, until no slope that is left could bring any state to a better reward.
+whose slopes are near the break edge's. So units are let in one after the other, away from the break
+edge in both directions, until no slope that is left could bring any state to a better reward.
 
 Names, in all functions:
 

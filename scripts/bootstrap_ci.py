@@ -32,8 +32,8 @@ from evaluator.analysis.bootstrap import (
     LEVEL,
     REPLICATES,
     STATISTICS,
-    Bootstrap,
-    Interval,
+    CurveBootstrap,
+    IntervalEstimate,
     Quantity,
     bootstrap_values,
 )
@@ -192,11 +192,13 @@ def _pair(text: str, columns: list[str], models: list[str]) -> Pair:
     )
 
 
-def interval_table(drawn: Bootstrap, pairs: list[Pair], names: Names, level: float) -> pd.DataFrame:
+def interval_table(
+    drawn: CurveBootstrap, pairs: list[Pair], names: Names, level: float
+) -> pd.DataFrame:
     """Return a row per statistic (or difference), model and benchmark, averages last."""
     rows = []
 
-    def add(statistic: str, model: str, benchmark: int, interval: Interval) -> None:
+    def add(statistic: str, model: str, benchmark: int, interval: IntervalEstimate) -> None:
         place = {"model": model, "benchmark": _name(names, "benchmark", benchmark)}
         ends = {"estimate": interval.estimate, "low": interval.low, "high": interval.high}
         rows.append({"statistic": statistic, **place, **ends})

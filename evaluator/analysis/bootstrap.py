@@ -79,7 +79,7 @@ class Quantity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Interval:
+class IntervalEstimate:
     """An estimate and its percentile interval, in the unit of the statistic."""
 
     estimate: float
@@ -88,7 +88,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Bootstrap:
+class CurveBootstrap:
     """Replicates of every statistic of every cell and average.
 
     Attributes
@@ -118,12 +118,12 @@ class Bootstrap:
         """Return the replicates of one number; float64 ``(replicates,)``."""
         return np.asarray(self.replicates[(slice(None), *self._place(quantity))])
 
-    def interval(self, quantity: Quantity, *, level: float = LEVEL) -> Interval:
+    def interval(self, quantity: Quantity, *, level: float = LEVEL) -> IntervalEstimate:
         """Return the estimate of one number and its percentile interval."""
         estimate = float(self.estimate[self._place(quantity)])
         return _interval(estimate, self.replicates_of(quantity), level)
 
-    def difference(self, a: Quantity, b: Quantity, *, level: float = LEVEL) -> Interval:
+    def difference(self, a: Quantity, b: Quantity, *, level: float = LEVEL) -> IntervalEstimate:
         """Return the interval of a minus b, from paired replicates.
 
         Examples
@@ -205,7 +205,7 @@ def bootstrap_curves(
     seed: int = PAPER_SEED,
     workers: int | None = None,
     progress: Progress = NOBODY,
-) -> Bootstrap:
+) -> CurveBootstrap:
     """Resample the paper's statistics of measured curves.
 
     Parameters are those of :func:`bootstrap_values`; ``statistics`` are columns of
@@ -230,7 +230,7 @@ def bootstrap_values(
     seed: int = PAPER_SEED,
     workers: int | None = None,
     progress: Progress = NOBODY,
-) -> Bootstrap:
+) -> CurveBootstrap:
     """Resample averages of any values of trajectories.
 
     Parameters
@@ -250,7 +250,7 @@ def bootstrap_values(
 
     Returns
     -------
-    Bootstrap
+    CurveBootstrap
 
     Raises
     ------
@@ -272,7 +272,7 @@ def bootstrap_values(
         progress=progress,
     )
     estimate = nesting.cell_means(values)
-    return Bootstrap(
+    return CurveBootstrap(
         statistics=tuple(columns),
         models=(*nesting.models.tolist(), AVERAGE),
         benchmarks=(*nesting.benchmarks.tolist(), AVERAGE),
@@ -388,6 +388,6 @@ def _deviation(replicates: FloatArray) -> FloatArray:
     return np.asarray(np.sqrt(squares * counts / np.maximum(counts - 1, 1)))
 
 
-def _interval(estimate: float, replicates: FloatArray, level: float) -> Interval:
+def _interval(estimate: float, replicates: FloatArray, level: float) -> IntervalEstimate:
     low, high = central_range(replicates, level)
-    return Interval(estimate=estimate, low=float(low), high=float(high))
+    return IntervalEstimate(estimate=estimate, low=float(low), high=float(high))

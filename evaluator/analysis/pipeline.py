@@ -11,7 +11,7 @@ from pathlib import Path
 
 from data.errors import StoreError
 from data.progress import NOBODY, Progress
-from evaluator.analysis.bootstrap import REPLICATES, Bootstrap, bootstrap_curves
+from evaluator.analysis.bootstrap import REPLICATES, CurveBootstrap, bootstrap_curves
 from evaluator.analysis.direct import accuracies_of_answers, direct_accuracies
 from evaluator.analysis.findings import Findings, describe
 from evaluator.analysis.frontiers import (
@@ -58,6 +58,8 @@ from evaluator.analysis.tables import (
 )
 from evaluator.analysis.thinking_tables import thinking_tables
 from evaluator.figures.catalogue import Bands, NamedFigure, all_figures
+from evaluator.figures.sensitivity import sensitivity_plot
+from evaluator.present.names import visible
 from evaluator.present.table import Table
 from oracle.bootstrap import bootstrap_frontiers, percentile_interval
 from stp.campaign.curves import load_curves
@@ -121,7 +123,7 @@ class Analysis:
     curves: Curves
     summary: Summary
     cells: tuple[CellFrontiers, ...]
-    bootstrap: Bootstrap | None
+    bootstrap: CurveBootstrap | None
     bands: Bands | None
     findings: Findings
     tables: tuple[Table, ...]
@@ -141,6 +143,13 @@ class Analysis:
             bands=self.bands,
             lengths=self.lengths,
         )
+        frames = {table.name: table.frame for table in self.tables}
+        fewer = frames["probe-sensitivity"], frames["trajectory-sensitivity"]
+        if all(len(frame) > 1 for frame in fewer):
+            figure = sensitivity_plot(*fewer, note=f"Of {visible(self.name, 60)}.")
+            yield NamedFigure(
+                title="Fewer probes, fewer trajectories", stem="sensitivity", figure=figure
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,7 +250,7 @@ def analyse(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Intervals:
-    bootstrap: Bootstrap | None = None
+    bootstrap: CurveBootstrap | None = None
     bands: Bands | None = None
     tables: tuple[Table, ...] = ()
 

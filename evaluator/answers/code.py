@@ -15,7 +15,7 @@ from data.question import Question
 from evaluator.answers.code_tests import CodeTests
 from evaluator.answers.errors import BadReferenceError
 from evaluator.answers.judge import SlowTools
-from evaluator.answers.sandbox import Run, run_program
+from evaluator.answers.sandbox import SandboxRun, run_program
 from evaluator.answers.verdict import Verdict
 from evaluator.answers.visible import visible_text
 
@@ -139,7 +139,7 @@ class CodeJudge:
                 return Verdict(False, answer, f"wrong: test {number} of {count}: {trouble}")
         return Verdict(right=True, answer=answer, reason=f"right: all {count} tests passed")
 
-    def _trouble(self, run: Run, expected: str) -> str | None:
+    def _trouble(self, run: SandboxRun, expected: str) -> str | None:
         if run.trouble is not None:
             return run.trouble
         if self._tests.fn_name is not None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from evaluator.answers.trees import Tree
-from evaluator.answers.units import Unit
+from evaluator.answers.units import MeasureUnit
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Value:
 
     text: str
     tree: Tree | None
-    unit: Unit | None = None
+    unit: MeasureUnit | None = None
     percent: bool = False
     base: int | None = None
 

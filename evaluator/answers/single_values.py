@@ -10,8 +10,8 @@ from evaluator.answers.number_words import number_from_words
 from evaluator.answers.trees import Number, Operation, Tree, balanced, variables
 from evaluator.answers.units import (
     DEGREE,
+    MeasureUnit,
     NotAUnitError,
-    Unit,
     conversion,
     is_unit,
     lookup,
@@ -31,9 +31,9 @@ _BARE_UNIT = re.compile(
 )
 _CURRENCY = re.compile(r"([-+]?) ?\\(dollar|euro|pound)(?![a-zA-Z]) ?")
 _CURRENCY_UNITS = {
-    "dollar": Unit.of("dollar"),
-    "euro": Unit.of("euro"),
-    "pound": Unit.of("pound_sterling"),
+    "dollar": MeasureUnit.of("dollar"),
+    "euro": MeasureUnit.of("euro"),
+    "pound": MeasureUnit.of("pound_sterling"),
 }
 _TEMPERATURE = re.compile(
     r"(?:\\degree|(?:\\text\{ ?)?degrees?(?: ?\})?) ?(?:\\text\{ ?)?(C|F|Celsius|Fahrenheit) ?\}?$",
@@ -96,7 +96,7 @@ def read_value(text: str) -> Value | Words | Opaque:
         core = text[: temperature.start()].strip()
         celsius = temperature.group(1)[0] in "cC"
         name = "degree_Celsius" if celsius else "degree_Fahrenheit"
-        return Value(core, _tree_or_none(core), Unit.of(name))
+        return Value(core, _tree_or_none(core), MeasureUnit.of(name))
     foreign = _FOREIGN_TAIL.search(text)
     if foreign is not None:
         return _with_foreign_unit(text[: foreign.start()].strip(), foreign.group(1).strip())
@@ -125,7 +125,9 @@ def _with_foreign_unit(text: str, words: str) -> Value | Words | Opaque:
     return Opaque() if CHANGING.search(words) else read_value(text)
 
 
-def _read_core(core: str, text: str, unit: Unit | None, percent: bool) -> Value | Words | Opaque:
+def _read_core(
+    core: str, text: str, unit: MeasureUnit | None, percent: bool
+) -> Value | Words | Opaque:
     ratio = _RATIO.fullmatch(core)
     if ratio is not None:
         first, second = (_tree_or_none(part.strip()) for part in ratio.groups())
@@ -176,14 +178,14 @@ def with_unit(text: str) -> Value | None:
 def compound_quantity(text: str) -> Value | None:
     r"""Read ``2 \text{ hours } 15 \text{ minutes}`` as one quantity, in its last unit."""
     text = _SPACES.sub(" ", _UNIT_TEXT.sub(r" \1 ", text)).strip()
-    parts: list[tuple[Tree, Unit]] = []
+    parts: list[tuple[Tree, MeasureUnit]] = []
     position = 0
     while position < len(text):
         part = _QUANTITY.match(text, position)
         known = lookup(part.group(2)) if part is not None else None
         if part is None or known is None or len(parts) >= _MAX_QUANTITIES:
             return None
-        parts.append((Number(Fraction(part.group(1))), Unit(known)))
+        parts.append((Number(Fraction(part.group(1))), MeasureUnit(known)))
         position = part.end()
     if len(parts) < 2:
         return None
@@ -230,9 +232,9 @@ def _read_based(digits: str, base_text: str) -> Value | None:
         return None
 
 
-def _split_unit(text: str) -> tuple[str, Unit | None, bool]:
+def _split_unit(text: str) -> tuple[str, MeasureUnit | None, bool]:
     """Part a value from its unit and its per cent sign."""
-    unit: Unit | None = None
+    unit: MeasureUnit | None = None
     percent = False
     currency = _CURRENCY.match(text)
     if currency is not None:

@@ -25,15 +25,15 @@ from evaluator.answers.unit_table import (
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class MeasureUnit:
     """A product of powers of units: names of the library and exponents, sorted by name."""
 
     parts: tuple[tuple[str, int], ...]
 
     @staticmethod
-    def of(name: str) -> "Unit":
+    def of(name: str) -> "MeasureUnit":
         """One unit of the library by its name."""
-        return Unit(((name, 1),))
+        return MeasureUnit(((name, 1),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,8 @@ class Conversion:
     offset: Fraction = Fraction(0)
 
 
-DEGREE = Unit.of("angle_degree")
-_TEMPERATURES = (Unit.of("degree_Celsius"), Unit.of("degree_Fahrenheit"))
+DEGREE = MeasureUnit.of("angle_degree")
+_TEMPERATURES = (MeasureUnit.of("degree_Celsius"), MeasureUnit.of("degree_Fahrenheit"))
 CHANGES_MEANING = frozenset(
     [
         "or", "and", "not", "than", "least", "most", "if", "when", "between", "except", "but",
@@ -63,7 +63,7 @@ class NotAUnitError(Exception):
     """The words beside a number are no unit and may change its meaning."""
 
 
-def read_unit(words: str, power: int = 1) -> Unit | None:
+def read_unit(words: str, power: int = 1) -> MeasureUnit | None:
     """Read the words beside a number.
 
     Parameters
@@ -75,7 +75,7 @@ def read_unit(words: str, power: int = 1) -> Unit | None:
 
     Returns
     -------
-    Unit or None
+    MeasureUnit or None
         None if the words name no unit that is known (a noun, say).
 
     Raises
@@ -104,7 +104,7 @@ def read_unit(words: str, power: int = 1) -> Unit | None:
             raise NotAUnitError(words)
         return None
     parts = tuple(sorted((name, exponent) for name, exponent in powers.items() if exponent))
-    return Unit(parts) if parts else None
+    return MeasureUnit(parts) if parts else None
 
 
 def is_unit(words: str) -> bool:
@@ -204,7 +204,7 @@ def _spellings() -> dict[str, str]:
     return table
 
 
-def conversion(unit: Unit, other: Unit) -> Conversion | None:
+def conversion(unit: MeasureUnit, other: MeasureUnit) -> Conversion | None:
     """How values in one unit become values in another; None if they measure different things.
 
     Examples
@@ -222,7 +222,7 @@ def conversion(unit: Unit, other: Unit) -> Conversion | None:
 
 
 @functools.lru_cache(maxsize=4096)
-def _library_conversion(unit: Unit, other: Unit) -> Conversion | None:
+def _library_conversion(unit: MeasureUnit, other: MeasureUnit) -> Conversion | None:
     registry = _registry()
     first, second = _library_unit(unit), _library_unit(other)
     if first.dimensionality != second.dimensionality:
@@ -232,7 +232,7 @@ def _library_conversion(unit: Unit, other: Unit) -> Conversion | None:
     return Conversion(Fraction(one) - Fraction(zero), Fraction(zero))
 
 
-def _library_unit(unit: Unit) -> Any:
+def _library_unit(unit: MeasureUnit) -> Any:
     registry = _registry()
     product = registry.Unit("")
     for name, exponent in unit.parts:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from data.errors import MisuseError
 from data.progress import NOBODY, Progress
-from evaluator.analysis.bootstrap import Interval, bootstrap_values
+from evaluator.analysis.bootstrap import IntervalEstimate, bootstrap_values
 from evaluator.analysis.intervals import LEVEL, central_range
 from evaluator.optimal.metrics import T_MAX, area_fractions, check_t_max
 from stp.seeds import PAPER_SEED
@@ -69,12 +69,14 @@ class Scores:
         asked = (self.questions > 0)[:, [side != "none" for _, side in self.subsets]]
         return bool((asked == asked[0]).all())
 
-    def interval(self, row: int, measure: str, level: float = LEVEL) -> Interval:
+    def interval(self, row: int, measure: str, level: float = LEVEL) -> IntervalEstimate:
         """Return a measure of a row with its percentile interval; NaN ends without replicates."""
         place = MEASURES.index(measure)
         return _interval(float(self.values[row, place]), self.replicates[:, row, place], level)
 
-    def difference(self, row: int, other: int, measure: str, level: float = LEVEL) -> Interval:
+    def difference(
+        self, row: int, other: int, measure: str, level: float = LEVEL
+    ) -> IntervalEstimate:
         """Return a measure of one row minus that of another, from paired replicates."""
         place = MEASURES.index(measure)
         return _interval(
@@ -255,11 +257,11 @@ def _measures(cells: FloatArray, sides: Sequence[str], asked: npt.NDArray[np.boo
     )
 
 
-def _interval(estimate: float, replicates: FloatArray, level: float) -> Interval:
+def _interval(estimate: float, replicates: FloatArray, level: float) -> IntervalEstimate:
     if np.isnan(estimate):
-        return Interval(estimate=estimate, low=np.nan, high=np.nan)
+        return IntervalEstimate(estimate=estimate, low=np.nan, high=np.nan)
     low, high = central_range(replicates, level)
-    return Interval(estimate=estimate, low=float(low), high=float(high))
+    return IntervalEstimate(estimate=estimate, low=float(low), high=float(high))
 
 
 def over_models(scores: Scores) -> pd.DataFrame:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from baselines.interface import Setting
 from baselines.measurements import Measurements
-from baselines.player import Question, Seat, Start
+from baselines.player import PlayedQuestion, Seat, Start
 from baselines.registry import Description
 from baselines.signals import PASS, cost_sources
 from data.errors import MisuseError
@@ -194,12 +194,12 @@ class _Walk:
         return stop, cost
 
 
-def _questions(measurements: Measurements, lot_q: npt.NDArray[np.float64]) -> list[Question]:
+def _questions(measurements: Measurements, lot_q: npt.NDArray[np.float64]) -> list[PlayedQuestion]:
     curves = measurements.curves
     numbers, first = np.unique(curves.question, return_index=True)
     names = curves.benchmark_names
     return [
-        Question(
+        PlayedQuestion(
             benchmark=names[curves.benchmark[s]] if names else str(curves.benchmark[s]),
             lot=float(lot_q[number]),
             signals={name: v[place] for name, v in measurements.question_signals.items()},

@@ -48,15 +48,15 @@ def families(
     """Compare AD, OR within 3 points and coverage with the truth; in percent and points."""
     rows = []
     names = family or list(FAMILIES)
-    with shown_progress() as shown:
-        progress = shown.stage("worlds")
+    with shown_progress() as progress:
+        stage = progress.stage("worlds")
         for place, name in enumerate(names):
             for seed in range(100, 100 + worlds):
                 world = family_world(name, seed, trajectories=trajectories, questions=questions)
                 for probes in (16, 4):
                     found = errors_in_world(world, probes, seed=seed, draws=draws)
                     rows.append({"family": name, "probes": probes, **found})
-                progress(place * worlds + seed - 99, len(names) * worlds)
+                stage(place * worlds + seed - 99, len(names) * worlds)
     table = pd.DataFrame(rows).groupby(["family", "probes"], sort=False).mean()
     _show(table)
     _goals(table)

@@ -324,7 +324,8 @@ class _Work:
         text = self._chat.text(parts.answer_ids[-after:]) if parts.answered and after else ""
         call = written_call(text)
         if call is None or sample.tool_calls >= self._settings.tool_rounds:
-            # Stopped at the word in its thinking, or in passing: from here on it is let be.
+            # The word stood in the thinking, or in passing. From here on the sample is not
+            # stopped at it any more.
             sample.watches = False
             return not ended
         sample.tool_calls += 1

@@ -8,7 +8,7 @@ import heapq
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from stp.campaign.jobs import Task
+from stp.campaign.jobs import UnitTask
 from stp.campaign.tables import Work
 from stp.campaign.units import Stage, Unit
 from stp.campaign.workers import EngineWorker
@@ -86,7 +86,7 @@ class Backlog:
         heap = self._ready.setdefault(unit.cell.model, [])
         heapq.heappush(heap, (rank, stage, unit, source))
 
-    def take(self, model: str | None) -> Task | None:
+    def take(self, model: str | None) -> UnitTask | None:
         """Return a task that can be begun now; see :meth:`stp.campaign.jobs.Tasks.take`."""
         names = [model] if model is not None else list(self._ready)
         heaps = [heap for name in names if (heap := self._ready.get(name))]
@@ -94,7 +94,7 @@ class Backlog:
             return None
         rank, stage, unit, source = heapq.heappop(min(heaps, key=lambda heap: heap[0][0]))
         job = self._workers[stage].job(unit)
-        return Task(stage=stage, unit=unit, source=source, job=job, rank=rank)
+        return UnitTask(stage=stage, unit=unit, source=source, job=job, rank=rank)
 
     def written(self, stage: Stage, unit: Unit) -> list[tuple[Stage, Work]]:
         """Take note that a unit is written; return what of it turns out to be done already.

@@ -24,12 +24,12 @@ compared, and what is said of a file that is wrong. Nothing is known of stores a
 
 import hashlib
 import json
-import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
+import tomli_w
 from pydantic import Field, ValidationError, model_validator
 
 from data.errors import ConfigError
@@ -46,8 +46,6 @@ from stp.campaign.sections import (
     ShardConfig,
 )
 from stp.records import flattened
-
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class CampaignConfig(Section):
@@ -148,17 +146,7 @@ class CampaignConfig(Section):
 
     def to_toml(self) -> str:
         """Return the campaign file with every setting written out (except those that are unset)."""
-        values = self.model_dump(mode="json", exclude_none=True)
-        lines = [f"{key} = {_toml_value(values.pop(key))}" for key in ("name", "seed")]
-        for key in ("models", "benchmarks"):
-            for entry in values.pop(key):
-                lines += ["", f"[[{key}]]", *_toml_lines(entry)]
-        options = values["engine"].pop("options")
-        for key, entry in values.items():
-            lines += ["", f"[{key}]", *_toml_lines(entry)]
-            if key == "engine" and options:
-                lines += ["", "[engine.options]", *_toml_lines(options)]
-        return "\n".join(lines) + "\n"
+        return tomli_w.dumps(self.model_dump(mode="json", exclude_none=True))
 
 
 def load_config(path: str | Path) -> CampaignConfig:
@@ -249,22 +237,6 @@ def _is_there(path: Path) -> bool:
         return path.exists()
     except OSError:  # No system has a name so long.
         return False
-
-
-def _toml_value(value: object) -> str:
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(_toml_lines(value)) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_toml_value, value)) + "]"
-    # JSON's strings, numbers and booleans are TOML's, but for the DEL character.
-    return json.dumps(value, ensure_ascii=False, allow_nan=False).replace("\x7f", "\\u007f")
-
-
-def _toml_lines(entry: Mapping[str, object]) -> list[str]:
-    return [
-        f"{key if _BARE_KEY.fullmatch(key) else _toml_value(key)} = {_toml_value(value)}"
-        for key, value in entry.items()
-    ]
 
 
 def _explain(error: ValidationError) -> str:

@@ -118,7 +118,7 @@ class CellPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class DryRunPlan:
     """What a campaign would do. ``free_bytes`` is None where the folder is not on a disk here."""
 
     cells: tuple[CellPlan, ...]
@@ -139,7 +139,7 @@ def plan_campaign(
     open_model: EngineOpener,
     folder: str | Path | None = None,
     on_cell: Callable[[CellRecord], None] = lambda record: None,
-) -> Plan:
+) -> DryRunPlan:
     """Check a campaign and measure what it would take, without starting it.
 
     Parameters
@@ -167,7 +167,7 @@ def plan_campaign(
             for model in prepared.models
             for cell in _plan_model(store, prepared, model.name, open_model, on_cell)
         ]
-    plan = Plan(cells=tuple(cells), free_bytes=_free_bytes(folder))
+    plan = DryRunPlan(cells=tuple(cells), free_bytes=_free_bytes(folder))
     if plan.free_bytes is not None and plan.total.bytes > plan.free_bytes:
         raise MisuseError(
             f"the disk of {folder} has {plan.free_bytes / 1e9:.1f} GB free, and the campaign needs "

@@ -38,7 +38,7 @@ class _Given:
     missing: str = ""
 
 
-class Decoder(Protocol):
+class AnswerDecoder(Protocol):
     """What grading needs of a thinking format."""
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -51,7 +51,7 @@ def grade_unit(
     trajectories: pa.Table,
     probes: pa.Table,
     *,
-    decoder: Decoder,
+    decoder: AnswerDecoder,
     checker: Checker,
     on_progress: OnProgress | None = None,
 ) -> pa.Table:
@@ -109,7 +109,7 @@ def _probes(probes: pa.Table, asked: dict[int, Question]) -> Iterator[_Given]:
             yield _Given(question=asked[row["question"]], ids=row["answer_ids"], missing=missing)
 
 
-def _judge(given: list[_Given], decoder: Decoder, checker: Checker) -> list[Verdict]:
+def _judge(given: list[_Given], decoder: AnswerDecoder, checker: Checker) -> list[Verdict]:
     checked = iter(
         checker.check_many(
             [(item.question, decoder.decode(item.ids)) for item in given if not item.missing]

@@ -46,7 +46,7 @@ class Job(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class UnitTask:
     """A job, what its unit's rows are made from, and its rank: lower ones go first."""
 
     stage: Stage
@@ -60,7 +60,7 @@ class Task:
 class Done:
     """A task with the rows of its unit, and the work that they took."""
 
-    task: Task
+    task: UnitTask
     tables: tuple[pa.Table, ...]
     work: Work
 
@@ -68,19 +68,19 @@ class Done:
 class Tasks(Protocol):
     """What is left to do."""
 
-    def take(self, model: str | None) -> Task | None:
+    def take(self, model: str | None) -> UnitTask | None:
         """Return a task that can be begun now, of this model if one is named.
 
         None if there is none now: units that are written may lead to more.
         """
 
 
-OnTask = Callable[[Task, float, int, int], None]
+OnTask = Callable[[UnitTask, float, int, int], None]
 """Called with a task, the fraction of it that is done, and the samples that ended since the last
 call and their tokens."""
 
 
-class Pool(Protocol):
+class JobPool(Protocol):
     """Whoever does tasks side by side."""
 
     def run(self, tasks: Tasks, stop: threading.Event, on_progress: OnTask) -> Iterator[Done]:

@@ -22,7 +22,7 @@ from stp.campaign.asked import mend_references, warn_of_mended_files
 from stp.campaign.backlog import Backlog
 from stp.campaign.config import CampaignConfig
 from stp.campaign.early import check_engine, engine_is_needed, planned_units
-from stp.campaign.jobs import Pool, Task
+from stp.campaign.jobs import JobPool, UnitTask
 from stp.campaign.lock import Part
 from stp.campaign.manifest import StageRecord
 from stp.campaign.models import own_context
@@ -104,7 +104,7 @@ class RunResult:
     waiting: int = 0
 
 
-PoolOpener = Callable[[Prepared, EngineOpener], Pool]
+PoolOpener = Callable[[Prepared, EngineOpener], JobPool]
 """Opens a pool for a campaign, given how an engine is opened."""
 
 
@@ -271,7 +271,7 @@ class StagedRun:
     observer: Observer
     stop: threading.Event
     workers: dict[Stage, Worker]
-    pool: Pool | None = None
+    pool: JobPool | None = None
     part: Part | None = None
     units: int = 0
     waiting: int = 0
@@ -338,7 +338,7 @@ def _run_engine_stages(run: StagedRun, workers: dict[Stage, EngineWorker]) -> No
             records[stage].add(work)
         run.observer.stage_started(stage, done=state.done, total=state.total)
 
-    def on_progress(task: Task, fraction: float, samples: int, tokens: int) -> None:
+    def on_progress(task: UnitTask, fraction: float, samples: int, tokens: int) -> None:
         run.observer.unit_progressed(task.stage, task.unit, fraction, samples, tokens)
 
     if any(state.left for state in backlog.stages.values()):

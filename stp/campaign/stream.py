@@ -24,7 +24,7 @@ import pyarrow as pa
 from data.errors import EngineError, MisuseError
 from stp.campaign.asks import Ask, Asking
 from stp.campaign.config import CampaignConfig
-from stp.campaign.jobs import Done, OnTask, Task, Tasks
+from stp.campaign.jobs import Done, OnTask, Tasks, UnitTask
 from stp.campaign.tables import Work
 from stp.campaign.units import Unit
 from stp.campaign.workers import EngineRoom
@@ -68,7 +68,7 @@ class _Running:
     ``tickets`` are its trees in the engine, with their indices in the ask.
     """
 
-    task: Task
+    task: UnitTask
     began: float
     attempt: int = 1
     again_at: float = 0.0
@@ -139,7 +139,7 @@ class Stream:
         window = window_of(self._engine, self._running[0].task.unit, asked)
         return len(self._running) < window and not self._ready and self._engine.wants_more
 
-    def begin(self, task: Task) -> None:
+    def begin(self, task: UnitTask) -> None:
         """Take a task; its model must be that of what is under way.
 
         Raises

@@ -12,7 +12,7 @@ from stp.cli.seen import seen
 
 if TYPE_CHECKING:
     from stp.campaign.config import CampaignConfig
-    from stp.campaign.dry_run import CellPlan, Expected, Plan
+    from stp.campaign.dry_run import CellPlan, DryRunPlan, Expected
 
 _SHOWN_IDS = 48
 _SHOWN_CHARACTERS = 2_000
@@ -76,7 +76,7 @@ def _print_prompt(console: Console, cell: "CellPlan") -> None:
     console.print(f"    [{ids}{more if len(cell.first_ids) > _SHOWN_IDS else ''}]", markup=False)
 
 
-def _print_estimate(console: Console, plan: "Plan") -> None:
+def _print_estimate(console: Console, plan: "DryRunPlan") -> None:
     warm = sum(cell.warm_up_seconds for cell in plan.cells)
     ended = sum(cell.warm_up_ended for cell in plan.cells)
     begun = sum(cell.warm_up_trajectories for cell in plan.cells)

@@ -14,7 +14,7 @@ import pytest
 from data.question import Question
 from evaluator.answers.judge import Judge, SlowTools
 from evaluator.answers.judges import judge_for
-from evaluator.answers.sandbox import Run
+from evaluator.answers.sandbox import SandboxRun
 from evaluator.answers.verdict import Verdict
 from tests.answers.grammar import nasty
 from tests.answers.tables import KINDS, Case, read_table
@@ -95,7 +95,9 @@ def judged(judge: Judge, response: str, tools: SlowTools) -> Verdict | None:
 
 
 def test_random_and_mutated_responses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaluator.answers.code.run_program", lambda *_, **__: Run(b"", None, None))
+    monkeypatch.setattr(
+        "evaluator.answers.code.run_program", lambda *_, **__: SandboxRun(b"", None, None)
+    )
     asked = 0
 
     def symbolic(gold: str, answer: str) -> bool:
@@ -144,7 +146,9 @@ def test_random_and_mutated_responses(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )  # fmt: skip
 def test_a_megabyte_of_one_thing(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaluator.answers.code.run_program", lambda *_, **__: Run(b"", None, None))
+    monkeypatch.setattr(
+        "evaluator.answers.code.run_program", lambda *_, **__: SandboxRun(b"", None, None)
+    )
     tools = SlowTools(symbolic_equal=lambda gold, answer: False)
     text = unit * (1_000_000 // len(unit))
     frames = (
@@ -180,7 +184,9 @@ def test_nesting(depth: int) -> None:
 
 def test_nested_and_long_texts_on_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:
     """Responses and references of a grammar: the rules themselves raise nothing."""
-    monkeypatch.setattr("evaluator.answers.code.run_program", lambda *_, **__: Run(b"", None, None))
+    monkeypatch.setattr(
+        "evaluator.answers.code.run_program", lambda *_, **__: SandboxRun(b"", None, None)
+    )
     tools = SlowTools(symbolic_equal=lambda gold, answer: False)
     source = random.Random(20261130)
     frames = (r"\boxed{%s}", "%s", "Answer: %s", "The answer is %s.", r"\boxed{7} %s", "So $%s$.")
