@@ -53,8 +53,10 @@ _EMPTY = frozenset(
     ["no solution", "no solutions", "none", "no real solution", "no real solutions",
      "does not exist", "dne", "empty set", "the empty set", "impossible", "undefined"]
 )  # fmt: skip
-_SCALE = re.compile(r"(?<=[\d)}]) ?(\\text\{ ?)?(thousand|million|billion|trillion)(?![a-zA-Z])")
-_SCALES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
+_SCALE = re.compile(
+    r"(?<=[\d)}]) ?(\\text\{ ?)?(hundred|thousand|million|billion|trillion)(?![a-zA-Z])"
+)
+_SCALES = {"hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 12}
 _RATIO = re.compile(r"([^:]{1,60}):([^:]{1,60})")
 _APPROXIMATELY = re.compile(r"(?:\\approx|~|approximately|about|roughly) ?")
 _CUT_DECIMAL = re.compile(r"([-+]?\d{0,60}\.\d{1,200}) ?\\dots ?$")
