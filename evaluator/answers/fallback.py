@@ -17,7 +17,7 @@ _NO_STATEMENT = re.compile(
     r"except|unless|"
     r"maybe|perhaps|might|may|possibly|probably|guess|estimate|seems?|appears?|not sure|"
     r"either|or|let|"
-    r"will|shall|i'll|we'll|should|would|try|consider|suppose|assume|assuming|if|until|"
+    r"doubt|will|shall|i'll|we'll|should|would|try|consider|suppose|assume|assuming|if|until|"
     r"stuck|give up|so far|still|starts?|begins?|"
     r"gave up|mystery|ran out|wrong|incorrect|mistake|sorry|please|wait|hmm|times|"
     r"(?:step|question|problem|exercise|case|part|section|page|chapter|figure|equation|line|item|option|"

@@ -62,7 +62,8 @@ _THEREFORE = re.compile(
 )
 _HEDGED = re.compile(
     r"\b(?:maybe|perhaps|possibly|might|i guess|would have to|have to|need to|let me|let us|let's|"
-    r"not sure|next|suppose|assume|consider|if|so far|still|starts?|begins?|initially)\b|\?",
+    r"not sure|next|suppose|assume|consider|if|so far|still|starts?|begins?|initially|"
+    r"doubt)\b|n['’]t\b|\?",
     re.IGNORECASE,
 )
 _AFTERTHOUGHT = re.compile(

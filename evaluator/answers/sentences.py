@@ -12,7 +12,8 @@ _MAX_CHARACTERS = 1500
 
 
 _DOUBTED = re.compile(
-    r"(?:n['’]t|\bnot|\bnever) (?:think|believe|say|claim|know|sure)|\bdoubt\b|\bunlikely\b|"
+    r"(?:n['’]t|\bnot|\bnever) (?:think|believe|say|claim|know|sure)|"
+    r"(?:n['’]t|\bnot|\bnever)\b(?: \w{1,12}){0,3} ?$|\bdoubt\b|\bunlikely\b|"
     r"\bwhether\b",
     re.IGNORECASE,
 )
