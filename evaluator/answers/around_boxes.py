@@ -19,12 +19,20 @@ _WORD_BEHIND = re.compile(
     r"|[a-zA-Zµ]{1,16}(?:/[a-zA-Z]{1,8}| per [a-z]{1,12})?(?:\^\{?[23]\}?|"
     r"[²³])?)(?=([.,;:!)]|\s|$))"
 )
+_LETTER_BEHIND = re.compile(r"[a-zA-Z](?![a-zA-Z'’])(?:\^\{?\d\}?)?")
 _SCALE = re.compile(r"(hundred|thousand|million|billion|trillion)( [a-z]{2,12})?")
 _NO_UNIT_HERE = frozenset(
     ["in", "are", "a", "as", "at", "second", "bar", "turn", "stone", "degree", "rev", "revs", "cup"]
 )
 _ALONE = frozenset("mgshLNJWVK")
 """Units of one letter that a sentence may end in."""
+
+
+def is_broken(text: str, box: Box) -> bool:
+    r"""Whether a number goes on behind its box: ``\boxed{3}.14`` says neither 3 nor 3.14."""
+    return (
+        box.content[-1:].isdigit() and re.match(r"\.?\d", text[box.end : box.end + 2]) is not None
+    )
 
 
 def whole_content(text: str, box: Box) -> str:
@@ -40,7 +48,8 @@ def whole_content(text: str, box: Box) -> str:
             content if words is not None and not _is_short_unit(words) else content + factor.group()
         )
     if content[-1:].isdigit():
-        return content + _unit_behind(text, box.end)
+        letter = _LETTER_BEHIND.match(text, box.end)
+        return content + (letter.group() if letter is not None else _unit_behind(text, box.end))
     return content
 
 
