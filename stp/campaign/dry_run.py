@@ -3,8 +3,9 @@
 Prompts are made and checked as in a run, each model is opened, and a short warm-up measures it: the
 first unit of each cell, with thinking and answers cut short. What a whole campaign takes follows
 from it: lengths are expectations from samples of which some were cut (the maximum-likelihood mean
-of an exponential length: all tokens over the samples that ended), paces are those of the warm-up.
-Nothing is written where the campaign would go.
+of an exponential length: all tokens over the samples that ended), paces are those of the warm-up,
+and the campaign's units are simulated at these paces to their last sample
+(:mod:`stp.campaign.simulation`). Nothing is written where the campaign would go.
 """
 
 import shutil
@@ -23,12 +24,15 @@ from stp.campaign.asks import answered
 from stp.campaign.config import CampaignConfig
 from stp.campaign.jobs import GenerateJob, ProbeJob
 from stp.campaign.manifest import CellRecord
+from stp.campaign.pace import calibrated, measured_pace, whole_lengths
 from stp.campaign.prepare import Prepared, Subject, make_subject, prepare_campaign
+from stp.campaign.simulation import Load, Simulated, predict
 from stp.campaign.store import Store, read_questions
 from stp.campaign.tables import Work, content_digest, encode_shard
 from stp.campaign.units import Table, Unit
 from stp.campaign.workers import EngineOpener
-from stp.engines.base import Engine
+from stp.engines.base import Branch, Engine, PromptTree
+from stp.engines.clock import Pace
 from stp.tokenizers import backend, load_tokenizer
 
 _WARM_UP_TRAJECTORIES = 64
@@ -70,6 +74,40 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """What a cell asks, and how fast its engine is.
+
+    Attributes
+    ----------
+    load
+        What is asked.
+    rows, repeats_exactly
+        Of the engine.
+    pace
+        With the cell's own prompts.
+    units_in_flight
+        As the campaign sets it.
+    """
+
+    load: Load
+    rows: int
+    repeats_exactly: bool
+    pace: Pace
+    units_in_flight: int | None
+
+    def on(self, engines: int) -> Simulated:
+        """Return what it takes on so many engines."""
+        return predict(
+            self.load,
+            rows=self.rows,
+            pace=self.pace,
+            engines=engines,
+            units_in_flight=self.units_in_flight,
+            repeats_exactly=self.repeats_exactly,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CellPlan:
     """What a cell would do.
 
@@ -90,7 +128,9 @@ class CellPlan:
     warm_up_seconds, warm_up_ended, warm_up_trajectories
         How long the warm-up took, and how many of its trajectories ended by themselves.
     generate, probe
-        What the stages are expected to take.
+        What the stages are expected to take; their seconds are those of full batches.
+    forecast
+        What the cell takes to its last sample.
     """
 
     record: CellRecord
@@ -107,6 +147,7 @@ class CellPlan:
     warm_up_trajectories: int = 0
     generate: Expected = field(default_factory=Expected)
     probe: Expected = field(default_factory=Expected)
+    forecast: Forecast | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +164,14 @@ class Plan:
         for cell in self.cells:
             total = total + cell.generate + cell.probe
         return total
+
+    def seconds(self, engines: int) -> tuple[float, float]:
+        """Return what all cells take on so many engines, and how much of it is their tails.
+
+        A tail is how much longer the last samples take than if they had been spread evenly.
+        """
+        runs = [cell.forecast.on(engines) for cell in self.cells if cell.forecast is not None]
+        return sum(run.seconds for run in runs), sum(run.tail_seconds for run in runs)
 
 
 def plan_campaign(
@@ -190,9 +239,11 @@ def _plan_model(
                 f"{engine.context_limit}"
             )
         plans = []
+        pace: Pace | None = None
         for cell, plan in zip(mine, checked, strict=True):
             on_cell(cell)
-            plans.append(_warm_up(store, prepared.config, subject, cell, plan, engine))
+            pace = pace or measured_pace(engine, plan.first_ids)
+            plans.append(_warm_up(store, prepared.config, subject, cell, plan, engine, pace))
         return plans
     finally:
         engine.close()
@@ -239,6 +290,7 @@ def _warm_up(
     record: CellRecord,
     plan: CellPlan,
     engine: Engine,
+    pace: Pace,
 ) -> CellPlan:
     """Run a part of the cell's first unit, cut short, and extrapolate."""
     begin = time.monotonic()
@@ -283,8 +335,12 @@ def _warm_up(
         seconds=generated * seconds / max(1, made),
         bytes=_bytes("trajectories", trajectories[0], generated / max(1, made)),
     )
-    probe = _warm_up_probes(
+    probe, probed = _warm_up_probes(
         config, short, subject, unit, questions, trajectories[0], engine, count=count, thinks=thinks
+    )
+    made_there = _Made(unit, trajectories[0], seconds, probed)
+    forecast = _forecast(
+        config, record, plan, engine, pace, made_there, mean_limit, generate, probe
     )
     return replace(
         plan,
@@ -293,7 +349,113 @@ def _warm_up(
         warm_up_trajectories=len(thinking),
         generate=generate,
         probe=probe,
+        forecast=forecast,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Probed:
+    """What the warm-up probed: its rows, the positions of each trajectory, and how long it took."""
+
+    answers: pa.Table
+    positions: pa.Table
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What the warm-up made."""
+
+    unit: Unit
+    trajectories: pa.Table
+    seconds: float
+    probed: _Probed | None
+
+
+def _forecast(
+    config: CampaignConfig,
+    record: CellRecord,
+    plan: CellPlan,
+    engine: Engine,
+    pace: Pace,
+    made: _Made,
+    mean_limit: float,
+    generate: Expected,
+    probe: Expected,
+) -> Forecast:
+    """Return what the cell asks, with the pace that its warm-up showed."""
+    rows = made.trajectories
+    thinking, answers = _lengths(rows, "thinking_ids"), _lengths(rows, "answer_ids")
+    prompt = len(plan.first_ids)
+    width = made.unit.trajectory_stop - made.unit.trajectory_start
+    whole = whole_lengths(
+        thinking, _where(rows["thinking_finish"], "limit"), mean_limit if thinking.any() else 0
+    )
+    answered = answers > 0
+    answer_cut = ~_where(rows["answer_finish"], "stop")[answered]
+    replies = whole_lengths(answers[answered], answer_cut, config.generation.answer_tokens)
+    phases = [_phase(thinking, prompt, width), _phase(answers[answered], 1, 1)]
+    factors = [(calibrated(pace, engine, phases, made.seconds), generate.tokens)]
+    probes, steps = np.zeros(0, np.int64), float(config.probing.step_tokens)
+    if made.probed is not None:
+        lengths = _lengths(made.probed.answers, "answer_ids")
+        cut = ~_where(made.probed.answers["finish"], "stop")
+        probes = whole_lengths(lengths, cut, config.probing.answer_tokens)
+        count = config.probing.probes
+        # A trunk for each trajectory, read once.
+        firsts = np.flatnonzero(made.probed.answers["position"].to_numpy()[::count] == 0)
+        trunk = prompt + int(_lengths(rows.slice(0, len(firsts)), "thinking_ids").mean())
+        phase = _phase(lengths, trunk, max(1, len(lengths) // len(firsts)))
+        factors.append((calibrated(pace, engine, [phase], made.probed.seconds), probe.tokens))
+        positions = probe.samples / count / max(1, generate.samples / 2)
+        steps = whole.mean() / max(positions - 1, 1e-9)
+    asked = record.questions - record.too_long
+    per_unit = config.trajectories_per_unit
+    lots = -(-config.generation.trajectories // per_unit)
+    questions = min(asked, config.shards.questions)
+    tokens = sum(weight for _, weight in factors)
+    return Forecast(
+        load=Load(
+            units=max(1, round(asked / questions * lots)),
+            questions=questions,
+            trajectories=per_unit,
+            thinking_tokens=whole,
+            answer_tokens=replies,
+            probe_tokens=probes,
+            step_tokens=max(1, round(min(steps, 1 << 30))),
+            probes=config.probing.probes,
+            prompt_tokens=prompt,
+        ),
+        rows=engine.rows,
+        repeats_exactly=engine.repeats_exactly,
+        pace=pace.times(sum(f * weight for f, weight in factors) / max(1, tokens)),
+        units_in_flight=config.engine.units_in_flight,
+    )
+
+
+def _phase(
+    lengths: np.ndarray, trunk_tokens: int, samples: int
+) -> tuple[list[PromptTree], list[int]]:
+    """Return trees of so many samples each whose seeds are places in the lengths."""
+    trees = [
+        PromptTree(
+            trunk_ids=(0,) * trunk_tokens,
+            branches=(
+                Branch(
+                    cut=trunk_tokens,
+                    suffix_ids=(),
+                    seeds=tuple(range(start, min(start + samples, len(lengths)))),
+                ),
+            ),
+            max_tokens=1,
+        )
+        for start in range(0, len(lengths), samples)
+    ]
+    return trees, lengths.tolist()
+
+
+def _where(column: pa.ChunkedArray, value: str) -> np.ndarray:
+    return np.asarray(pc.equal(column, value).to_numpy(), dtype=bool)
 
 
 def _warm_up_probes(
@@ -307,7 +469,7 @@ def _warm_up_probes(
     *,
     count: int,
     thinks: float,
-) -> Expected:
+) -> tuple[Expected, _Probed | None]:
     """Probe a few of the warm-up's trajectories, and extrapolate to ``count`` of them."""
     probes = config.probing.probes
     here = max(1, _WARM_UP_THINKING_TOKENS // config.probing.step_tokens + 1)
@@ -319,7 +481,7 @@ def _warm_up_probes(
         lambda: answered(job.ask(engine, subject, short, _quiet), engine)
     )
     if config.generation.mode != "thinking" or not answers.num_rows:
-        return Expected()
+        return Expected(), None
     lengths = _lengths(answers, "answer_ids")
     stopped = int(pc.sum(pc.equal(answers["finish"], "stop")).as_py() or 0)
     answer = _expected_length(lengths, stopped, config.probing.answer_tokens)
@@ -329,7 +491,7 @@ def _warm_up_probes(
     samples = int(count * (1 + steps) * probes)
     tokens = int(samples * answer)
     made = max(1, int(lengths.sum()))
-    return Expected(
+    expected = Expected(
         samples=samples,
         tokens=tokens,
         most_tokens=samples * config.probing.answer_tokens,
@@ -337,6 +499,7 @@ def _warm_up_probes(
         bytes=_bytes("probes", answers, tokens / made)
         + _bytes("positions", positions, samples / max(1, answers.num_rows)),
     )
+    return expected, _Probed(answers, positions, seconds)
 
 
 def _cut_short(config: CampaignConfig, questions: pa.Table) -> tuple[CampaignConfig, pa.Table]:
