@@ -166,10 +166,7 @@ class Plan:
         return total
 
     def seconds(self, engines: int) -> tuple[float, float]:
-        """Return what all cells take on so many engines, and how much of it is their tails.
-
-        A tail is how much longer the last samples take than if they had been spread evenly.
-        """
+        """Return what all cells take on so many engines, and how much of it empty rows cost."""
         runs = [cell.forecast.on(engines) for cell in self.cells if cell.forecast is not None]
         return sum(run.seconds for run in runs), sum(run.tail_seconds for run in runs)
 

@@ -88,13 +88,13 @@ def _print_estimate(console: Console, plan: "Plan") -> None:
     for name, entry in (("generate", generate), ("probe", probe), ("both", plan.total)):
         table.add_row(name, *_row(entry))
     console.print(table)
-    console.print("time: with full batches to the end")
+    console.print("time: at the warm-up's pace; simulated with the campaign's units:")
+    _print_forecast(console, plan)
     free = f"; the disk has {_size(plan.free_bytes)} free" if plan.free_bytes is not None else ""
     console.print(
         f"from a warm-up of {duration(warm)}, in which {ended} of {begun} trajectories ended; one "
         f"process, grading not counted{free}"
     )
-    _print_forecast(console, plan)
     if ended < begun / 2:
         console.print("few trajectories ended in the warm-up: the figures are rough")
     console.print("nothing was written")
@@ -104,10 +104,9 @@ def _print_forecast(console: Console, plan: "Plan") -> None:
     """Say what the last samples cost, on one engine and on several."""
     for engines in _ENGINES:
         seconds, tail = plan.seconds(engines)
-        share = 100 * tail / max(seconds, 1e-9)
         console.print(
-            f"simulated to the last sample on {engines} engine{'' if engines == 1 else 's'}: "
-            f"{duration(seconds)}, {share:.0f} % of it the tail"
+            f"to the last sample on {engines} engine{'' if engines == 1 else 's'}: "
+            f"{duration(seconds)}; {duration(seconds - tail)} if no row were ever empty"
         )
 
 
