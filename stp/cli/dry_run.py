@@ -6,9 +6,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from stp.cli.campaigns import print_shares
 from stp.cli.lines import duration
 from stp.cli.seen import seen
+from stp.cli.shares import print_shares
 
 if TYPE_CHECKING:
     from stp.campaign.config import CampaignConfig
