@@ -329,9 +329,9 @@ class Curves:
             model=self.model[rows],
             sample=self.sample[rows],
             original_correct=self.original_correct[rows],
-            extra_probes=self.extra_probes[elements]
-            if self.extra_probes.size
-            else self.extra_probes,
+            extra_probes=(
+                self.extra_probes[elements] if self.extra_probes.size else self.extra_probes
+            ),
             extra_correct=(
                 self.extra_correct[elements] if self.extra_correct.size else self.extra_correct
             ),

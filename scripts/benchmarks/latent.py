@@ -48,8 +48,8 @@ def families(
     """Compare AD, OR within 3 points and coverage with the truth; in percent and points."""
     rows = []
     names = family or list(FAMILIES)
-    with shown_progress() as shown:
-        progress = shown.stage("worlds")
+    with shown_progress() as progress:
+        stage = progress.stage("worlds")
         for place, name in enumerate(names):
             for seed in range(100, 100 + worlds):
                 world = family_world(name, seed, trajectories=trajectories, questions=questions)
