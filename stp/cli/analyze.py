@@ -63,6 +63,12 @@ def analyze(
         bool,
         typer.Option("--cross-fit", help="Add frontiers scored on other probes than chose them."),
     ] = False,
+    latent_draws: Annotated[
+        int,
+        typer.Option(
+            "--latent-draws", min=0, help="Curves drawn behind the counts; 0: no latent tables."
+        ),
+    ] = 20,
     allow_incomplete: Annotated[
         bool,
         typer.Option("--allow-incomplete", help="Analyse what is graded, and say what is missing."),
@@ -91,6 +97,7 @@ def analyze(
                     frontier_replicates=frontier_replicates,
                     workers=workers,
                     cross_fit=cross_fit,
+                    latent_draws=latent_draws,
                 ),
                 direct=direct,
                 progress=progress,

@@ -11,6 +11,7 @@ from evaluator.analysis.latent.fitting import (
     LatentCurves,
     fit,
     held_out_log_likelihood,
+    interval_widths,
     read_others,
 )
 from evaluator.analysis.latent.frontiers import LatentFrontier, latent_frontier
@@ -23,6 +24,7 @@ __all__ = [
     "expected_gains",
     "fit",
     "held_out_log_likelihood",
+    "interval_widths",
     "latent_frontier",
     "read_others",
 ]
