@@ -145,6 +145,7 @@ def _settings(config: CampaignConfig, manifest: Manifest) -> Pairs:
     own = ", ".join(f"{key} {value}" for key, value in sampling.items())
     return (
         ("Models", ", ".join(model.name for model in config.models)),
+        ("Wording of the prompts", config.prompts.wording.label),
         ("Benchmarks", ", ".join(f"{name} ({n} questions)" for name, n in questions.items())),
         ("Trajectories per question", f"{config.generation.trajectories:,}"),
         ("Probes per position", f"{config.probing.probes:,}"),

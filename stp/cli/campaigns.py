@@ -43,6 +43,14 @@ Ray = Annotated[
         "machine, or one started here.",
     ),
 ]
+PromptsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--prompts",
+        help="Ask in the words of this file (TOML) instead of our own; part of what a run is. "
+        "docs/prompts.md lists the names.",
+    ),
+]
 DryRun = Annotated[
     bool,
     typer.Option(
@@ -72,6 +80,7 @@ def run(
         typer.Option("--shard", metavar="I/N", help="Only part I of N, for a Slurm array."),
     ] = None,
     dry: DryRun = False,
+    prompts: PromptsFile = None,
 ) -> None:
     """Run a campaign, or go on with one that was stopped.
 
@@ -81,6 +90,8 @@ def run(
 
     part = None if shard is None else Part.parse(shard)
     settings, folder = _campaign_of(config, out)
+    if prompts is not None:
+        settings = settings.with_prompts(str(prompts))
     if dry:
         from stp.cli.dry_run import dry_run
 

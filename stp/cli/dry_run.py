@@ -35,6 +35,7 @@ def dry_run(config: "CampaignConfig", folder: str) -> None:
             on_cell=lambda cell: doing.update(f"warming up: {cell.model} on {cell.benchmark}"),
         )
     console = Console(highlight=False)
+    console.print(f"wording of the prompts: {config.prompts.wording.label}", markup=False)
     shown: set[tuple[str, str]] = set()
     for cell in plan.cells:
         _print_cell(console, cell)
