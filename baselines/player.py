@@ -22,7 +22,7 @@ _SETTING_DEPTH = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Question:
+class PlayedQuestion:
     """What is dealt of a question: see :class:`baselines.views.QuestionView`."""
 
     benchmark: str
@@ -49,10 +49,10 @@ class Seat(Protocol):
     def hyperparameters(self) -> dict[str, Any]:
         """Return its hyperparameters."""
 
-    def decide(self, question: Question) -> list[Any]:
+    def decide(self, question: PlayedQuestion) -> list[Any]:
         """Return, of every setting, whether a router thinks, or a budget's cap."""
 
-    def begin(self, question: Question) -> None:
+    def begin(self, question: PlayedQuestion) -> None:
         """Begin a trajectory."""
 
     def step(
@@ -114,7 +114,7 @@ class Player:
         """Return the method's hyperparameters, defaults included."""
         return self._method.hyperparameters()
 
-    def decide(self, question: Question) -> list[Any]:
+    def decide(self, question: PlayedQuestion) -> list[Any]:
         """Return a router's or a budget's decision on a question for every setting.
 
         Raises
@@ -131,7 +131,7 @@ class Player:
             return [self._cap(method, score, setting) for setting in self._settings]
         raise MisuseError(f"{method.name}: derives from no class of a strategy")
 
-    def begin(self, question: Question) -> None:
+    def begin(self, question: PlayedQuestion) -> None:
         """Begin a trajectory of a question."""
         view = question.view()
         self._unfolding = Unfolding(view)

@@ -18,6 +18,7 @@ One real description, ``lab.toml``::
 TOML file's path wherever they take a benchmark's name.
 """
 
+import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,6 +36,10 @@ from data.tasks.base import TASK_INSTRUCTION
 
 LONGEST_NAME = 80
 """Bytes of a benchmark's name; percent-encoded, each may take three, and systems have some 255."""
+
+_AFTER_HASHES = re.compile(r"^\s*####[ \t]*(\S[^\n]*)\s*\Z", re.MULTILINE)
+_IN_TAG = re.compile(r"<answer>\s*(.*?\S.*?)\s*</answer>\s*\Z", re.DOTALL | re.IGNORECASE)
+_AFTER_WORD = re.compile(r"\A\s*(?:final )?answer\s*:\s*(\S[^\n]*)\Z", re.IGNORECASE)
 
 ANSWER_FORMS = ("letter", "index", "text")
 """How a choice file names the right option: its letter, its place from 0, or its text."""
@@ -243,12 +248,33 @@ def _question(described: CustomDescription, row: Row, number: int, where: str) -
     text = text_of(row, columns.question, where)
     reference = text_of(row, columns.answer, where)
     if columns.choices is None:
+        if described.answer_kind == "math":
+            reference = final_answer(reference)
         return Question(
             id=question_id, prompt=text, reference=reference, answer_kind=described.answer_kind
         )
     options = _options(row, columns.choices, where)
     letter = _letter(reference, options, described.answer_form, where)
     return letter_question(question_id, text, options, letter, where)
+
+
+def final_answer(reference: str) -> str:
+    r"""Return the final answer of a reference that gives it in a form that is in wide use.
+
+    These are the last line of a worked solution after ``####`` (GSM8K's form), an ``<answer>`` tag,
+    and a text that begins with ``Answer:``. Any other reference is returned as it is.
+
+    Examples
+    --------
+    >>> [final_answer(text) for text in ("48 + 24 = 72.\n#### 72", "<answer>5</answer>")]
+    ['72', '5']
+    >>> final_answer("Answer: x = 5"), final_answer("June 20")
+    ('x = 5', 'June 20')
+    """
+    for form in (_AFTER_HASHES, _IN_TAG, _AFTER_WORD):
+        if (found := form.search(reference)) is not None:
+            return found[1].strip()
+    return reference
 
 
 def _options(row: Row, columns: str | tuple[str, ...], where: str) -> list[str]:

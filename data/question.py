@@ -25,6 +25,9 @@ class Question:
     choices
         The options in the order shown, first letter first. Empty unless ``answer_kind`` is
         ``"choice"``.
+    language
+        Language in which it is asked, as a two-letter code (``"de"``); empty if nothing is said. It
+        tells whether ``2,5`` in an answer is two and a half.
     """
 
     id: str
@@ -32,3 +35,4 @@ class Question:
     reference: str
     answer_kind: str
     choices: tuple[str, ...] = ()
+    language: str = ""

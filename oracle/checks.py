@@ -3,7 +3,7 @@
 from operator import index
 
 LARGEST_INT64 = 2**63 - 1
-"""Tokens are int64: a budget beyond it buys what it buys."""
+"""The largest number of tokens (int64). A larger budget is treated as this one."""
 
 LARGEST_SEED = 2**64 - 1
 """Random streams are keyed by unsigned 64-bit integers."""

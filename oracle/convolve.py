@@ -4,11 +4,21 @@ The bound is Lagrangian: at any integer price, what a split costs beyond the two
 reduced costs is a sum of two terms that are not negative (docs/frontiers_proofs.md, section 2). A
 merge that would take more steps than the dense program is given up and reported (section 3).
 
+Names, in all functions: ``f`` and ``g`` are the value functions of two children, ``h`` that of
+their parent, ``h[t] = min over i + j = t of f[i] + g[j]``. A *split* of t is such a pair.
+``hull_f`` holds the vertices of f's lower convex hull, indices into f; ``splits[v]`` is the number
+of f's hull edges among the first v edges of the parent's hull. ``price`` is an integer cost per
+reward; the *reduced cost* of f at i is ``f[i] - price * i``, and ``floor_f`` is its least value.
+
+Invariant within a block of parent entries: ``h[t]`` is at most the cost of the splits tried so far.
+A split that is better has ``reduced f - floor_f`` and ``reduced g - floor_g`` which add up to less
+than ``slack``, the largest distance of any h of the block from the bound. So only i and j with
+smaller reduced costs need to be tried, and the greedy path along the hulls makes the slack small
+before that.
+
 Every compiled function calls functions of this file only, because numba's disk cache does not
 notice a callee changed elsewhere.
 """
-
-from typing import Any
 
 import numba as nb
 import numpy as np
@@ -16,7 +26,7 @@ import numpy.typing as npt
 
 IntArray = npt.NDArray[np.int64]
 # In compiled code: int32 or int64, whichever the sums fit in.
-Ints = npt.NDArray[Any]
+Ints = npt.NDArray[np.signedinteger]
 
 # Entries of a parent that share one Lagrangian bound.
 BLOCK = 128
@@ -218,14 +228,14 @@ def _convolve(
 @nb.njit(cache=True, nogil=True)
 def _price(
     f: Ints, g: Ints, hull_f: IntArray, hull_g: IntArray, splits: IntArray, vertex: int
-) -> Any:
+) -> int:
     """Return the slope, rounded down, of the convolution's hull edge that ends at a vertex."""
     if vertex == 0:
-        return np.int64(0)
+        return 0
     i0, i1 = hull_f[splits[vertex - 1]], hull_f[splits[vertex]]
     j0, j1 = hull_g[vertex - 1 - splits[vertex - 1]], hull_g[vertex - splits[vertex]]
     rise = np.int64(f[i1]) - np.int64(f[i0]) + np.int64(g[j1]) - np.int64(g[j0])
-    return rise // (i1 - i0 + j1 - j0)
+    return int(rise // (i1 - i0 + j1 - j0))
 
 
 @nb.njit(cache=True, nogil=True)
@@ -269,7 +279,7 @@ def _open_range(
 
 
 @nb.njit(cache=True, nogil=True)
-def _sweep(f_i: Any, g: Ints, i: int, first: int, last: int, h: Ints) -> None:
+def _sweep(f_i: np.signedinteger, g: Ints, i: int, first: int, last: int, h: Ints) -> None:
     """Lower ``h[first:last + 1]`` to ``f_i + g`` shifted by i."""
     for t in range(first, last + 1):
         # Unsigned: a signed index would be tested for wrapping around, and the loop stay scalar.

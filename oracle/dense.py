@@ -5,12 +5,21 @@ extra reward of at least t, both counted from the group's cheapest actions. Unit
 after the other, over the rewards that are within reach, in 32 bits where the sums allow it
 (docs/frontiers_proofs.md, sections 1 and 2).
 
+Names, in all functions: ``r`` and ``c`` are the reward and the cost of one action; ``old`` and
+``new`` are the value functions before and after a unit; ``pad`` entries stand before and after
+each function, so that ``old[x - r]`` never needs a test (zeros before: a reward below the action's
+own is reached by the action alone; *unreached* after). *Unreached* is a quarter of the type's
+range: two of them add up without overflow, and it loses against every real cost.
+
+Actions are applied in groups of one, three or four, written out by hand: the compiler then makes
+one pass over the array with several loads, and memory is what limits these loops.
+
 Every compiled function calls functions of this file only, because numba's disk cache does not
 notice a callee changed elsewhere.
 """
 
 import threading
-from typing import Any
+from typing import TypeAlias
 
 import numba as nb
 import numpy as np
@@ -20,7 +29,8 @@ from stp.ragged import index_within, offsets_of, spread
 
 IntArray = npt.NDArray[np.int64]
 # int32 or int64, whichever the sums fit in.
-Ints = npt.NDArray[Any]
+Ints = npt.NDArray[np.signedinteger]
+States: TypeAlias = tuple[IntArray, IntArray]
 
 # Sums below this are computed in 32 bits.
 NARROW_COST = 1 << 30
@@ -138,7 +148,7 @@ def reused_array(place: int, size: int, dtype: npt.DTypeLike) -> Ints:
 
 
 @nb.njit(cache=True, nogil=True)
-def _one_action(old: Ints, new: Ints, at: int, size: int, r: int, c: Any) -> None:
+def _one_action(old: Ints, new: Ints, at: int, size: int, r: int, c: np.signedinteger) -> None:
     """Write the least of taking nothing and taking one action."""
     keep = old[at : at + size]
     take = old[at - r : at - r + size]
@@ -219,6 +229,7 @@ def _fill_leaves(
     work: Ints,
     pad: int,
 ) -> None:
+    """Fill ``values`` leaf after leaf; the two rows of ``work`` take turns as old and new."""
     one, two = work[0], work[1]
     one[:pad] = 0
     two[:pad] = 0
@@ -286,6 +297,7 @@ def choose_in_leaves(
             sizes[s + 1] = _apply_unit(
                 stages[s], stages[s + 1], pad, sizes[s], reward[begin:end], cost[begin:end]
             )
+        # Backwards: at each unit, the first choice that explains the cost at the wanted reward t.
         t = wanted[leaf]
         for u in range(stop - 1, first - 1, -1):
             s = u - first
@@ -301,7 +313,7 @@ def choose_in_leaves(
 
 
 @nb.njit(cache=True, nogil=True)
-def _small_frontier(reward: IntArray, cost: IntArray, offsets: IntArray) -> Any:
+def _small_frontier(reward: IntArray, cost: IntArray, offsets: IntArray) -> States:
     """Return the states of :func:`small_frontier`, none if the problem is not small."""
     top = np.int64(0)
     combinations = np.int64(1)
@@ -310,7 +322,8 @@ def _small_frontier(reward: IntArray, cost: IntArray, offsets: IntArray) -> Any:
         if combinations <= FEW_STATES:
             combinations *= offsets[u + 1] - offsets[u]
     if combinations <= FEW_STATES:
-        return _merged_states(reward, cost, offsets, combinations)
+        merged: States = _merged_states(reward, cost, offsets, combinations)
+        return merged
     steps = reward.size - (offsets.size - 1)
     if top > SMALL_WORK or top * steps > SMALL_WORK:
         return np.empty(0, np.int64), np.empty(0, np.int64)

@@ -3,11 +3,37 @@
 See :mod:`oracle.core` for what is searched and docs/frontiers_proofs.md, section 4, for why nothing
 is lost. States are a dense array over reward offsets from the greedy state.
 
+The idea. Hull edges of all units are sorted by slope, cost per reward. Taking them in that order
+(*greedy*) is optimal at every budget that they fill exactly. At another budget one edge, the
+*break edge*, does not fit whole; the optimum then differs from greedy in few units, mostly those
+whose slopes are near the break edge's. So units are let in one after the other, away from the break
+edge in both directions, until no slope that is left could bring any state to a better reward.
+
+Names, in all functions:
+
+* ``e``: the break edge, an index into the sorted edges. ``dr``, ``dc``: its reward and its cost.
+* ``x``: a state's reward offset from greedy. ``y``: its cost offset. Both may be negative.
+* ``now[x + half]``: the least ``y`` for ``x``; ``low..high`` is the range of x in use. Outside of
+  it the array holds leftovers. ``after`` is the array that the next state is written to.
+* ``left``: the part of the budget that greedy does not spend, ``0 <= left < dc``. A state is
+  affordable if ``y <= left``.
+* ``goal``: the least x that would be an improvement.
+* *reduced cost* of a change (gain, pay): ``dr * pay - dc * gain``, its distance above the line
+  through the break edge. It is never negative for a change from a unit's hull vertex, and reduced
+  costs add up. So a change above the slack of the whole search cannot be part of a success.
+* ``prices``: (is an edge left above?, its least cost per reward; is one left below?, its greatest
+  saving per reward), both rounded so that a state is kept in case of doubt.
+* *unreached*: a number a quarter of the type's range, so that two of them add up without overflow.
+
+Invariant after every unit: ``now`` holds the exact least costs over the units let in so far, except
+for states that ``_alive`` proves useless. Where such a proof is missing and a state fell outside
+the arrays, the search reports that it is not settled, and the caller runs the full program.
+
 Every compiled function calls functions of this file only, because numba's disk cache does not
 notice a callee changed elsewhere.
 """
 
-from typing import Any
+from typing import TypeAlias
 
 import numba as nb
 import numpy as np
@@ -16,7 +42,12 @@ import numpy.typing as npt
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 # In compiled code: int32 or int64, whichever the sums fit in.
-Ints = npt.NDArray[Any]
+Ints = npt.NDArray[np.signedinteger]
+Prices: TypeAlias = tuple[bool, np.int64, bool, np.int64]
+# reward, cost, offsets, edge_unit, edge_from, edge_to, slope, copies of one replicate.
+Units: TypeAlias = tuple[IntArray, IntArray, IntArray, Ints, Ints, Ints, FloatArray, Ints]
+# states, moves, stamp, and the mark of this search in ``stamp``.
+Workspace: TypeAlias = tuple[Ints, IntArray, IntArray, int]
 
 UNSETTLED = -1
 BELOW_BASE = -2
@@ -41,7 +72,26 @@ def fill_grids(
     work_limit: int,
     rewards: IntArray,
 ) -> int:
-    """Fill ``rewards``; see :func:`grid_rewards`."""
+    """Fill ``rewards``; see :func:`oracle.core.grid_rewards`. Return the number of searches.
+
+    Parameters
+    ----------
+    reward, cost, offsets
+        Actions of all units, counted from each unit's cheapest.
+    edge_unit, edge_from, edge_to, edge_gain, edge_pay, slope
+        Hull edges in order of slope: the unit, the two actions, and what lies between them.
+    copies
+        How often each unit occurs in each replicate, ``(replicates, units)``.
+    budgets
+        Extra budgets, rising in each row, ``(replicates, budgets)``.
+    states, moves, stamp
+        Arrays to work in. ``stamp[u] == mark`` says that unit u is in this search.
+    work_limit
+        Steps of all searches of a replicate after which the rest is left unsettled.
+    rewards
+        Filled with extra rewards, ``BELOW_BASE`` for negative budgets. What is not settled keeps
+        the content that it came with.
+    """
     searches = 0
     mark = 0
     for rep in range(budgets.shape[0]):
@@ -79,6 +129,7 @@ def fill_grids(
                 continue
             searches += 1
             mark += 1
+            # No state gains more than ``gap``: the line through the break edge ends there.
             # First the bound alone, with its small slack; then everything below it at once.
             best, settled, steps = _search(
                 (reward, cost, offsets, edge_unit, edge_from, edge_to, slope, copies[rep]),
@@ -106,7 +157,11 @@ def fill_grids(
 
 @nb.njit(cache=True, nogil=True)
 def _search(
-    units: Any, workspace: Any, greedy: Any, wanted: tuple[int, int], work_limit: int
+    units: Units,
+    workspace: Workspace,
+    greedy: tuple[int, int, int],
+    wanted: tuple[int, int],
+    work_limit: int,
 ) -> tuple[int, bool, int]:
     """Return the best reward gain over greedy in a range, whether that is certain, and the steps.
 
@@ -149,6 +204,7 @@ def _search(
     prices = (True, dc // dr, True, -(-dc // dr))
     while True:
         u = edge_unit[at]
+        # A unit has several edges but is let in once, with all its actions.
         stamp[u] = mark
         for side in range(2):
             if at == e:
@@ -168,6 +224,7 @@ def _search(
             )
             steps += offsets[u + 1] - offsets[u]
             for _ in range(count if kept > 0 else 0):
+                # What a pass costs: its inner loops, and about 16 steps to start each of them.
                 steps += kept * (high - low + 16)
                 if steps > work_limit:
                     return best, False, steps
@@ -199,7 +256,7 @@ def _search(
 @nb.njit(cache=True, nogil=True)
 def _open_prices(
     reward: IntArray, cost: IntArray, edge_from: Ints, edge_to: Ints, up: int, down: int
-) -> tuple[bool, Any, bool, Any]:
+) -> Prices:
     """Return what one more reward costs at least, and one less saves at most, from here on.
 
     Each with whether there is such an edge left. Rounded to the safe side.
@@ -242,7 +299,7 @@ def _useful_moves(
 
 
 @nb.njit(cache=True, nogil=True)
-def _alive(x: int, y: int, goal: int, left: int, prices: Any) -> bool:
+def _alive(x: int, y: int, goal: int, left: int, prices: Prices) -> bool:
     """Whether the best slopes not yet let in could still bring a state to the goal."""
     up_open, up_price, _, down_price = prices
     if x < goal:
@@ -259,7 +316,7 @@ def _let_in(
     moves: IntArray,
     kept: int,
     aim: tuple[int, int],
-    prices: Any,
+    prices: Prices,
 ) -> tuple[int, int, bool]:
     """Write to ``after`` the states with one more copy; return their range.
 
@@ -318,7 +375,7 @@ def _affordable(now: Ints, lowest: int, highest: int, left: int) -> int:
 
 @nb.njit(cache=True, nogil=True)
 def _trim(
-    now: Ints, low: int, high: int, best: int, aim: tuple[int, int], prices: Any
+    now: Ints, low: int, high: int, best: int, aim: tuple[int, int], prices: Prices
 ) -> tuple[int, int, int]:
     """Drop dead states from both ends; return what is left, and the best gain seen among them.
 

@@ -11,7 +11,6 @@ this file only, because numba's disk cache does not notice a callee changed else
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numba as nb
 import numpy as np
@@ -22,7 +21,7 @@ from stp.ragged import offsets_of, spread
 
 IntArray = npt.NDArray[np.int64]
 # int32 or int64, whichever the sums fit in.
-Ints = npt.NDArray[Any]
+Ints = npt.NDArray[np.signedinteger]
 
 # A leaf may gather this many rewards per action and unit reward: there the dense program costs
 # what a level of the tree does. Its arrays stay in the second-level cache.
@@ -113,7 +112,7 @@ def _solve(arrays: UnitArrays, *, keep: bool) -> Tree:
     total_cost = int(arrays.cost[arrays.offsets[1:] - 1].sum())
     total_reward = int(arrays.reward[arrays.offsets[1:] - 1].sum())
     dtype = np.int32 if total_cost < dense.NARROW_COST else np.int64
-    cost = arrays.cost.astype(dtype)
+    cost: Ints = arrays.cost.astype(dtype)
     products_fit = total_cost * (total_reward + 1) < 1 << 62
     leaf_reward = LEAF_BALANCE * total_reward // arrays.reward.size
     leaf_reward = min(max(leaf_reward, LEAF_REWARD_LEAST), LEAF_REWARD_MOST)

@@ -26,15 +26,14 @@ from typing import Annotated
 
 import pandas as pd
 import typer
-from rich.console import Console
 
 from data.errors import MisuseError, StpError
 from evaluator.analysis.bootstrap import (
     LEVEL,
     REPLICATES,
     STATISTICS,
-    Bootstrap,
-    Interval,
+    CurveBootstrap,
+    IntervalEstimate,
     Quantity,
     bootstrap_values,
 )
@@ -42,9 +41,8 @@ from evaluator.analysis.groups import completeness, pool_benchmarks, recorded_gr
 from evaluator.analysis.missing import missing_sentences
 from evaluator.analysis.nesting import AVERAGE
 from evaluator.analysis.overthinking import per_trajectory
-from evaluator.watch import stage_of
 from stp.campaign.curves import load_curves
-from stp.cli.watching import shown_stages
+from stp.cli.progress import shown_progress
 from stp.seeds import PAPER_SEED
 
 KEYS = ("model", "benchmark", "question", "sample")
@@ -82,14 +80,14 @@ def main(
         pairs = [_pair(text, columns, names.get("model", [])) for text in difference or []]
         if not 0 < level < 1:
             raise MisuseError(f"--level must lie between 0 and 1, not {level}")
-        with shown_stages(Console(stderr=True, highlight=False)) as watch:
+        with shown_progress() as progress:
             drawn = bootstrap_values(
                 frame,
                 columns,
                 replicates=replicates,
                 seed=seed,
                 workers=workers,
-                progress=stage_of(watch, "bootstrap"),
+                progress=progress.stage("bootstrap"),
             )
     except StpError as error:
         typer.echo(f"error: {error}", err=True)
@@ -194,11 +192,13 @@ def _pair(text: str, columns: list[str], models: list[str]) -> Pair:
     )
 
 
-def interval_table(drawn: Bootstrap, pairs: list[Pair], names: Names, level: float) -> pd.DataFrame:
+def interval_table(
+    drawn: CurveBootstrap, pairs: list[Pair], names: Names, level: float
+) -> pd.DataFrame:
     """Return a row per statistic (or difference), model and benchmark, averages last."""
     rows = []
 
-    def add(statistic: str, model: str, benchmark: int, interval: Interval) -> None:
+    def add(statistic: str, model: str, benchmark: int, interval: IntervalEstimate) -> None:
         place = {"model": model, "benchmark": _name(names, "benchmark", benchmark)}
         ends = {"estimate": interval.estimate, "low": interval.low, "high": interval.high}
         rows.append({"statistic": statistic, **place, **ends})

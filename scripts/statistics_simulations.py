@@ -15,7 +15,6 @@ from typing import Annotated
 import numpy as np
 import pandas as pd
 import typer
-from rich.console import Console
 
 from evaluator.simulation.estimators import (
     COVERED,
@@ -26,8 +25,7 @@ from evaluator.simulation.estimators import (
     world_intervals,
 )
 from evaluator.simulation.worlds import Population, make_world, paper_population
-from evaluator.watch import stage_of
-from stp.cli.watching import shown_stages
+from stp.cli.progress import shown_progress
 from stp.seeds import PAPER_SEED
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -52,16 +50,16 @@ def run_coverage(
     ends = list(known.get("ends", []))
     truths = list(known.get("truths", []))
     started = time.monotonic()
-    with shown_stages(Console(stderr=True, highlight=False)) as watch:
-        progress = stage_of(watch, "worlds for the truth")
+    with shown_progress() as progress:
+        stage = progress.stage("worlds for the truth")
         while time.monotonic() - started < seconds and len(truths) < worlds:
             truths.append(world_estimates(population, 1_000_000 + len(truths)))
-            progress(len(truths), worlds)
-        progress = stage_of(watch, "worlds with intervals")
+            stage(len(truths), worlds)
+        stage = progress.stage("worlds with intervals")
         while time.monotonic() - started < seconds and len(ends) < worlds:
             found = world_intervals(population, len(ends), replicates=replicates)
             ends.append(np.stack([found.low, found.high]))
-            progress(len(ends), worlds)
+            stage(len(ends), worlds)
     np.savez(file, ends=np.array(ends), truths=np.array(truths))
     typer.echo(f"{len(ends)} worlds with intervals, {len(truths)} for the truth")
     if ends:

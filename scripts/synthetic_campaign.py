@@ -11,13 +11,11 @@ about any language model. The folder has the format of a real run::
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from data.errors import StpError
 from evaluator.simulation.store import write_campaign
 from evaluator.simulation.worlds import make_world, paper_population
-from evaluator.watch import stage_of
-from stp.cli.watching import shown_stages
+from stp.cli.progress import shown_progress
 from stp.seeds import PAPER_SEED
 
 
@@ -35,13 +33,13 @@ def main(
     world = make_world(population, seed)
     curves = world.curves
     try:
-        with shown_stages(Console(stderr=True, highlight=False)) as watch:
+        with shown_progress() as progress:
             write_campaign(
                 world,
                 population,
                 out,
                 questions_per_unit=questions_per_unit,
-                progress=stage_of(watch, "writing"),
+                progress=progress.stage("writing"),
             )
     except StpError as error:
         typer.echo(f"error: {error}", err=True)

@@ -86,6 +86,11 @@ class Curves:
         Whether the trajectory's own final answer was right: 1, 0, or -1 where unknown; int8
         ``(trajectories,)``, all -1 when left out. P(n) is not it: that is measured by
         probes after the full thinking.
+    extra_probes, extra_correct
+        Answers sampled at a position beyond its first ``probes``, and the right ones among these;
+        int32 ``(positions,)``, or empty when every position has ``probes`` and no more. Where more
+        was sampled depends on what the first answers were, so raw measures read ``correct`` out of
+        ``probes`` alone; :mod:`evaluator.analysis.latent` reads all.
     question_names, benchmark_names, model_names
         Names behind the indices, or empty.
 
@@ -111,6 +116,8 @@ class Curves:
     model: Int32Array = field(default_factory=lambda: np.empty(0, np.int32))
     sample: Int32Array = field(default_factory=lambda: np.empty(0, np.int32))
     original_correct: npt.NDArray[np.int8] = field(default_factory=lambda: np.empty(0, np.int8))
+    extra_probes: Int32Array = field(default_factory=lambda: np.empty(0, np.int32))
+    extra_correct: Int32Array = field(default_factory=lambda: np.empty(0, np.int32))
     question_names: tuple[str, ...] = ()
     benchmark_names: tuple[str, ...] = ()
     model_names: tuple[str, ...] = ()
@@ -143,7 +150,10 @@ class Curves:
         if original.size == 0:
             original = np.full(trajectories, -1, np.int8)
         put("original_correct", integer_array("original_correct", original, np.int8))
+        for name in ("extra_probes", "extra_correct"):
+            put(name, integer_array(name, getattr(self, name), np.int32))
         self._check()
+        self._check_extra()
 
     def _check(self) -> None:
         trajectories = self.question.size
@@ -191,6 +201,37 @@ class Curves:
             raise ValueError(
                 f"tokens falls within a trajectory at position {int(np.argmax(falls)) + 1}"
             )
+
+    def _check_extra(self) -> None:
+        probes, correct = self.extra_probes, self.extra_correct
+        if probes.size == 0 and correct.size == 0:
+            return
+        if not probes.size == correct.size == self.positions:
+            raise ValueError(
+                f"extra_probes has {probes.size} entries and extra_correct {correct.size} for "
+                f"{self.positions} positions; give one of each for every position, or none"
+            )
+        wrong = (correct < 0) | (correct > probes)
+        if np.any(wrong):
+            at = int(np.argmax(wrong))
+            raise ValueError(
+                f"extra_correct is {correct[at]} at position {at} of all; it must lie between 0 "
+                f"and extra_probes, {probes[at]}"
+            )
+
+    @property
+    def all_probes_k(self) -> Int32Array:
+        """Answers at every position, extra ones included; int32 ``(positions,)``."""
+        if self.extra_probes.size:
+            return (self.probes + self.extra_probes).astype(np.int32)
+        return np.full(self.positions, self.probes, np.int32)
+
+    @property
+    def all_correct_k(self) -> Int32Array:
+        """Right answers at every position, extra ones included; int32 ``(positions,)``."""
+        if self.extra_correct.size:
+            return (self.correct + self.extra_correct).astype(np.int32)
+        return self.correct
 
     @property
     def trajectories(self) -> int:
@@ -288,6 +329,12 @@ class Curves:
             model=self.model[rows],
             sample=self.sample[rows],
             original_correct=self.original_correct[rows],
+            extra_probes=(
+                self.extra_probes[elements] if self.extra_probes.size else self.extra_probes
+            ),
+            extra_correct=(
+                self.extra_correct[elements] if self.extra_correct.size else self.extra_correct
+            ),
         )
 
     def cell(self, *, model: int, benchmark: int) -> "Curves":

@@ -5,6 +5,7 @@ blocks are merged into steps until there are about as many as the trajectory's l
 Only ids and lengths are seen here, never decoded text of a trajectory (paper 002, A.2 and D.1).
 """
 
+import heapq
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -296,18 +297,11 @@ def _merge_blocks(sizes: IntArray, blocks: int, steps: int) -> None:
     """
     after = np.arange(1, blocks + 1)
     before = np.arange(-1, blocks - 1)
-    heap = np.empty(3 * blocks, np.int64)
-    count = blocks - 1
-    for left in range(count):
-        heap[left] = ((sizes[left] + sizes[left + 1]) << _LEFT_BITS) | left
-    for node in range(count // 2 - 1, -1, -1):
-        _sift_down(heap, node, count)
+    heap = [((sizes[left] + sizes[left + 1]) << _LEFT_BITS) | left for left in range(blocks - 1)]
+    heapq.heapify(heap)
     left_over = blocks
     while left_over > steps:
-        key = heap[0]
-        count -= 1
-        heap[0] = heap[count]
-        _sift_down(heap, 0, count)
+        key = heapq.heappop(heap)
         left = key & _LEFT_MASK
         right = after[left]
         if sizes[left] == 0 or right == blocks or sizes[left] + sizes[right] != key >> _LEFT_BITS:
@@ -318,39 +312,7 @@ def _merge_blocks(sizes: IntArray, blocks: int, steps: int) -> None:
         left_over -= 1
         if after[left] < blocks:
             before[after[left]] = left
-            heap[count] = ((sizes[left] + sizes[after[left]]) << _LEFT_BITS) | left
-            _sift_up(heap, count)
-            count += 1
+            heapq.heappush(heap, ((sizes[left] + sizes[after[left]]) << _LEFT_BITS) | left)
         if before[left] >= 0:
             earlier = before[left]
-            heap[count] = ((sizes[earlier] + sizes[left]) << _LEFT_BITS) | earlier
-            _sift_up(heap, count)
-            count += 1
-
-
-@numba.njit(cache=True, nogil=True)
-def _sift_down(heap: IntArray, node: int, count: int) -> None:
-    key = heap[node]
-    while True:
-        child = 2 * node + 1
-        if child >= count:
-            break
-        if child + 1 < count and heap[child + 1] < heap[child]:
-            child += 1
-        if heap[child] >= key:
-            break
-        heap[node] = heap[child]
-        node = child
-    heap[node] = key
-
-
-@numba.njit(cache=True, nogil=True)
-def _sift_up(heap: IntArray, node: int) -> None:
-    key = heap[node]
-    while node > 0:
-        parent = (node - 1) // 2
-        if heap[parent] <= key:
-            break
-        heap[node] = heap[parent]
-        node = parent
-    heap[node] = key
+            heapq.heappush(heap, ((sizes[earlier] + sizes[left]) << _LEFT_BITS) | earlier)

@@ -122,6 +122,16 @@ def token_bytes(tokenizer: Tokenizer) -> tuple[bytes, ...]:
     return tuple(forms)
 
 
+def unknown_ids(tokenizer: Tokenizer, vocabulary: int) -> tuple[int, ...]:
+    """Return the ids below ``vocabulary`` that the tokenizer has no token for.
+
+    A model's embedding is often padded to a round size, and a model may then write ids that stand
+    for no text.
+    """
+    known = backend(tokenizer).get_vocab(with_added_tokens=True).values()
+    return tuple(sorted(set(range(vocabulary)).difference(known)))
+
+
 def exact_ids(
     tokenizer: Tokenizer, text: str | bytes, forms: Sequence[bytes] | None = None
 ) -> tuple[int, ...]:

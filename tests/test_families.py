@@ -7,6 +7,7 @@ import importlib.resources
 import json
 import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -203,6 +204,22 @@ def format_of(name):
 def test_every_family_has_its_case_and_its_source():
     assert set(CASES) == set(family_names())
     assert all(get_family(name).source for name in family_names())
+
+
+def test_the_page_has_every_family_as_it_is():
+    page = (Path(__file__).parents[1] / "docs" / "families.md").read_text(encoding="utf-8")
+    rows = {row.split("`")[1]: row for row in page.splitlines() if row.startswith("| `")}
+    assert list(rows) == list(family_names())
+    for name, row in rows.items():
+        family = get_family(name)
+        off = family.off_switch or "an empty thinking"
+        start = family.thinking_start.strip().replace("|", "\\|")
+        numbers = ", ".join(
+            f"{number:g}" for number in (family.sampling.temperature, family.sampling.top_p)
+        ) + (f", {family.sampling.top_k}" if family.sampling.top_k else "")
+        for part in (f"`{start}` ({family.markers})", off, numbers, family.source):
+            assert f"| {part} |" in row
+        assert all(f"`{pattern}`" in row for pattern in family.patterns)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from data.errors import MisuseError, StoreError
+from data.progress import NOBODY, Progress
 from evaluator.analysis.stored_thinking import (
     GeneratedUnit,
     OpenedCampaign,
@@ -25,7 +26,6 @@ from evaluator.analysis.stored_thinking import (
     thinking_shards,
     trajectory_keys,
 )
-from evaluator.watch import Progress
 from stp.audit import (
     BOUNDARY_KINDS,
     BoundaryAuditor,
@@ -84,7 +84,7 @@ def audit_campaigns(
     opened: Sequence[OpenedCampaign],
     *,
     decoded_tokens: int | None = DECODED_TOKENS,
-    progress: Progress | None = None,
+    progress: Progress = NOBODY,
 ) -> tuple[ModelAudit, ...]:
     """Audit every model of one or several campaigns whose thinking is stored.
 
@@ -194,7 +194,7 @@ def campaign_step_lengths(
     opened: Sequence[OpenedCampaign],
     step_tokens: Sequence[int] = (128, 256, 512),
     *,
-    progress: Progress | None = None,
+    progress: Progress = NOBODY,
 ) -> dict[str, tuple[StepLengths, ...]]:
     """Return every model's step lengths under every target b, all its steps pooled.
 

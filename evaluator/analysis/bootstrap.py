@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from data.progress import NOBODY, Progress
 from evaluator.analysis.intervals import LEVEL, central_range
 from evaluator.analysis.nesting import (
     AVERAGE,
@@ -38,7 +39,6 @@ from evaluator.analysis.nesting import (
     with_averages,
 )
 from evaluator.analysis.overthinking import per_trajectory
-from evaluator.watch import Progress
 from oracle.checks import LARGEST_SEED, whole_number
 from oracle.resampling import draw_questions, raw_numbers
 from stp.curves import Curves
@@ -79,7 +79,7 @@ class Quantity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Interval:
+class IntervalEstimate:
     """An estimate and its percentile interval, in the unit of the statistic."""
 
     estimate: float
@@ -88,7 +88,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Bootstrap:
+class CurveBootstrap:
     """Replicates of every statistic of every cell and average.
 
     Attributes
@@ -118,12 +118,12 @@ class Bootstrap:
         """Return the replicates of one number; float64 ``(replicates,)``."""
         return np.asarray(self.replicates[(slice(None), *self._place(quantity))])
 
-    def interval(self, quantity: Quantity, *, level: float = LEVEL) -> Interval:
+    def interval(self, quantity: Quantity, *, level: float = LEVEL) -> IntervalEstimate:
         """Return the estimate of one number and its percentile interval."""
         estimate = float(self.estimate[self._place(quantity)])
         return _interval(estimate, self.replicates_of(quantity), level)
 
-    def difference(self, a: Quantity, b: Quantity, *, level: float = LEVEL) -> Interval:
+    def difference(self, a: Quantity, b: Quantity, *, level: float = LEVEL) -> IntervalEstimate:
         """Return the interval of a minus b, from paired replicates.
 
         Examples
@@ -204,8 +204,8 @@ def bootstrap_curves(
     replicates: int = REPLICATES,
     seed: int = PAPER_SEED,
     workers: int | None = None,
-    progress: Progress | None = None,
-) -> Bootstrap:
+    progress: Progress = NOBODY,
+) -> CurveBootstrap:
     """Resample the paper's statistics of measured curves.
 
     Parameters are those of :func:`bootstrap_values`; ``statistics`` are columns of
@@ -229,8 +229,8 @@ def bootstrap_values(
     replicates: int = REPLICATES,
     seed: int = PAPER_SEED,
     workers: int | None = None,
-    progress: Progress | None = None,
-) -> Bootstrap:
+    progress: Progress = NOBODY,
+) -> CurveBootstrap:
     """Resample averages of any values of trajectories.
 
     Parameters
@@ -250,7 +250,7 @@ def bootstrap_values(
 
     Returns
     -------
-    Bootstrap
+    CurveBootstrap
 
     Raises
     ------
@@ -272,7 +272,7 @@ def bootstrap_values(
         progress=progress,
     )
     estimate = nesting.cell_means(values)
-    return Bootstrap(
+    return CurveBootstrap(
         statistics=tuple(columns),
         models=(*nesting.models.tolist(), AVERAGE),
         benchmarks=(*nesting.benchmarks.tolist(), AVERAGE),
@@ -298,7 +298,7 @@ def _replicate_cells(
     replicates: int,
     seed: int,
     workers: int,
-    progress: Progress | None,
+    progress: Progress,
 ) -> FloatArray:
     """Return cell means of every replicate; float64 ``(replicates, models, benchmarks, v)``."""
     known = ~np.isnan(values[nesting.order])
@@ -329,8 +329,7 @@ def _replicate_cells(
     try:
         for future in as_completed([pool.submit(fill, i) for i in range(0, replicates, _CHUNK)]):
             done += future.result()
-            if progress is not None:
-                progress(done, replicates)
+            progress(done, replicates)
     finally:
         # After Ctrl-C or an error nobody waits for what has not begun.
         pool.shutdown(cancel_futures=True)
@@ -389,6 +388,6 @@ def _deviation(replicates: FloatArray) -> FloatArray:
     return np.asarray(np.sqrt(squares * counts / np.maximum(counts - 1, 1)))
 
 
-def _interval(estimate: float, replicates: FloatArray, level: float) -> Interval:
+def _interval(estimate: float, replicates: FloatArray, level: float) -> IntervalEstimate:
     low, high = central_range(replicates, level)
-    return Interval(estimate=estimate, low=float(low), high=float(high))
+    return IntervalEstimate(estimate=estimate, low=float(low), high=float(high))

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from data.errors import StoreError
+from data.progress import NOBODY, Progress
 from evaluator.analysis.pipeline import Analysis
 from evaluator.figures.catalogue import MOST_FIGURES
-from evaluator.figures.style import save
+from evaluator.present.figure_style import save
 from evaluator.present.names import visible
-from evaluator.watch import Watch, nobody, stage_of
+from evaluator.present.table import write_tables
 from stp.files import write_durably
 
 
@@ -22,7 +22,9 @@ class AnalysisPaths:
     findings: Path
 
 
-def write_analysis(analysis: Analysis, out_dir: Path, *, watch: Watch = nobody) -> AnalysisPaths:
+def write_analysis(
+    analysis: Analysis, out_dir: Path, *, progress: Progress = NOBODY
+) -> AnalysisPaths:
     """Write every table as CSV, Markdown and LaTeX, the figures, and ``findings.md``.
 
     Parameters
@@ -37,29 +39,16 @@ def write_analysis(analysis: Analysis, out_dir: Path, *, watch: Watch = nobody) 
     Raises
     ------
     data.errors.StoreError
-        If the folder cannot be written.
+        If a file cannot be written; the message names it.
     """
-    tables: list[Path] = []
     figures: list[Path] = []
     findings = out_dir / "findings.md"
-    try:
-        (out_dir / "tables").mkdir(parents=True, exist_ok=True)
-        for table in analysis.tables:
-            for suffix, text in (
-                ("csv", table.to_csv()),
-                ("md", table.to_markdown()),
-                ("tex", table.to_latex()),
-            ):
-                path = out_dir / "tables" / f"{table.name}.{suffix}"
-                write_durably(path, text.encode())
-                tables.append(path)
-        progress = stage_of(watch, "figures")
-        for done, named in enumerate(analysis.figures(), start=1):
-            figures += save(named.figure, out_dir / "figures" / named.stem)
-            progress(done, MOST_FIGURES)
-        write_durably(findings, _findings_text(analysis).encode())
-    except OSError as error:
-        raise StoreError(f"cannot write the analysis to {out_dir}: {error}") from error
+    tables = write_tables(analysis.tables, out_dir / "tables")
+    progress = progress.stage("figures")
+    for done, named in enumerate(analysis.figures(), start=1):
+        figures += save(named.figure, out_dir / "figures" / named.stem)
+        progress(done, MOST_FIGURES)
+    write_durably(findings, _findings_text(analysis).encode())
     return AnalysisPaths(
         folder=out_dir, tables=tuple(tables), figures=tuple(figures), findings=findings
     )

@@ -13,6 +13,7 @@ from evaluator.analysis.headline import Headline
 from evaluator.analysis.nesting import AVERAGE, FloatArray, nesting_of, with_averages
 from evaluator.analysis.overthinking import Summary
 from evaluator.present.names import benchmark_name, model_name
+from evaluator.present.numbers import percent
 from stp.curves import Curves
 from stp.ragged import index_within, offsets_of, row_of
 
@@ -117,9 +118,9 @@ def describe(
     sentences = [
         headline.scope[0].upper() + headline.scope[1:],
         headline.sentence,
-        f"Accuracy without thinking is {_percent(overall['zero_accuracy'])}, after full thinking "
-        f"{_percent(overall['full_accuracy'])}, at the reference position "
-        f"{_percent(overall['best_accuracy'])}; a trajectory has {overall['full_tokens']:,.0f} "
+        f"Accuracy without thinking is {percent(overall['zero_accuracy'])}, after full thinking "
+        f"{percent(overall['full_accuracy'])}, at the reference position "
+        f"{percent(overall['best_accuracy'])}; a trajectory has {overall['full_tokens']:,.0f} "
         "thinking tokens on average.",
         headline.potential,
         *_model_range(curves, summary),
@@ -129,10 +130,6 @@ def describe(
         *_steps(changes),
     ]
     return Findings(sentences=tuple(sentences))
-
-
-def _percent(fraction: float) -> str:
-    return f"{100 * float(fraction):.1f}%"
 
 
 def _points(fraction: float) -> str:
@@ -146,8 +143,8 @@ def _model_range(curves: Curves, summary: Summary) -> list[str]:
     ratio, loss = models["overthinking_ratio"], models["accuracy_degradation"]
     name = [model_name(curves, int(m)) for m in models.index]
     return [
-        f"Over models, OR ranges from {_percent(ratio.min())} ({name[int(ratio.argmin())]}) to "
-        f"{_percent(ratio.max())} ({name[int(ratio.argmax())]}), AD from {_points(loss.min())} "
+        f"Over models, OR ranges from {percent(ratio.min())} ({name[int(ratio.argmin())]}) to "
+        f"{percent(ratio.max())} ({name[int(ratio.argmax())]}), AD from {_points(loss.min())} "
         f"({name[int(loss.argmin())]}) to {_points(loss.max())} ({name[int(loss.argmax())]})."
     ]
 
@@ -160,14 +157,14 @@ def _benchmark_range(curves: Curves, summary: Summary) -> list[str]:
     ratio, loss = benchmarks["overthinking_ratio"], benchmarks["accuracy_degradation"]
     high, low = int(ratio.argmax()), int(loss.argmax())
     sentence = (
-        f"Over benchmarks, {name[high]} has the highest OR ({_percent(ratio.iloc[high])}, AD "
+        f"Over benchmarks, {name[high]} has the highest OR ({percent(ratio.iloc[high])}, AD "
         f"{_points(loss.iloc[high])})"
     )
     if high == low:
         return [f"{sentence} and the highest AD."]
     return [
         f"{sentence} and {name[low]} the highest AD ({_points(loss.iloc[low])}, OR "
-        f"{_percent(ratio.iloc[low])})."
+        f"{percent(ratio.iloc[low])})."
     ]
 
 
@@ -200,9 +197,9 @@ def _steps(changes: pd.DataFrame) -> list[str]:
     third = pd.Series(np.minimum(3 * np.arange(len(changes)) // len(changes), 2), changes.index)
     sums = counts.groupby(third).sum()
     parts = [
-        f"{_percent(row['flat'] / row['steps'])} leave the accuracy as it is, "
-        f"{_percent(row['positive'] / row['steps'])} raise it, "
-        f"{_percent(row['negative'] / row['steps'])} lower it"
+        f"{percent(row['flat'] / row['steps'])} leave the accuracy as it is, "
+        f"{percent(row['positive'] / row['steps'])} raise it, "
+        f"{percent(row['negative'] / row['steps'])} lower it"
         for row in (sums.to_dict("index")[0], sums.to_dict("index")[2])
     ]
     edge = changes["from_tokens"][third > 0].iloc[0]

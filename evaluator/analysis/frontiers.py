@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from data.progress import NOBODY, Progress
 from evaluator.analysis.nesting import AVERAGE, FloatArray, averages_of_cells
-from evaluator.watch import Progress
 from oracle.actions import STRATEGIES, Strategy
 from oracle.checks import whole_number
 from oracle.frontier import Frontier, exact_frontier, grid_budgets
@@ -50,9 +50,7 @@ class CellFrontiers:
     states: tuple[Frontier, ...]
 
 
-def cell_frontiers(
-    curves: Curves, *, progress: Progress | None = None
-) -> tuple[CellFrontiers, ...]:
+def cell_frontiers(curves: Curves, *, progress: Progress = NOBODY) -> tuple[CellFrontiers, ...]:
     """Return the exact frontiers of every cell, in order of (model, benchmark).
 
     ``progress`` is called with (cells done, all cells).
@@ -71,8 +69,7 @@ def cell_frontiers(
                 states=tuple(exact_frontier(cell, strategy) for strategy in STRATEGIES),
             )
         )
-        if progress is not None:
-            progress(len(found), len(cells))
+        progress(len(found), len(cells))
     return tuple(found)
 
 

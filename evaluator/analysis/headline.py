@@ -6,6 +6,7 @@ import numpy as np
 
 from evaluator.analysis.frontiers import CellFrontiers, average_savings, savings
 from evaluator.analysis.overthinking import Summary
+from evaluator.present.numbers import count, percent
 from stp.curves import Curves
 from stp.ragged import greatest
 
@@ -61,27 +62,20 @@ class Headline:
         What was measured: models, benchmarks, questions, trajectories, probes.
     strategies
         The same potential as numbers, most flexible strategy first.
+    cautions
+        What must be known before any of this is believed.
     """
 
     sentence: str
     potential: str
     scope: str
     strategies: tuple[StrategyFinding, ...]
+    cautions: tuple[str, ...] = ()
 
     @property
-    def lines(self) -> tuple[str, str, str]:
-        """The three sentences, for a terminal."""
-        return self.sentence, self.potential, self.scope
-
-
-def percent(fraction: float, digits: int = 1) -> str:
-    """Return a fraction as a percentage: ``"46.4%"``."""
-    return f"{100 * fraction:.{digits}f}%"
-
-
-def count(number: int, noun: str, plural: str = "") -> str:
-    """Return ``"1 model"`` or ``"1,234 models"``."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+    def lines(self) -> tuple[str, ...]:
+        """The sentences, for a terminal."""
+        return *self.cautions, self.sentence, self.potential, self.scope
 
 
 def _cost_clause(degradation: float) -> str:

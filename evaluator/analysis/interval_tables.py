@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evaluator.analysis.bootstrap import Bootstrap, Quantity
+from evaluator.analysis.bootstrap import CurveBootstrap, Quantity
 from evaluator.analysis.frontiers import STRATEGY_LABELS, AverageFrontier
 from evaluator.analysis.nesting import AVERAGE, FloatArray
 from evaluator.analysis.table_labels import benchmark_label, model_label, table_note
@@ -18,7 +18,7 @@ Row = Mapping[Hashable, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class ShownStatistic:
     """How a statistic is printed: title, column head, factor and decimals."""
 
     title: str
@@ -28,15 +28,15 @@ class Shown:
 
 
 INTERVALS = {
-    "overthinking_ratio": Shown(title="OR, %", head="OR"),
-    "accuracy_degradation": Shown(title="AD, percentage points", head="AD"),
-    "original_accuracy": Shown(title="Accuracy of original answers, %", head="Accuracy"),
-    "full_accuracy": Shown(title="P(n), %", head="P(n)"),
-    "full_tokens": Shown(title="Mean thinking tokens", head="Tokens", scale=1.0, digits=0),
+    "overthinking_ratio": ShownStatistic(title="OR, %", head="OR"),
+    "accuracy_degradation": ShownStatistic(title="AD, percentage points", head="AD"),
+    "original_accuracy": ShownStatistic(title="Accuracy of original answers, %", head="Accuracy"),
+    "full_accuracy": ShownStatistic(title="P(n), %", head="P(n)"),
+    "full_tokens": ShownStatistic(title="Mean thinking tokens", head="Tokens", scale=1.0, digits=0),
 }
 
 
-def interval_table(curves: Curves, bootstrap: Bootstrap, statistic: str) -> Table:
+def interval_table(curves: Curves, bootstrap: CurveBootstrap, statistic: str) -> Table:
     """Return the 95 % intervals of one statistic (Tables 4 to 6).
 
     Parameters
@@ -77,7 +77,7 @@ def interval_table(curves: Curves, bootstrap: Bootstrap, statistic: str) -> Tabl
     )
 
 
-def interval_sentence(bootstrap: Bootstrap) -> str:
+def interval_sentence(bootstrap: CurveBootstrap) -> str:
     """Say the macro-averages of OR, AD, original accuracy and tokens with their 95 % intervals."""
     parts = []
     for name, unit in (
@@ -106,7 +106,7 @@ _SAID = {
 }
 
 
-def difference_table(curves: Curves, bootstrap: Bootstrap, statistic: str) -> Table:
+def difference_table(curves: Curves, bootstrap: CurveBootstrap, statistic: str) -> Table:
     """Return the paired differences of one statistic between all pairs of models.
 
     Parameters are those of :func:`interval_table`. A row a pair and benchmark, then the average
@@ -140,7 +140,7 @@ def difference_table(curves: Curves, bootstrap: Bootstrap, statistic: str) -> Ta
     )
 
 
-def _bootstrap_note(bootstrap: Bootstrap) -> str:
+def _bootstrap_note(bootstrap: CurveBootstrap) -> str:
     return (
         f"Percentiles of {len(bootstrap.replicates):,} paired bootstrap replicates of questions "
         f"and trajectories, seed {bootstrap.seed}; probe labels are fixed."

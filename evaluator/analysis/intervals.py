@@ -1,5 +1,7 @@
 """The percentile interval: the central range of replicates, where some may have no value."""
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -38,7 +40,8 @@ def central_range(replicates: npt.ArrayLike, level: float = LEVEL) -> FloatArray
         raise ValueError(f"level must lie between 0 and 1, not {level}")
     percentiles = (100 * ((1 - level) / 2), 100 * ((1 + level) / 2))
     values = np.asarray(replicates, np.float64)
-    flat = values.reshape(values.shape[0], -1)
+    # Without replicates numpy cannot infer the rest of the shape.
+    flat = values.reshape(values.shape[0], math.prod(values.shape[1:]))
     known = ~np.isnan(flat)
     ends = np.full((2, flat.shape[1]), np.nan)
     complete = known.all(axis=0)

@@ -9,8 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from data.errors import StoreError
-from evaluator.analysis.bootstrap import REPLICATES, Bootstrap, bootstrap_curves
+from data.progress import NOBODY, Progress
+from evaluator.analysis.bootstrap import REPLICATES, CurveBootstrap, bootstrap_curves
 from evaluator.analysis.direct import accuracies_of_answers, direct_accuracies
 from evaluator.analysis.findings import Findings, describe
 from evaluator.analysis.frontiers import (
@@ -34,6 +37,13 @@ from evaluator.analysis.interval_tables import (
     interval_sentence,
     interval_table,
 )
+from evaluator.analysis.latent import LatentCurves, fit
+from evaluator.analysis.latent_tables import (
+    latent_frontier_table,
+    latent_sentences,
+    latent_table,
+    tolerance_table,
+)
 from evaluator.analysis.missing import missing_sentences
 from evaluator.analysis.overthinking import Summary, per_trajectory, summarise
 from evaluator.analysis.sensitivity_tables import (
@@ -43,6 +53,7 @@ from evaluator.analysis.sensitivity_tables import (
     sensitivity_table,
     trajectory_sensitivity_table,
 )
+from evaluator.analysis.share_tables import share_sentences, share_table, shares_of_campaigns
 from evaluator.analysis.step_changes import changes_by_progress, suitable_bin_tokens
 from evaluator.analysis.stored_thinking import open_campaigns
 from evaluator.analysis.tables import (
@@ -56,8 +67,9 @@ from evaluator.analysis.tables import (
 )
 from evaluator.analysis.thinking_tables import thinking_tables
 from evaluator.figures.catalogue import Bands, NamedFigure, all_figures
+from evaluator.figures.sensitivity import sensitivity_plot
+from evaluator.present.names import visible
 from evaluator.present.table import Table
-from evaluator.watch import Progress, Watch, nobody, stage_of
 from oracle.bootstrap import bootstrap_frontiers, percentile_interval
 from stp.campaign.curves import load_curves
 from stp.campaign.store import Store
@@ -84,10 +96,14 @@ TABLES = (
     "probe-sensitivity",
     "trajectory-sensitivity",
     "bias-aware",
+    "latent",
+    "latent-tolerances",
+    "latent-frontiers",
     "cross-fitted-frontiers",
     "boundary-audit",
     "boundary-forms",
     "step-lengths",
+    "shares",
 )
 """Names of all tables, in reading order. Those of differences need several models."""
 
@@ -119,7 +135,7 @@ class Analysis:
     curves: Curves
     summary: Summary
     cells: tuple[CellFrontiers, ...]
-    bootstrap: Bootstrap | None
+    bootstrap: CurveBootstrap | None
     bands: Bands | None
     findings: Findings
     tables: tuple[Table, ...]
@@ -139,6 +155,13 @@ class Analysis:
             bands=self.bands,
             lengths=self.lengths,
         )
+        frames = {table.name: table.frame for table in self.tables}
+        fewer = frames["probe-sensitivity"], frames["trajectory-sensitivity"]
+        if all(len(frame) > 1 for frame in fewer):
+            figure = sensitivity_plot(*fewer, note=f"Of {visible(self.name, 60)}.")
+            yield NamedFigure(
+                title="Fewer probes, fewer trajectories", stem="sensitivity", figure=figure
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +178,8 @@ class Asked:
         Threads of the bootstrap, all processors when None; it does not change the result.
     cross_fit
         Add frontiers scored on other probes than those that chose.
+    latent_draws
+        Curves drawn for every trajectory behind the latent tables; 0 leaves these out.
     targets
         Target step lengths b of the step-length distributions, beside the campaigns' own.
     """
@@ -163,6 +188,7 @@ class Asked:
     frontier_replicates: int | None = None
     workers: int | None = None
     cross_fit: bool = False
+    latent_draws: int = 20
     targets: tuple[int, ...] = TARGETS
 
 
@@ -173,7 +199,7 @@ def analyse(
     asked: Asked | None = None,
     direct: Direct | None = None,
     groups: Mapping[str, str] | None = None,
-    watch: Watch = nobody,
+    progress: Progress = NOBODY,
 ) -> Analysis:
     """Compute every table and finding that curves allow.
 
@@ -204,15 +230,17 @@ def analyse(
     if isinstance(direct, Curves):
         direct = accuracies_of_answers(pool_benchmarks(direct, groups))
     summary = summarise(per_trajectory(curves))
-    cells = cell_frontiers(curves, progress=stage_of(watch, "frontiers"))
+    cells = cell_frontiers(curves, progress=progress.stage("frontiers"))
     frontiers = average_frontiers(cells)
     changes = changes_by_progress(curves, suitable_bin_tokens(curves))
-    intervals = _resample(curves, frontiers, asked, watch)
+    intervals = _resample(curves, frontiers, asked, progress)
     bias = bias_aware_table(curves)
+    latent = _latent(curves, asked, progress)
     sentences = (
         *describe(curves, summary, make_headline(curves, summary, cells), changes).sentences,
         *([interval_sentence(intervals.bootstrap)] if intervals.bootstrap else []),
         *filter(None, [bias_sentence(bias)]),
+        *(latent_sentences(latent) if latent else ()),
     )
     return Analysis(
         name=name,
@@ -232,20 +260,20 @@ def analyse(
             spread_table(curves, summary),
             changes_table(curves, changes),
             frontier_table(curves, frontiers),
-            *_sensitivity(curves, bias, asked, watch),
+            *_sensitivity(curves, bias, latent, asked, progress),
         ),
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Intervals:
-    bootstrap: Bootstrap | None = None
+    bootstrap: CurveBootstrap | None = None
     bands: Bands | None = None
     tables: tuple[Table, ...] = ()
 
 
 def _resample(
-    curves: Curves, frontiers: Sequence[AverageFrontier], asked: Asked, watch: Watch
+    curves: Curves, frontiers: Sequence[AverageFrontier], asked: Asked, progress: Progress
 ) -> _Intervals:
     """Draw the replicates that were asked for, and make their tables."""
     if not asked.replicates:
@@ -254,7 +282,7 @@ def _resample(
         curves,
         replicates=asked.replicates,
         workers=asked.workers,
-        progress=stage_of(watch, "bootstrap"),
+        progress=progress.stage("bootstrap"),
     )
     tables = [interval_table(curves, drawn, statistic) for statistic in INTERVALS]
     if len(drawn.models) > 2:
@@ -264,7 +292,7 @@ def _resample(
     if not wanted or not shared.trajectories:
         return _Intervals(bootstrap=drawn, tables=tuple(tables))
     bands = frontier_bands(
-        shared, wanted, workers=asked.workers, progress=stage_of(watch, "frontier bootstrap")
+        shared, wanted, workers=asked.workers, progress=progress.stage("frontier bootstrap")
     )
     if shared.trajectories < curves.trajectories:
         frontiers = average_frontiers(cell_frontiers(shared))
@@ -276,12 +304,30 @@ def _resample(
     return _Intervals(bootstrap=drawn, bands=bands, tables=tuple(tables))
 
 
-def _sensitivity(curves: Curves, bias: Table, asked: Asked, watch: Watch) -> Iterator[Table]:
+def _latent(curves: Curves, asked: Asked, progress: Progress) -> LatentCurves | None:
+    """Fit latent curves, if they are asked for and there is thinking to have any."""
+    if not asked.latent_draws or not np.any(curves.full_tokens_s):
+        return None
+    return fit(
+        curves,
+        draws=asked.latent_draws,
+        workers=asked.workers,
+        progress=progress.stage("latent curves"),
+    )
+
+
+def _sensitivity(
+    curves: Curves, bias: Table, latent: LatentCurves | None, asked: Asked, progress: Progress
+) -> Iterator[Table]:
     yield sensitivity_table(curves)
-    yield trajectory_sensitivity_table(curves, stage_of(watch, "fewer trajectories"))
+    yield trajectory_sensitivity_table(curves, progress.stage("fewer trajectories"))
     yield bias
+    if latent is not None:
+        yield latent_table(latent)
+        yield tolerance_table(latent)
+        yield latent_frontier_table(latent, progress=progress.stage("latent frontiers"))
     if asked.cross_fit:
-        yield cross_fitted_table(curves, progress=stage_of(watch, "cross-fitted frontiers"))
+        yield cross_fitted_table(curves, progress=progress.stage("cross-fitted frontiers"))
 
 
 def frontier_bands(
@@ -289,7 +335,7 @@ def frontier_bands(
     replicates: int,
     *,
     workers: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = NOBODY,
 ) -> Bands:
     """Return pointwise 95 % intervals of the averaged frontiers at 101 budgets (Figure 5).
 
@@ -325,7 +371,7 @@ def analyse_campaigns(
     allow_incomplete: bool = False,
     asked: Asked | None = None,
     direct: Sequence[str | Path] | Direct | None = None,
-    watch: Watch = nobody,
+    progress: Progress = NOBODY,
 ) -> Analysis:
     """Analyse graded campaigns together, usually one a model.
 
@@ -353,7 +399,7 @@ def analyse_campaigns(
     if isinstance(direct, Sequence):
         direct = direct_accuracies(direct, allow_incomplete=allow_incomplete)
     curves = load_curves(
-        list(urls), allow_incomplete=allow_incomplete, progress=stage_of(watch, "reading curves")
+        list(urls), allow_incomplete=allow_incomplete, progress=progress.stage("reading curves")
     )
     groups = recorded_groups(urls)
     unequal = completeness(pool_benchmarks(curves, groups)).missing
@@ -369,20 +415,28 @@ def analyse_campaigns(
         asked=asked,
         direct=direct,
         groups=groups,
-        watch=watch,
+        progress=progress,
     )
     steps = tuple(dict.fromkeys(config.probing.step_tokens for config in configs))
     opened = open_campaigns(list(urls), allow_incomplete=allow_incomplete)
-    thinking = thinking_tables(opened, analysis.curves, steps, asked.targets, watch)
+    thinking = thinking_tables(opened, analysis.curves, steps, asked.targets, progress)
     missing = missing_sentences(urls, curves)
+    shares = shares_of_campaigns(urls)
     note = " ".join(missing)
     return replace(
         analysis,
         tables=tuple(
             replace(table, note=f"{note} {table.note}".strip())
-            for table in (*analysis.tables, *thinking.tables)
+            for table in (*analysis.tables, *thinking.tables, share_table(shares))
         ),
-        findings=Findings(sentences=(*missing, *analysis.findings.sentences, *thinking.missing)),
+        findings=Findings(
+            sentences=(
+                *missing,
+                *share_sentences(shares),
+                *analysis.findings.sentences,
+                *thinking.missing,
+            )
+        ),
         step_tokens=steps[0] if len(steps) == 1 else None,
         lengths=thinking.lengths,
     )

@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from data.progress import NOBODY, Progress
 from evaluator.analysis.crossfit import bias_aware
 from evaluator.analysis.crossfit_frontier import cross_fitted_frontier
 from evaluator.analysis.frontiers import STRATEGY_LABELS
@@ -12,7 +13,6 @@ from evaluator.analysis.nesting import AVERAGE, averages_of_cells
 from evaluator.analysis.table_labels import cell_labels, table_note
 from evaluator.analysis.thinning import probe_sensitivity, trajectory_sensitivity
 from evaluator.present.table import Table
-from evaluator.watch import Progress
 from oracle.actions import STRATEGIES
 from stp.curves import Curves
 
@@ -45,7 +45,7 @@ def sensitivity_table(curves: Curves) -> Table:
     )
 
 
-def trajectory_sensitivity_table(curves: Curves, progress: Progress | None = None) -> Table:
+def trajectory_sensitivity_table(curves: Curves, progress: Progress = NOBODY) -> Table:
     """Return OR and AD with fewer trajectories per question, with their ranges (B.2)."""
     most = int(curves.sample.max(initial=0)) + 1
     wanted = sorted({r for r in POOL_SIZES if r < most} | {most})
@@ -124,9 +124,7 @@ def bias_sentence(table: Table) -> str:
     )
 
 
-def cross_fitted_table(
-    curves: Curves, steps: int = 20, *, progress: Progress | None = None
-) -> Table:
+def cross_fitted_table(curves: Curves, steps: int = 20, *, progress: Progress = NOBODY) -> Table:
     """Return averaged frontiers beside what their choices are worth on other probes.
 
     A frontier that is chosen and scored on the same probes is optimistic; here half of the probes
@@ -141,8 +139,7 @@ def cross_fitted_table(
         for _, _, cell in cells:
             fitted.append(cross_fitted_frontier(cell, strategy, steps=steps))
             done += 1
-            if progress is not None:
-                progress(done, total)
+            progress(done, total)
         for label, values in (
             ("same probes", [f.measured_accuracy for f in fitted]),
             ("other probes", [f.accuracy for f in fitted]),

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from data.errors import MisuseError
-from evaluator.watch import Progress
+from data.progress import Progress
 from stp.audit import VocabularyForms, vocabulary_forms
 from stp.campaign.models import tokenizer_folder
 from stp.campaign.several import check_complete, check_disjoint
@@ -149,14 +149,14 @@ class UnitCounter:
     campaigns, models
         Whose units.
     progress
-        Called with (units read, all units); None: nobody is told.
+        Called with (units read, all units).
     """
 
     def __init__(
         self,
         campaigns: Sequence[OpenedCampaign],
         models: Sequence[str],
-        progress: Progress | None,
+        progress: Progress,
     ) -> None:
         self._total = sum(len(generated_units(campaigns, model)) for model in models)
         self._progress = progress
@@ -167,8 +167,7 @@ class UnitCounter:
         for shard in shards:
             yield shard
             self._done += 1
-            if self._progress is not None:
-                self._progress(self._done, self._total)
+            self._progress(self._done, self._total)
 
 
 class Vocabularies:

@@ -78,6 +78,7 @@ def overthinking_table(curves: Curves, summary: Summary) -> Table:
         ),
         formats={"OR": ".1f", "AD": ".2f"},
         note=table_note(curves),
+        totals=int(len(summary.models) > 1),
     )
 
 
@@ -218,6 +219,7 @@ def savings_table(curves: Curves, cells: tuple[CellFrontiers, ...]) -> Table:
             if len(cells) > 1
             else "Exact.",
         ),
+        totals=int(len(cells) > 1),
     )
 
 

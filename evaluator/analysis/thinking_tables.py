@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from data.progress import Progress
 from evaluator.analysis.audit import (
     audit_campaigns,
     audit_frame,
@@ -17,7 +18,6 @@ from evaluator.analysis.audit_tables import audit_table, forms_table, length_tab
 from evaluator.analysis.stored_thinking import OpenedCampaign, models_with_thinking
 from evaluator.figures.steps import step_lengths as recorded_step_lengths
 from evaluator.present.table import Table
-from evaluator.watch import Watch, stage_of
 from stp.audit import StepLengths
 from stp.curves import Curves, IntArray
 
@@ -46,7 +46,7 @@ def thinking_tables(
     curves: Curves,
     steps: tuple[int, ...],
     targets: Sequence[int],
-    watch: Watch,
+    progress: Progress,
 ) -> ThinkingTables:
     """Audit the stored thinking and cut it again; where there is none, take the curves' steps.
 
@@ -75,10 +75,10 @@ def thinking_tables(
     lengths: dict[str, tuple[StepLengths, ...]] = {}
     tables: list[Table] = []
     if stored:
-        audits = audit_campaigns(opened, progress=stage_of(watch, "boundary audit"))
+        audits = audit_campaigns(opened, progress=progress.stage("boundary audit"))
         tables += [audit_table(audit_frame(audits)), forms_table(forms_frame(audits))]
         lengths = campaign_step_lengths(
-            opened, sorted({*steps, *targets}), progress=stage_of(watch, "step lengths")
+            opened, sorted({*steps, *targets}), progress=progress.stage("step lengths")
         )
     if len(steps) == 1:
         lengths |= {name: (_recorded_steps(curves, name, steps[0]),) for name in lacking}

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from data.progress import NOBODY, Progress
 from evaluator.analysis.earliest_maximum import expected_choice, kept_share_table
 from evaluator.analysis.intervals import central_range
 from evaluator.analysis.nesting import (
@@ -28,7 +29,6 @@ from evaluator.analysis.nesting import (
     with_averages,
 )
 from evaluator.analysis.overthinking import per_trajectory
-from evaluator.watch import Progress
 from oracle.checks import LARGEST_SEED, whole_number
 from oracle.resampling import raw_numbers
 from stp.curves import Curves
@@ -180,7 +180,7 @@ def thin_trajectories(
     draws: int = DRAWS,
     seed: int = PAPER_SEED,
     statistics: Sequence[str] = ("overthinking_ratio", "accuracy_degradation"),
-    progress: Progress | None = None,
+    progress: Progress = NOBODY,
 ) -> ThinnedDraws:
     """Average OR and AD over random subsets of each question's trajectories.
 
@@ -228,8 +228,7 @@ def thin_trajectories(
     for d in range(draws):
         raw = raw_numbers(seed, d, 0, _LANE, count)
         _fill_draw(cells[d], kept, values, nesting.question_offsets, nesting.pair_offsets, raw)
-        if progress is not None:
-            progress(d + 1, draws)
+        progress(d + 1, draws)
     return ThinnedDraws(
         kept=kept,
         statistics=tuple(statistics),
@@ -245,7 +244,7 @@ def trajectory_sensitivity(
     *,
     draws: int = DRAWS,
     seed: int = PAPER_SEED,
-    progress: Progress | None = None,
+    progress: Progress = NOBODY,
 ) -> pd.DataFrame:
     """Return the averages of OR and AD and their ranges for several numbers of trajectories.
 
@@ -275,12 +274,8 @@ def trajectory_sensitivity(
     frame = per_trajectory(curves)
     ranges = {}
     for i, kept in enumerate(counts):
-
-        def tell(done: int, _: int, before: int = i * draws) -> None:
-            if progress is not None:
-                progress(before + done, len(counts) * draws)
-
-        thinned = thin_trajectories(frame, kept, draws=draws, seed=seed, progress=tell)
+        told = progress.part(i * draws, len(counts) * draws)
+        thinned = thin_trajectories(frame, kept, draws=draws, seed=seed, progress=told)
         ranges[kept] = thinned.ranges()
     return pd.concat(ranges, names=["trajectories"])
 

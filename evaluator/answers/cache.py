@@ -49,6 +49,7 @@ class VerdictFile:
             question.answer_kind,
             question.reference,
             question.prompt,
+            question.language,
             *question.choices,
         )
 

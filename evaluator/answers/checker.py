@@ -4,21 +4,26 @@ Sees questions and the text of responses. One answer goes through: extraction (t
 verdicts → exact rules (this process) → other processes (symbolic equality, sandbox) → verdict.
 """
 
+import logging
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
+from data.errors import StpError
 from data.question import Question
 from evaluator.answers.cache import VerdictFile
 from evaluator.answers.judge import Judge, ModelVerdict, SlowTools
 from evaluator.answers.judges import judge_for
+from evaluator.answers.marked import FallbackAnswer
 from evaluator.answers.symbolic import SymbolicPool
-from evaluator.answers.verdict import NO_ANSWER, Verdict
+from evaluator.answers.verdict import FALLBACK, NO_ANSWER, Verdict
 
-LIMIT_SECONDS = 5.0
+LIMIT_SECONDS = 3.5
+logger = logging.getLogger(__name__)
 
 
 class _Known:
@@ -44,7 +49,7 @@ class Checker:
         Worker processes for symbolic equality, and programs run at a time; by default as many as
         there are cores, at most four. They start when first needed.
     limit_seconds
-        CPU time for one symbolic comparison. An answer that needs more is wrong.
+        CPU time for the symbolic comparisons of one answer. An answer that needs more is wrong.
     unsandboxed
         True allows programs to run without a sandbox where bubblewrap is missing. They then run
         with your rights: never say so for programs of a model that you do not trust.
@@ -71,9 +76,8 @@ class Checker:
     ) -> None:
         self._workers = workers or min(4, os.cpu_count() or 1)
         self._pool = SymbolicPool(self._workers, limit_seconds)
-        self._tools = SlowTools(
-            symbolic_equal=self._pool.equal, unsandboxed=unsandboxed, model_judge=model_judge
-        )
+        self._unsandboxed = unsandboxed
+        self._model_judge = model_judge
         self._file = VerdictFile(cache_path) if cache_path is not None else None
         self._known: dict[Question, _Known] = {}
         self._lock = threading.RLock()
@@ -123,15 +127,18 @@ class Checker:
         with self._lock:
             verdicts: list[Verdict | None] = [None] * len(pairs)
             waiting: dict[tuple[Question, str], list[int]] = {}
+            by_fallback: set[int] = set()
             last: Question | None = None
             for index, (question, response) in enumerate(pairs):
                 if question is not last:
                     last, known = question, self._known_of(question)
-                answer = known.judge.extract(response)
+                answer = _extracted(known.judge, response)
                 if answer is None:
                     verdicts[index] = NO_ANSWER
                     continue
                 verdict = known.verdicts.get(answer)
+                if isinstance(answer, FallbackAnswer):
+                    by_fallback.add(index)
                 if verdict is not None:
                     verdicts[index] = verdict
                 else:
@@ -139,6 +146,10 @@ class Checker:
             for key, verdict in self._judge_all(list(waiting)).items():
                 for index in waiting[key]:
                     verdicts[index] = verdict
+            for index in by_fallback:
+                verdict = verdicts[index]
+                assert verdict is not None
+                verdicts[index] = replace(verdict, reason=verdict.reason + FALLBACK)
             return [verdict for verdict in verdicts if verdict is not None]
 
     def _known_of(self, question: Question) -> _Known:
@@ -160,7 +171,7 @@ class Checker:
         for key in answers:
             question, answer = key
             known = self._known[question]
-            verdict = known.judge.quick(answer)
+            verdict = _judged(known.judge.quick, answer)
             if verdict is None and self._file is not None and known.file_key is not None:
                 verdict = self._file.get(known.file_key, answer)
             if verdict is None:
@@ -170,7 +181,7 @@ class Checker:
         if slow:
             with ThreadPoolExecutor(max_workers=self._workers) as threads:
                 results = threads.map(
-                    lambda key: self._known[key[0]].judge.slow(key[1], self._tools), slow
+                    lambda key: self._judge_slowly(self._known[key[0]].judge, key[1]), slow
                 )
                 for key, verdict in zip(slow, results, strict=True):
                     question, answer = key
@@ -181,3 +192,35 @@ class Checker:
         if self._file is not None and fresh:
             self._file.put(fresh)
         return judged
+
+    def _judge_slowly(self, judge: Judge, answer: str) -> Verdict:
+        tools = SlowTools(
+            symbolic_equal=self._pool.for_one_answer(),
+            unsandboxed=self._unsandboxed,
+            model_judge=self._model_judge,
+        )
+        verdict = _judged(lambda text: judge.slow(text, tools), answer)
+        assert verdict is not None
+        return verdict
+
+
+def _extracted(judge: Judge, response: str) -> str | None:
+    """Extract an answer; whatever a rule raises costs this response its answer, nothing more."""
+    try:
+        return judge.extract(response)
+    except StpError:
+        raise
+    except Exception:
+        logger.exception("extraction failed on a response of %d characters", len(response))
+        return None
+
+
+def _judged(rule: Callable[[str], Verdict | None], answer: str) -> Verdict | None:
+    """Judge an answer; whatever a rule raises is a verdict on this answer, nothing more."""
+    try:
+        return rule(answer)
+    except StpError:
+        raise
+    except Exception as error:
+        logger.exception("a rule failed on an answer of %d characters", len(answer))
+        return Verdict(False, answer, f"wrong: a rule failed on it ({type(error).__name__})")

@@ -10,6 +10,8 @@ import re
 
 from data.question import Question
 from evaluator.answers.boxes import Box, last_boxes
+from evaluator.answers.characters import plain_letters
+from evaluator.answers.choice_marks import PLACES, concluded, copies_options, opened, praised
 from evaluator.answers.errors import BadReferenceError
 from evaluator.answers.judge import CannotDecideError, SlowTools
 from evaluator.answers.latex import normalise
@@ -25,32 +27,6 @@ _VALUE_CHARACTERS = 100
 _MARKS = 12
 """Marks of one sort that are tried, from the last one on."""
 
-_LABEL = re.compile(
-    r"(?:\"|')?\b(?:answer|ans|choice)\b(?:\"|')?[ \t]{0,3}[*_]{0,3}[ \t]{0,3}[:：=][ \t*_\n]{0,8}",
-    re.IGNORECASE,
-)
-_SENTENCE = re.compile(
-    r"\b(?:answer|choice|option)\b(?: to (?:the|this) question)?(?: (?:here|therefore|thus|then))? "
-    r"(?:is|should be|must be|would be|appears to be|seems to be)\b:?[ \t*_\n]{0,6}",
-    re.IGNORECASE,
-)
-_TAG = re.compile(r"<(?:final_)?answer>\s{0,8}", re.IGNORECASE)
-_CHOOSING = re.compile(
-    r"\b(?:i|we|i'll|i'd|i’d|i’ll)(?: would| will| must| should)?"
-    r" (?:choose|pick|select|go with|opt for)[ \t*_]{1,4}",
-    re.IGNORECASE,
-)
-_PRAISED = re.compile(
-    r"\b(?:option|choice|answer|statement)[ \t]{1,2}[*_]{0,3}[(\[]?([A-Z])[)\]]?[*_]{0,3}(?:[ "
-    r"\t]\([^()\n]{1,80}\))?"
-    r"[ \t]{1,2}(?:is|must be|would be)[ \t]{1,2}(?:therefore |thus |the )?(?:correct|right|best|"
-    r"true)\b"
-)
-_CONCLUDING = re.compile(
-    r"(?:\b(?:so|therefore|thus|hence|is|be|it's|it’s|with|choose|option|choice|be option)\b|^)[ "
-    r"\t,:*_]{1,4}"
-    r"(?:option |choice )?[(\[]?([A-Z])[)\]]?[ \t.!*_]{0,5}$"
-)
 _FONT = re.compile(
     r"\\(?:text(?:bf|it|rm|sf|tt|normal)?|math(?:bf|rm|it|sf|tt)|mbox|boldsymbol|bf|rm)\s?\{([^{}]{0,300})\}"
 )
@@ -67,7 +43,8 @@ _SECOND_LETTER = re.compile(
     r"\s?(?:,|/|&|\bor\b|\band\b|\bnor\b)+\s?(?:(?:or|and|option|choice)\s)?[(\[]?[A-Z][)\]]?(?![A-Za-z'’])"
 )
 _REST_ENDS = re.compile(
-    r"['’]?\s*(?:$|[.:;,)\]](?=\s|$|\\|[A-Z(])|[-–—] |—|\(|\n|(?:because|since|as|is|due|given|"
+    r"['’]?\s*(?:$|(?!是?(?:错|不))[\u3000-\u9fff\uac00-\ud7af]|(?:non|not|nicht|rather|"
+    r"instead)\b|[.:;,)\]](?=\s|$|\\|[A-Z(])|[-–—] |—|\(|\n|(?:because|since|as|is|due|given|"
     r"which|with|for|by)\b)",
     re.IGNORECASE,
 )
@@ -97,7 +74,7 @@ class ChoiceJudge:
         text = visible_text(response)
         if text is None:
             return None
-        text = text[-_TAIL_CHARACTERS:]
+        text = plain_letters(text[-_TAIL_CHARACTERS:])
         boxes = last_boxes(text) if "box" in text else []
         if boxes and not boxes[-1].closed:
             return None  # cut inside the box
@@ -124,18 +101,14 @@ class ChoiceJudge:
             if letter is not None:
                 found.append((box.start, letter))
                 break
-        for pattern in (_TAG, _LABEL, _SENTENCE, _CHOOSING):
+        for pattern in PLACES:
             for mark in list(pattern.finditer(text))[: -_MARKS - 1 : -1]:
                 content = text[mark.end() : mark.end() + _CONTENT_CHARACTERS]
                 letter = self._option(_first_statement(content))
                 if letter is not None:
                     found.append((mark.start(), letter))
                     break
-        found += [
-            (praise.start(), praise.group(1))
-            for praise in _PRAISED.finditer(text)
-            if praise.group(1) in self._letters
-        ]
+        found += [(place, letter) for place, letter in praised(text) if letter in self._letters]
         return max(found)[1] if found else None
 
     def _unmarked(self, text: str) -> str | None:
@@ -143,15 +116,15 @@ class ChoiceJudge:
         lines = [line.strip() for line in text.strip().split("\n") if line.strip()]
         if not lines:
             return None
-        for line in (lines[-1], lines[0]):
+        for line in lines[-1:] if copies_options(text) else (lines[-1], lines[0]):
             bold = re.findall(r"\*\*([^*\n]{1,300})\*\*", line)
             for content in [line, *bold[-1:]]:
                 letter = self._option(content, sentence=False)
                 if letter is not None:
                     return letter
-        conclusion = _CONCLUDING.search(lines[-1][-200:])
-        if conclusion is not None and conclusion.group(1) in self._letters:
-            return conclusion.group(1)
+        for letter in (concluded(lines[-1]), opened(text)):
+            if letter is not None and letter in self._letters:
+                return letter
         return None
 
     def _option(self, content: str, *, sentence: bool = True) -> str | None:

@@ -8,19 +8,20 @@ sandbox.
 
 import json
 import re
+import textwrap
 from decimal import Decimal, InvalidOperation
 
 from data.question import Question
 from evaluator.answers.code_tests import CodeTests
 from evaluator.answers.errors import BadReferenceError
 from evaluator.answers.judge import SlowTools
-from evaluator.answers.sandbox import Run, run_program
+from evaluator.answers.sandbox import SandboxRun, run_program
 from evaluator.answers.verdict import Verdict
 from evaluator.answers.visible import visible_text
 
 __all__ = ["CodeJudge", "CodeTests", "last_fenced_block", "outputs_equal", "values_equal"]
 
-_FENCE = re.compile(r"^[ \t]{0,12}(`{3,}|~{3,})([^`\n]*)$", re.MULTILINE)
+_FENCE = re.compile(r"^([ \t]{0,12})(`{3,}|~{3,})([^`\n]*)$", re.MULTILINE)
 
 
 def last_fenced_block(text: str) -> str | None:
@@ -38,15 +39,26 @@ def last_fenced_block(text: str) -> str | None:
     for fence in _FENCE.finditer(text):
         if opening is None:
             opening = fence
-        elif fence.group(1)[0] == opening.group(1)[0] and not fence.group(2).strip():
-            if len(fence.group(1)) >= len(opening.group(1)):
-                block = text[opening.end() + 1 : fence.start()]
+        elif fence.group(2)[0] == opening.group(2)[0] and not fence.group(3).strip():
+            if len(fence.group(2)) >= len(opening.group(2)):
+                block = _dedented(text[opening.end() + 1 : fence.start()], opening)
                 opening = None
-        elif fence.group(2).strip() and fence.group(1)[0] == opening.group(1)[0]:
+        elif fence.group(3).strip() and fence.group(2)[0] == opening.group(2)[0]:
             opening = fence  # a new block before the last one was closed
     if opening is not None and text[opening.end() :].strip():
         return None
     return block if block is not None and block.strip() else None
+
+
+def _dedented(block: str, fence: re.Match[str]) -> str:
+    """Drop the indentation of a fence that stands in a list item from the lines in it."""
+    indentation = fence.group(1)
+    if not indentation:
+        return block
+    lines = block.split("\n")
+    if all(line.startswith(indentation) or not line.strip() for line in lines):
+        return "\n".join(line[len(indentation) :] for line in lines)
+    return textwrap.dedent(block)
 
 
 def outputs_equal(output: str, expected: str) -> bool:
@@ -127,7 +139,7 @@ class CodeJudge:
                 return Verdict(False, answer, f"wrong: test {number} of {count}: {trouble}")
         return Verdict(right=True, answer=answer, reason=f"right: all {count} tests passed")
 
-    def _trouble(self, run: Run, expected: str) -> str | None:
+    def _trouble(self, run: SandboxRun, expected: str) -> str | None:
         if run.trouble is not None:
             return run.trouble
         if self._tests.fn_name is not None:

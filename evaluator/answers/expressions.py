@@ -6,12 +6,18 @@ of ours, `NotAnExpressionError`: symbolic equality has to judge it.
 """
 
 import re
-from dataclasses import dataclass
 from fractions import Fraction
 
-MAX_DEPTH = 40
+from evaluator.answers.numerals import NotANumeralError, spelled_out
+from evaluator.answers.trees import Name, Number, Operation, Tree, balanced, depth
+
+MAX_DEPTH = 80
+"""Brackets, powers and functions inside each other; a bracket counts twice."""
+MAX_TREE_DEPTH = 120
+"""Trees are walked by recursion: two frames a level."""
 MAX_TOKENS = 600
 MAX_DIGITS = 2000
+_MAX_SUBSCRIPT = 12
 
 CONSTANTS = {
     **dict.fromkeys((r"\pi", "pi"), "pi"),
@@ -19,90 +25,35 @@ CONSTANTS = {
     **dict.fromkeys(("e", r"\e"), "e"),
     **dict.fromkeys(("i", r"\i", r"\imath"), "i"),
 }
-FUNCTIONS = (
-    "sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan", "asin", "acos", "atan",
-    "sinh", "cosh", "tanh", "ln", "log", "lg", "exp", "abs", "floor", "ceil", "gcd", "lcm", "max",
-    "min",
-)  # fmt: skip
-_ONE_ARGUMENT = frozenset(FUNCTIONS) - {"gcd", "lcm", "max", "min"}
-_SAME_FUNCTION = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "lg": "log10"}
-_GREEK = frozenset(
-    rf"\{name}"
-    for name in [
-        "alpha",
-        "beta",
-        "gamma",
-        "delta",
-        "epsilon",
-        "zeta",
-        "eta",
-        "theta",
-        "iota",
-        "kappa",
-        "lambda",
-        "mu",
-        "nu",
-        "xi",
-        "rho",
-        "sigma",
-        "tau",
-        "upsilon",
-        "phi",
-        "chi",
-        "psi",
-        "omega",
-        "Gamma",
-        "Delta",
-        "Theta",
-        "Lambda",
-        "Xi",
-        "Sigma",
-        "Phi",
-        "Psi",
-        "Omega",
-        "ell",
-    ]
-)
-_TOKEN = re.compile(r"(\d+\.?\d*|\.\d+)|(\\?[a-zA-Z]+)|([-+*/^_(){}\[\]|!%])|\s+", re.ASCII)
-_MIXED_PLAIN = re.compile(r"(?<![\d./*^({])(\d{1,9}) (\d{1,9})/(\d{1,9})(?![\d.(])", re.ASCII)
-_REPEATING = re.compile(
-    r"(\d{0,40})\.(\d{0,40})\\(?:overline|bar|dot|overbar) ?(?:\{ ?(\d{1,40}) ?\}|(\d))", re.ASCII
-)
-_SCIENTIFIC = re.compile(
-    r"(?<![\d.a-zA-Z])(\d+\.\d*(?=[eE])|\d+(?=E)|\d+(?=e[-+]?\d\d)|1(?=e)|\d+(?=e\d))[eE]([-+]?\d{1,6})"
-    r"(?![\d.a-zA-Z])",
-    re.ASCII,
+FUNCTIONS = frozenset([
+    "sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan", "arccot", "arcsec",
+    "arccsc", "sinh", "cosh", "tanh", "coth", "sech", "csch", "arcsinh", "arccosh", "arctanh",
+    "asin", "acos", "atan", "acot", "asinh", "acosh", "atanh", "arsinh", "arcosh", "artanh", "ln",
+    "log", "lg", "exp", "abs", "floor", "ceil", "sgn", "sign", "gcd", "lcm", "max", "min",
+])  # fmt: skip
+_MANY_ARGUMENTS = frozenset(["gcd", "lcm", "max", "min"])
+_SAME_FUNCTION = {
+    "lg": "log10",
+    "sign": "sgn",
+    **{f"a{name}": f"arc{name}" for name in ("sin", "cos", "tan", "cot", "sinh", "cosh", "tanh")},
+    **{f"ar{name}": f"arc{name}" for name in ("sinh", "cosh", "tanh")},
+}
+_GREEK = frozenset("\\" + name for name in [
+    "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa",
+    "lambda", "mu", "nu", "xi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega",
+    "Gamma", "Delta", "Theta", "Lambda", "Xi", "Sigma", "Phi", "Psi", "Omega", "ell",
+])  # fmt: skip
+_MODULO = (r"\bmod", r"\mod", "mod")
+_POSTFIX = {"!": "!", "%": "percent", r"\degree": "degree"}
+_BRACKETS = {"(": ")", "[": "]", "{": "}"}
+_ARGUMENT_BRACKETS = {"(": ")", "[": "]", r"\{": r"\}"}
+_TOKEN = re.compile(
+    r"(\d+\.?\d*|\.\d+)|(\\?[a-zA-Z]+'{0,3})|(\\[{}]|[-+*/^_(){}\[\]|!%,])|\s+", re.ASCII
 )
 
 
 class NotAnExpressionError(Exception):
     """The text is not in the grammar of this parser."""
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A number, exact."""
-
-    value: Fraction
-
-
-@dataclass(frozen=True, slots=True)
-class Name:
-    """A variable, or one of the constants ``pi``, ``e``, ``i``, ``infinity``."""
-
-    name: str
-    constant: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """An operator or a function with its arguments."""
-
-    operator: str
-    arguments: tuple["Tree", ...]
-
-
-Tree = Number | Name | Operation
 
 
 def parse(text: str) -> Tree:
@@ -118,28 +69,14 @@ def parse(text: str) -> Tree:
     >>> parse(r"3\frac{x}{2}")  # doctest: +ELLIPSIS
     Operation(operator='*', arguments=(Number(value=Fraction(3, 1)), Operation(operator='/', ...
     """
-    text = _REPEATING.sub(_repeating_fraction, text)
-    text = _MIXED_PLAIN.sub(r"\1\\frac{\2}{\3}", text)
-    text = _SCIENTIFIC.sub(r"\1*10^{\2}", text)
-    return _Parser(_tokens(text)).whole()
-
-
-def variables(tree: Tree) -> frozenset[str]:
-    """Names of the variables in a tree, constants excluded."""
-    if isinstance(tree, Name):
-        return frozenset() if tree.constant else frozenset([tree.name])
-    if isinstance(tree, Operation):
-        return frozenset().union(*(variables(argument) for argument in tree.arguments))
-    return frozenset()
-
-
-def _repeating_fraction(match: re.Match[str]) -> str:
-    whole, fixed, period = match.group(1), match.group(2), match.group(3) or match.group(4)
-    scale = 10 ** len(fixed)
-    value = Fraction(int((whole or "0") + fixed), scale) + Fraction(
-        int(period), scale * (10 ** len(period) - 1)
-    )
-    return rf"(\frac{{{value.numerator}}}{{{value.denominator}}})"
+    try:
+        text = spelled_out(text)
+    except NotANumeralError as error:
+        raise NotAnExpressionError(str(error)) from error
+    tree = _Parser(_tokens(text)).whole()
+    if len(text) > MAX_TREE_DEPTH and depth(tree) > MAX_TREE_DEPTH:
+        raise NotAnExpressionError("too deep")
+    return tree
 
 
 def _tokens(text: str) -> list[str]:
@@ -181,41 +118,55 @@ class _Parser:
             raise NotAnExpressionError(f"expected {expected or 'more'}")
         return self._tokens.pop()
 
-    def _sum(self) -> Tree:
+    def _deeper(self) -> None:
+        """Count how deep the recursion is; every way around it passes through here."""
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise NotAnExpressionError("too deep")
-        tree = self._term()
+
+    def _sum(self) -> Tree:
+        terms = [self._term()]
         while self._next() in ("+", "-"):
-            operator = self._take()
-            tree = Operation(operator, (tree, self._term()))
-        self._depth -= 1
-        return tree
+            negative = self._take() == "-"
+            term = self._term()
+            terms.append(Operation("neg", (term,)) if negative else term)
+        return balanced("+", terms)
 
     def _term(self) -> Tree:
         # The sign is applied last, so that it belongs to a mixed number as a whole.
         negative = self._sign()
-        tree = self._power()
+        above, below = [self._power()], list[Tree]()
         while True:
             token = self._next()
-            if token in ("*", "/"):
+            if token == "*":
                 self._take()
-                tree = Operation(token, (tree, self._signed()))
+                above.append(self._signed())
+            elif token == "/":
+                self._take()
+                below.append(self._signed())
+            elif token in _MODULO:
+                self._take()
+                above, below = [Operation("mod", (_quotient(above, below), self._signed()))], []
             elif self._starts_factor(token):
-                if _is_number(token) and isinstance(tree, Number):
+                if _is_number(token) and isinstance(above[-1], Number):
                     raise NotAnExpressionError("two numbers side by side")
                 factor = self._power()
-                mixed = _mixed_number(tree, factor) if token == r"\frac" else None
-                tree = mixed or Operation("*", (tree, factor))
+                alone = token == r"\frac" and len(above) == 1 and not below
+                mixed = _mixed_number(above[0], factor) if alone else None
+                if mixed is not None:
+                    above = [mixed]
+                else:
+                    above.append(factor)
             else:
+                tree = _quotient(above, below)
                 return Operation("neg", (tree,)) if negative else tree
 
     def _starts_factor(self, token: str) -> bool:
-        if not token or token in "+-*/^_)}]!%":
+        if not token or token in "+-*/^_)}]!%," or token in _MODULO:
             return False
         if token == "|":
             return self._bars == 0
-        return token not in (r"\rfloor", r"\rceil")
+        return token not in (r"\rfloor", r"\rceil", r"\}", r"\{")
 
     def _sign(self) -> bool:
         negative = False
@@ -229,11 +180,13 @@ class _Parser:
         return Operation("neg", (tree,)) if negative else tree
 
     def _power(self) -> Tree:
-        base = self._postfix(self._primary())
-        if self._next() != "^":
-            return base
-        self._take()
-        return self._postfix(Operation("^", (base, self._script())))
+        self._deeper()
+        tree = self._postfix(self._primary())
+        if self._next() == "^":
+            self._take()
+            tree = self._postfix(Operation("^", (tree, self._script())))
+        self._depth -= 1
+        return tree
 
     def _script(self) -> Tree:
         """Exponent or subscript: a group, or one token with its sign."""
@@ -244,9 +197,8 @@ class _Parser:
         return self._power()
 
     def _postfix(self, tree: Tree) -> Tree:
-        while self._next() in ("!", "%", r"\degree"):
-            operator = {"!": "!", "%": "percent", r"\degree": "degree"}[self._take()]
-            tree = Operation(operator, (tree,))
+        while self._next() in _POSTFIX:
+            tree = Operation(_POSTFIX[self._take()], (tree,))
         return tree
 
     def _group(self, opening: str, closing: str) -> Tree:
@@ -258,13 +210,15 @@ class _Parser:
         return tree
 
     def _primary(self) -> Tree:
+        self._deeper()
+        tree = self._undecorated()
+        self._depth -= 1
+        return tree
+
+    def _undecorated(self) -> Tree:
         token = self._next()
-        if token == "(":
-            return self._group("(", ")")
-        if token == "[":
-            return self._group("[", "]")
-        if token == "{":
-            return self._group("{", "}")
+        if token in _BRACKETS:
+            return self._group(token, _BRACKETS[token])
         token = self._take()
         if _is_number(token):
             return Number(Fraction(token.rstrip(".")))
@@ -315,34 +269,59 @@ class _Parser:
             elif self._next() == "^":
                 self._take()
                 exponent = self._argument() if self._next() != "-" else self._script()
+        if exponent == Operation("neg", (Number(Fraction(1)),)) and f"arc{name}" in FUNCTIONS:
+            name, exponent = f"arc{name}", None
         if exponent is not None and not (isinstance(exponent, Number) and exponent.value > 0):
-            raise NotAnExpressionError("an inverse function or a power that is no number")
-        if name not in _ONE_ARGUMENT:
-            raise NotAnExpressionError(name)
-        arguments: tuple[Tree, ...] = (self._function_argument(),)
+            raise NotAnExpressionError("a power of a function that is no number")
+        if name in _MANY_ARGUMENTS:
+            arguments = self._several_arguments()
+        else:
+            arguments = (self._function_argument(),)
         if base is not None:
             arguments = (*arguments, base)
         tree: Tree = Operation(name, arguments)
-        return tree if exponent is None else Operation("^", (tree, exponent))
+        if exponent is not None:
+            return Operation("^", (tree, exponent))
+        return tree
+
+    def _several_arguments(self) -> tuple[Tree, ...]:
+        opening = self._take()
+        if opening not in _ARGUMENT_BRACKETS:
+            raise NotAnExpressionError("arguments in brackets")
+        bars, self._bars = self._bars, 0
+        arguments = [self._sum()]
+        while self._next() == ",":
+            self._take()
+            arguments.append(self._sum())
+        self._bars = bars
+        self._take(_ARGUMENT_BRACKETS[opening])
+        return tuple(arguments)
 
     def _function_argument(self) -> Tree:
-        if self._next() in ("(", "{", "["):
-            return self._power()
-        tree = self._power()
+        opening = self._next()
+        if opening in _BRACKETS:
+            # A power behind the bracket belongs to the function's value: sin(t)^2 is sin^2 t.
+            return self._postfix(self._group(opening, _BRACKETS[opening]))
+        factors = [self._power()]
         while self._starts_factor(self._next()) and self._next() not in ("(", "["):
             if self._next().removeprefix("\\") in FUNCTIONS:
                 break
-            tree = Operation("*", (tree, self._power()))
-        return tree
+            factors.append(self._power())
+        return balanced("*", factors)
 
     def _name(self, token: str) -> Tree:
         if token in CONSTANTS:
             return Name(CONSTANTS[token], constant=True)
         if token in _GREEK:
             return self._subscripted(token[1:])
+        letters = token.rstrip("'")
+        if letters.isalpha() and letters != token and len(letters) == 1:
+            return Name(token)
         if token.isalpha() and len(token) <= 3:
             # Letters side by side are a product; a longer run is a word.
             self._tokens.extend(reversed(token[1:]))
+            if token[0] in CONSTANTS:
+                return Name(CONSTANTS[token[0]], constant=True)
             return self._subscripted(token[0])
         raise NotAnExpressionError(token)
 
@@ -350,15 +329,23 @@ class _Parser:
         if self._next() != "_":
             return Name(name)
         self._take()
-        group = self._next() == "{"
-        if group:
+        if self._next() != "{":
+            subscript = self._take()
+        else:
             self._take("{")
-        subscript = self._take()
-        if group:
+            parts: list[str] = []
+            while self._next() != "}" and len(parts) < _MAX_SUBSCRIPT:
+                parts.append(self._take())
             self._take("}")
-        if not subscript.isalnum():
+            subscript = "".join(parts)
+        if not re.fullmatch(r"[\w+\-,]{1,20}", subscript):
             raise NotAnExpressionError("subscript")
         return Name(f"{name}_{subscript}")
+
+
+def _quotient(above: list[Tree], below: list[Tree]) -> Tree:
+    tree = balanced("*", above)
+    return Operation("/", (tree, balanced("*", below))) if below else tree
 
 
 def _mixed_number(whole: Tree, fraction: Tree) -> Tree | None:

@@ -1,9 +1,10 @@
 """Kinds of things that an answer can be: value, list, set, intervals, matrix, equation, words."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from evaluator.answers.expressions import Tree
-from evaluator.answers.units import Unit
+from evaluator.answers.trees import Tree
+from evaluator.answers.units import MeasureUnit
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class Value:
 
     text: str
     tree: Tree | None
-    unit: Unit | None = None
+    unit: MeasureUnit | None = None
     percent: bool = False
     base: int | None = None
 
@@ -59,9 +60,10 @@ class Ranges:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A matrix or a vector written as one, row by row."""
+    """A matrix or a vector written as one, row by row; `text` is how it was written."""
 
     rows: tuple[tuple["Form", ...], ...]
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,22 @@ class Equation:
     left: "Form"
     right: "Form"
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inequality:
+    """An inequality that is no interval: `difference` is greater than 0, or at least 0."""
+
+    difference: Tree
+    strict: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    r"""Terms in rising order (``f(2) < f(1) \le f(4)``), with the signs between them."""
+
+    terms: tuple["Form", ...]
+    signs: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +105,9 @@ class Opaque:
     text: str = field(default="")
 
 
-Form = Value | Listing | Ranges | Matrix | Equation | Words | Opaque
+Form = Value | Listing | Ranges | Matrix | Equation | Inequality | Ordering | Words | Opaque
+Read = Callable[[str], Form]
+"""Reads a part of a text; the readers of brackets, relations and matrices are given one."""
 
 
 def is_infinite(text: str) -> bool:

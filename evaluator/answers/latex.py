@@ -8,72 +8,11 @@ whether they separate thousands or values is decided where both readings can be 
 
 import re
 
-_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ", "0123456789+-n")
-_SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
-_CHARACTERS: dict[str, str] = {
-    **dict.fromkeys("−–—‐‒‑﹣－⁻", "-"),
-    **dict.fromkeys("·⋅∙×✕✖∗⨯", "*"),
-    **dict.fromkeys("\u00a0\u2007\u3000\t\n\r\v\f", " "),
-    **dict.fromkeys("\u200b\u200c\u200d\u2060\ufeff\u200e\u200f\u00ad", ""),
-    **dict.fromkeys("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069", ""),
-    **dict.fromkeys("\u2009\u202f\u2006\u2005\u2004\u2008", r"\,"),
-    **dict.fromkeys("′’‘", "'"),
-    "÷": "/",
-    "⁄": "/",
-    "∕": "/",
-    "≤": r"\le ",
-    "⩽": r"\le ",
-    "≥": r"\ge ",
-    "⩾": r"\ge ",
-    "≠": r"\ne ",
-    "≈": r"\approx ",
-    "±": r"\pm ",
-    "∓": r"\mp ",
-    "∞": r"\infty ",
-    "∪": r"\cup ",
-    "∩": r"\cap ",
-    "∈": r"\in ",
-    "∅": r"\emptyset ",
-    "°": r"\degree ",
-    "º": r"\degree ",
-    "π": r"\pi ",
-    "θ": r"\theta ",
-    "α": r"\alpha ",
-    "β": r"\beta ",
-    "λ": r"\lambda ",
-    "ℝ": r"\R ",
-    "⟨": r"\langle ",
-    "⟩": r"\rangle ",
-    "％": "%",
-    "＄": "$",
-    "，": ", ",
-    "、": ", ",
-    "；": ";",
-    "：": ":",
-    "（": "(",
-    "）": ")",
-    "［": "[",
-    "］": "]",
-    "＝": "=",
-    "＋": "+",
-    "．": ".",
-    **{chr(0xFF10 + digit): str(digit) for digit in range(10)},
-    **{
-        symbol: rf"\frac{{{fraction[0]}}}{{{fraction[2]}}}"
-        for symbol, fraction in {
-            "½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4", "⅕": "1/5", "⅖": "2/5",
-            "⅗": "3/5", "⅘": "4/5", "⅙": "1/6", "⅚": "5/6", "⅛": "1/8", "⅜": "3/8", "⅝": "5/8",
-            "⅞": "7/8",
-        }.items()
-    },
-}  # fmt: skip
-_TRANSLATION = str.maketrans(_CHARACTERS)
-_SUPERSCRIPT_RUN = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺ⁿ⁻]{1,20}")
-_SUBSCRIPT_RUN = re.compile("[₀₁₂₃₄₅₆₇₈₉]{1,20}")
-_ROOT = re.compile(r"([√∛])\s?(\d{1,40}(?:\.\d{1,40})?|[a-zA-Z](?![a-zA-Z])|(?=[({\\]))")
+from evaluator.answers.characters import spelled_in_latex
+from evaluator.answers.expressions import FUNCTIONS
 
 _THOUSANDS = re.compile(
-    r"(?<![\d.])\d{1,3}(?:(?:\{,\}|,\\!\s?|,\\,|\\[,;:! ]|~|'|_)\d{3}){1,40}(?!\d)"
+    r"(?<![\d.])\d{1,3}(?:(?:\s?\{,\s?\}\s?|,\\!\s?|,\\,|\\[,;:! ]|~|'|_)\d{3}){1,40}(?!\d)"
     r"|(?<![\d.,])\d{1,3}(?:\.\d{3}){2,40}(?![\d.])"
     r"|(?<![\d.,] )(?<![\d.,])\d{1,3}(?: \d{3}){1,40}(?![\d ,/])"
 )
@@ -81,7 +20,8 @@ _DECIMAL_COMMA = re.compile(r"(?<=\d)\{([,.])\}(?=\d)")
 _NOT_DIGIT_OR_DOT = re.compile(r"[^\d]")
 _INVISIBLE = re.compile(
     r"\\(?:left|right|middle|bigg?[lrm]?|Bigg?[lrm]?|displaystyle|textstyle|scriptstyle|limits|nolimits"
-    r"|hfill|hline|allowbreak|nonumber|strut|rm|bf|it)(?![a-zA-Z])\s?\.?(?<!\s\.)"
+    r"|hfill|hline|allowbreak|nonumber|strut|rm|bf|it|tiny|scriptsize|footnotesize|small|normalsize"
+    r"|large|Large|LARGE|huge|Huge|therefore|checkmark)(?![a-zA-Z])\s?\.?(?<!\s\.)"
 )
 _SPACES = re.compile(
     r"\\[,;:!> ]|~|\\(?:q?quad|thinspace|enspace|hspace\{[^{}]{0,10}\}|phantom\{[^{}]{0,20}\})"
@@ -89,8 +29,14 @@ _SPACES = re.compile(
 )
 _FONTS = re.compile(
     r"\\(?:text(?:bf|it|rm|sf|tt|sc|normal|up)?|mbox|hbox|mathrm|mathbf|mathit|mathsf|mathtt|mathnormal"
-    r"|operatorname\*?|boldsymbol|bm|pmb|emph|underline|fbox|boxed|textsuperscript)\s?\{([^{}]{0,200})\}"
+    r"|operatorname\*?|boldsymbol|bm|pmb|emph|underline|fbox|boxed|textsuperscript|textnormal)"
+    r"\s?\{([^{}]{0,200})\}"
 )
+_ACCENTS = re.compile(
+    r"\\(?:hat|widehat|vec|overrightarrow|overline|bar)\s?(?:\{\s?(\\?[a-zA-Z]{1,5})\s?\}|([a-zA-Z]))"
+)
+_NUMBER_IN_TEXT = re.compile(r"([-+]?\d[\d.,/]*)(?:\s+([a-zA-Z][a-zA-Z .]{0,60}))")
+_DIGIT_DOTS = re.compile(r"(?<=\d)\s?\.{3,}|,\s?\.{3,}")
 _COLOURS = re.compile(r"\\(?:textcolor|color)\s?\{[^{}]{0,40}\}")
 _DEGREE = re.compile(
     r"\^\s?(?:\{\s?\\circ\s?\}|\\circ(?![a-zA-Z]))|\\circ(?![a-zA-Z])|\\deg(?:ree)?s?(?![a-zA-Z])"
@@ -138,6 +84,10 @@ _ASCII_RELATIONS = {
     "->": r"\to ",
 }
 _MATH_DELIMITER = re.compile(r"\\[()\[\]]")
+_MICRO = re.compile(r"\\mu\s?\\(?:text|mathrm|mbox)\s?\{\s?(?=[a-zA-Z])")
+_OHM = re.compile(
+    r"(?<=[\d\s~}])(?:\\(?:text|mathrm)\s?\{\s?([kMm])\s?\}|([kMm]?))\\Omega(?![a-zA-Z])"
+)
 _INFIX = re.compile(r"\{([^{}]{1,80})\\(over|choose)(?![a-zA-Z])([^{}]{1,80})\}")
 _MANY_SPACES = re.compile(r" {2,}")
 
@@ -146,11 +96,24 @@ def _font(match: re.Match[str]) -> str:
     r"""Keep words in ``\text{}``; a number or one letter in a font is just itself."""
     content = match.group(1)
     stripped = content.strip()
+    if stripped in FUNCTIONS and not _is_unit_here(match, stripped):
+        return rf" \{stripped} "
     if len(stripped) == 1 and stripped.isalpha() and "math" in match.group()[:6]:
         return f" {stripped} "
     if not any(character.isalpha() for character in stripped) or "\\" in stripped:
         return f" {content} "
+    number = _NUMBER_IN_TEXT.fullmatch(stripped)
+    if number is not None:
+        return rf" {number.group(1)} \text{{ {number.group(2)}}}"
     return rf"\text{{{content}}}"
+
+
+def _is_unit_here(match: re.Match[str], name: str) -> bool:
+    r"""Whether ``\text{min}`` and ``\text{sec}`` are minutes and seconds: no argument follows."""
+    following = match.string[match.end() :].lstrip()[:1]
+    return (
+        name in ("min", "sec") and "operator" not in match.group() and following not in ("(", "\\")
+    )
 
 
 def _infix(match: re.Match[str]) -> str:
@@ -171,22 +134,12 @@ def normalise(text: str) -> str:
     >>> normalise(r"\left[ \dfrac{1}{2},\, 12\,450 \right)")
     '[ \\frac{1}{2}, 12450 )'
     """
-    if not text.isascii():
-        text = _SUPERSCRIPT_RUN.sub(
-            lambda run: f"^{{{run.group().translate(_SUPERSCRIPTS)}}}", text
-        )
-        text = _SUBSCRIPT_RUN.sub(lambda run: f"_{{{run.group().translate(_SUBSCRIPTS)}}}", text)
-        text = _ROOT.sub(
-            lambda root: (
-                (r"\sqrt" if root.group(1) == "√" else r"\sqrt[3]")
-                + (f"{{{root.group(2)}}}" if root.group(2) else "")
-            ),
-            text,
-        )
-        text = text.translate(_TRANSLATION)
+    text = spelled_in_latex(text)
     text = _strip_delimiters(text.strip())
     text = _THOUSANDS.sub(lambda number: _NOT_DIGIT_OR_DOT.sub("", number.group()), text)
     text = _DECIMAL_COMMA.sub(".", text)
+    if "..." in text:
+        text = _DIGIT_DOTS.sub(lambda dots: dots.group().rstrip(". ") + r"\dots ", text)
     if "\\" in text:
         if r"\\" in text:
             # A doubled backslash is a row's end in a matrix, and a slip of escaping elsewhere.
@@ -194,7 +147,10 @@ def normalise(text: str) -> str:
         text = text.replace(r"\$", r"\dollar ").replace(r"\%", "%").replace(r"\#", "#")
         text = text.replace(r"\&", "&").replace(r"\_", "_")
         text = _COLOURS.sub("", text)
+        text = _ACCENTS.sub(lambda accent: f" {accent.group(1) or accent.group(2)} ", text)
         text = _REALS.sub(r"\\R ", text)
+        text = _MICRO.sub(r"\\text{µ", text)
+        text = _OHM.sub(lambda ohm: rf"\text{{{ohm.group(1) or ohm.group(2) or ''}Ω}}", text)
         for _ in range(3):  # fonts are nested at most a little
             text, count = _FONTS.subn(_font, text)
             if not count:

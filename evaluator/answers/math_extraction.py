@@ -14,7 +14,15 @@ import itertools
 import re
 
 from evaluator.answers.boxes import Box, last_boxes
-from evaluator.answers.marked import labelled_answer, marked_answer, retraction
+from evaluator.answers.characters import plain_letters, with_plain_fractions
+from evaluator.answers.marked import (
+    TAIL_CHARACTERS,
+    FallbackAnswer,
+    labelled_answer,
+    marked_answer,
+)
+from evaluator.answers.retractions import retraction
+from evaluator.answers.units import is_unit
 from evaluator.answers.visible import visible_text
 
 MAX_ANSWER_CHARACTERS = 2000
@@ -30,11 +38,16 @@ _CONNECTOR = re.compile(
     r"(?:[\s$,;&*]|\\[,;:!()\[\] ]|\\q?quad\b|\\\\|\\text\{\s{0,3}(?:and|or|,)\s{0,3}\}|and\b|or\b|"
     r"\b[a-zA-Z](?:_\{?\d\}?)?\s{0,3}=)*"
 )
+_APPROXIMATION = re.compile(
+    r"[\s$]*(?:\\\)|\\\])?[\s,(]*(?:\\approx|\\simeq|≈|~|(?:or |which is |i\.e\. )?"
+    r"(?:approximately|about|roughly|around))[\s:]*(?:\\\(|\\\[)?[\s$]*",
+    re.IGNORECASE,
+)
 _JOINING = re.compile(r"[,;&]|\band\b|\bor\b|\\q?quad\b")
 _RETRACTING = re.compile(
     r"\b(?:wait|actually|no|not|wrong|mistake|error|instead|rather|oops|hold on|correct(?:ion|ed|"
     r"ing)?|"
-    r"recheck|re-?check|check|hmm|sorry|first|then|so|thus|therefore|hence|final(?:ly)?)\b",
+    r"recheck|re-?check|check|hmm|sorry|then|so|thus|therefore|hence|final(?:ly)?)\b",
     re.IGNORECASE,
 )
 _SIGN_BEFORE = re.compile(
@@ -42,7 +55,7 @@ _SIGN_BEFORE = re.compile(
 )
 _TRAILING_FACTOR = re.compile(
     r"\s{0,2}(?:(?:\\%|%)|\^\s{0,2}\{?\s{0,2}\\circ\s{0,2}\}?|°|\\pi\b|\\sqrt\{[^{}]{1,40}\}|\^\{?[\w]{1,6}\}?"
-    r"|\\(?:text|mathrm|mbox)\{[^{}]{1,30}\}(?:\^\{?\d\}?)?)"
+    r"|\\(?:text|mathrm|mbox)\{([^{}]{1,30})\}(?:\^\{?\d\}?)?)"
 )
 _DENIED_BEFORE = re.compile(
     r"(?:\b(?:not|never|instead of|rather than|isn't|isn’t)|≠|\\neq?)[\s$*(]{0,6}(?:\\[(\[])"
@@ -72,13 +85,17 @@ def extract(response: str, parts: int = 1) -> str | None:
     text = visible_text(response)
     if text is None:
         return None
+    text = plain_letters(text)
     boxes = last_boxes(text) if "box" in text else []
     if boxes and not boxes[-1].closed:
         return None  # cut inside the box: \boxed{12 may have become 12 or 123
     boxes = [box for box in boxes if _stands_for_itself(text, box)]
-    answer = _boxed_answer(text, boxes, parts) if boxes else marked_answer(text)
-    if answer is None:
-        return None
+    if boxes:
+        answer = _boxed_answer(text, boxes, parts)
+    else:
+        answer = marked_answer(with_plain_fractions(text[-TAIL_CHARACTERS:]))
+    if answer is None or isinstance(answer, FallbackAnswer):
+        return answer
     answer = answer.strip()
     return answer if 0 < len(answer) <= MAX_ANSWER_CHARACTERS else None
 
@@ -96,7 +113,7 @@ def _stands_for_itself(text: str, box: Box) -> bool:
 def _boxed_answer(text: str, boxes: list[Box], parts: int) -> str | None:
     tail = text[boxes[-1].end :]
     if len(tail) > 8:
-        labelled = labelled_answer(tail[-1000:])
+        labelled = labelled_answer(tail[-1000:], behind_box=True)
         if labelled is not None and re.search(r"\d|\\[a-z]", labelled[0]):
             return labelled[0]
         taken_back, value = retraction(tail)
@@ -105,6 +122,9 @@ def _boxed_answer(text: str, boxes: list[Box], parts: int) -> str | None:
     if len(boxes) == 1:
         return _whole_content(text, boxes[0])
     contents = [_whole_content(text, box) for box in boxes]
+    if _APPROXIMATION.fullmatch(text[boxes[-2].end : boxes[-1].start]):
+        # "\boxed{\frac{5}{7}} \approx \boxed{0.714}": the exact value is the answer.
+        return contents[-2]
     group = [contents[-1]]
     for index in range(len(boxes) - 1, 0, -1):
         gap = text[boxes[index - 1].end : boxes[index].start]
@@ -134,4 +154,11 @@ def _whole_content(text: str, box: Box) -> str:
     if ("-" in before or "−" in before) and _SIGN_BEFORE.search(before):
         content = f"-({content})" if re.search(r"[-+−]", content.strip()[1:]) else f"-{content}"
     factor = _TRAILING_FACTOR.match(text, box.end)
-    return content + factor.group() if factor is not None else content
+    if factor is None or (factor.group(1) is not None and not _is_short_unit(factor.group(1))):
+        return content
+    return content + factor.group()
+
+
+def _is_short_unit(words: str) -> bool:
+    """Whether words behind a box are its unit or a noun, not the rest of a sentence."""
+    return is_unit(words) or len(words.split()) == 1

@@ -3,6 +3,7 @@
 from data.question import Question
 from evaluator.answers.errors import BadReferenceError
 from evaluator.answers.judge import CannotDecideError, SlowTools
+from evaluator.answers.languages import DECIMAL_COMMA
 from evaluator.answers.math_equality import Reference
 from evaluator.answers.math_extraction import extract
 from evaluator.answers.symbolic import SymbolicTimeoutError
@@ -15,7 +16,11 @@ class MathJudge:
     def __init__(self, question: Question) -> None:
         if not question.reference.strip():
             raise BadReferenceError(f"question {question.id}: the reference is empty")
-        self._reference = Reference(question.reference, question.prompt)
+        self._reference = Reference(
+            question.reference,
+            question.prompt,
+            decimal_comma=question.language.lower()[:2] in DECIMAL_COMMA,
+        )
 
     def extract(self, response: str) -> str | None:
         """Extract the answer: the last box that stands for itself, or a marked one."""

@@ -11,11 +11,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from evaluator.answers import values
-from evaluator.answers.expressions import Tree, variables
+from evaluator.answers.modular import same_rational
+from evaluator.answers.trees import Tree, operators, ordered, variables
 
 MIN_SIGNIFICANT = 4
 MIN_GOLD_SIGNIFICANT = 3
 """A reference that is a decimal is taken for a rounded one only from this many digits on."""
+MIN_DECIMALS = 3
+"""A reference with so many decimals may have been rounded to them."""
+FLOAT_SIGNIFICANT = range(15, 19)
+"""Significant digits of what a program prints for a number in double precision."""
+_FLOAT_ERROR = Fraction(1, 2**51)
+"""Four units in the last place of a double, relative."""
+_OF_INTEGERS = frozenset(["gcd", "lcm"])
 _DECIMAL = re.compile(
     r"[-+]?\(?(\d{0,60})\.(\d{0,400})\)?(?: ?\* ?10 ?\^ ?(?:\{ ?([-+]?\d{1,4}) ?\}|([-+]?\d{1,4})"
     r")|[eE]([-+]?\d{1,4}))?",
@@ -82,6 +90,10 @@ def same_constant(gold: Tree, gold_text: str, answer: Tree, answer_text: str) ->
             return True
         if gold_precision is None and answer_precision is None:
             return False
+    elif gold_precision is None and answer_precision is None:
+        same = same_rational(gold, answer)
+        if same is not None:
+            return same
     gold_value, gold_huge = _inexact_or_none(gold)
     answer_value, answer_huge = _inexact_or_none(answer)
     if gold_huge or answer_huge:
@@ -96,9 +108,13 @@ def same_constant(gold: Tree, gold_text: str, answer: Tree, answer_text: str) ->
     answer_number = answer_value if answer_exact is None else answer_exact
     if gold_precision is not None and answer_precision is not None:
         return _same_decimal(gold_number, gold_precision, answer_number, answer_precision)
-    if answer_precision is not None and not _is_integer(gold_exact):
+    if answer_precision is not None:
+        if _is_integer(gold_exact):
+            return _printed_for(gold_number, answer_number, answer_precision)
         return _rounds_to(gold_number, answer_number, answer_precision, MIN_SIGNIFICANT)
-    if gold_precision is not None and not _is_integer(answer_exact):
+    if gold_precision is not None:
+        if _is_integer(answer_exact):
+            return _printed_for(answer_number, gold_number, gold_precision)
         return _rounds_to(answer_number, gold_number, gold_precision, MIN_GOLD_SIGNIFICANT)
     return False
 
@@ -109,6 +125,9 @@ def same_function(gold: Tree, answer: Tree) -> bool | None:
     Two expressions that agree at the points where all variables are positive but not elsewhere
     (``|x|`` and ``x``) are left to symbolic equality.
     """
+    if _OF_INTEGERS & (operators(gold) | operators(answer)):
+        # There is no greatest common divisor at the points below.
+        return True if ordered(gold) == ordered(answer) else None
     names = sorted(variables(gold) | variables(answer))
     agreed = 0
     for index, point in enumerate(values.sample_points(names)):
@@ -120,11 +139,31 @@ def same_function(gold: Tree, answer: Tree) -> bool | None:
         if not same:
             return False if positive else None
         agreed += positive
-    return True if agreed >= 2 else None
+    if agreed < 2:
+        return None
+    # Thirty digits cannot tell x + 10^{-40} from x; residues can.
+    return same_rational(gold, answer) is not False
 
 
 def proportional(gold: Tree, answer: Tree) -> bool | None:
     """Whether two trees differ by a constant factor, as the two sides of equal equations do."""
+    ratios = _ratios(gold, answer)
+    if ratios is None:
+        return None
+    return True if all(values.same_value(ratios[0], ratio) for ratio in ratios) else None
+
+
+def positive_multiple(gold: Tree, answer: Tree) -> bool | None:
+    """Whether two trees differ by a positive factor, as those of equal inequalities do."""
+    ratios = _ratios(gold, answer)
+    if ratios is None:
+        return None
+    first = values.real_part_if_real(ratios[0])
+    positive = first is not None and bool(first > 0)
+    return positive and all(values.same_value(ratios[0], ratio) for ratio in ratios)
+
+
+def _ratios(gold: Tree, answer: Tree) -> list[values.Inexact] | None:
     names = sorted(variables(gold) | variables(answer))
     if not variables(gold) or not variables(answer):
         return None
@@ -138,9 +177,7 @@ def proportional(gold: Tree, answer: Tree) -> bool | None:
         if below == 0 or above == 0:
             return None
         ratios.append(above / below)
-    if len(ratios) < 3:
-        return None
-    return True if all(values.same_value(ratios[0], ratio) for ratio in ratios) else None
+    return ratios if len(ratios) >= 3 else None
 
 
 def _exact_or_none(tree: Tree) -> Fraction | None:
@@ -165,20 +202,25 @@ def _is_integer(value: Fraction | None) -> bool:
 
 
 def _same_decimal(
-    gold: values.Inexact, gold_precision: Precision, answer: values.Inexact, precision: Precision
+    gold: Fraction, gold_precision: Precision, answer: Fraction, precision: Precision
 ) -> bool:
+    """Compare two decimals: one may be the other rounded, or what a program prints for it."""
     if precision.unit > gold_precision.unit:
         return _rounds_to(gold, answer, precision, MIN_SIGNIFICANT)
     # A longer decimal than the reference is another number, unless the reference was cut short.
-    if precision.unit * 100 > gold_precision.unit:
-        return False
-    return _rounds_to(answer, gold, gold_precision, MIN_SIGNIFICANT)
+    decimals = 0
+    while Fraction(1, 10**decimals) > gold_precision.unit and decimals < MIN_DECIMALS:
+        decimals += 1
+    cut_short = decimals >= MIN_DECIMALS or precision.unit * 100 <= gold_precision.unit
+    if cut_short and _rounds_to(answer, gold, gold_precision, MIN_SIGNIFICANT):
+        return True
+    return _printed_for(gold, answer, precision)
 
 
 def _rounds_to(
     value: values.Inexact, decimal: values.Inexact, precision: Precision, min_significant: int
 ) -> bool:
-    """Whether `decimal` is `value` rounded or cut at its last digit.
+    """Whether `decimal` is `value` rounded or cut at its last digit, or printed for it.
 
     Both are fractions, or `value` is an mpmath number.
     """
@@ -192,4 +234,14 @@ def _rounds_to(
         unit, decimal = values.to_inexact(unit), values.to_inexact(decimal)
     difference = abs(value - decimal)
     cut = difference < unit and abs(decimal) <= abs(value)
-    return bool(cut or difference <= unit / 2)
+    return bool(cut or difference <= unit / 2) or _printed_for(value, decimal, precision)
+
+
+def _printed_for(value: values.Inexact, decimal: values.Inexact, precision: Precision) -> bool:
+    """Whether a program that computes with doubles may print `decimal` for `value`."""
+    if precision.significant not in FLOAT_SIGNIFICANT or precision.unit >= 1:
+        return False
+    error: values.Inexact = _FLOAT_ERROR
+    if not isinstance(value, Fraction):
+        error = values.to_inexact(error)
+    return bool(abs(value - decimal) <= abs(value) * error)

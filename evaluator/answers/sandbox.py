@@ -39,7 +39,7 @@ _RUNNER = Path(sandbox_runner.__file__).resolve()
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class SandboxRun:
     """How one run of a program ended.
 
     Attributes
@@ -66,7 +66,7 @@ def run_program(
     limit_seconds: float,
     *,
     unsandboxed: bool = False,
-) -> Run:
+) -> SandboxRun:
     """Run a program once.
 
     Parameters
@@ -192,7 +192,7 @@ def _interpreter_paths() -> list[str]:
     return list(dict.fromkeys(path for path in paths if Path(path).exists()))
 
 
-def _watch(process: subprocess.Popen[bytes], replies: IO[bytes], wall_seconds: float) -> Run:
+def _watch(process: subprocess.Popen[bytes], replies: IO[bytes], wall_seconds: float) -> SandboxRun:
     """Read what a program writes until it ends or is over a limit; then nothing of it runs."""
     assert process.stdout is not None
     assert process.stderr is not None
@@ -232,7 +232,7 @@ def _watch(process: subprocess.Popen[bytes], replies: IO[bytes], wall_seconds: f
         raise CheckerError(f"the sandbox did not start: {error or f'exit status {code}'}")
     if trouble is None and code:
         trouble = _trouble(code, error)
-    return Run(output, reply[1:].decode("utf-8", "replace") or None, trouble)
+    return SandboxRun(output, reply[1:].decode("utf-8", "replace") or None, trouble)
 
 
 class _Clock:

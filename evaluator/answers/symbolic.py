@@ -12,7 +12,7 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from evaluator.answers.errors import CheckerError
@@ -28,22 +28,31 @@ class SymbolicTimeoutError(Exception):
 
 
 class SymbolicWorker:
-    """One worker process, started when first needed and again after every kill.
+    """One worker process, started when first needed.
 
-    Parameters
-    ----------
-    limit_seconds
-        CPU time for one pair. The wall-clock limit is six times as long, so that a busy machine
-        does not turn a slow answer into a wrong one.
+    A process that had to be killed is started again at once, so that the next pair need not wait.
     """
 
-    def __init__(self, limit_seconds: float) -> None:
-        self._limit_seconds = limit_seconds
+    def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self._ready = False
         self._buffer = b""
 
-    def equal(self, gold: str, answer: str) -> bool:
+    def equal(self, gold: str, answer: str, limit_seconds: float) -> tuple[bool, float]:
         """Ask math-verify whether two LaTeX expressions are equal.
+
+        Parameters
+        ----------
+        gold, answer
+            The expressions.
+        limit_seconds
+            CPU time for this pair. The wall-clock limit is six times as long, so that a busy
+            machine does not turn a slow answer into a wrong one.
+
+        Returns
+        -------
+        (bool, float)
+            Whether they are equal, and the CPU time in seconds that it took.
 
         Raises
         ------
@@ -52,19 +61,21 @@ class SymbolicWorker:
         CheckerError
             No worker could be started.
         """
-        process = self._process if self._process is not None else self._start()
-        job = json.dumps({"gold": gold, "answer": answer}) + "\n"
+        process = self._started()
+        job = json.dumps({"gold": gold, "answer": answer, "seconds": limit_seconds}) + "\n"
         try:
             assert process.stdin is not None
             process.stdin.write(job.encode())
             process.stdin.flush()
-            reply = self._read_line(self._limit_seconds * WALL_FACTOR)
+            reply = self._read_line(limit_seconds * WALL_FACTOR)
         except OSError:
             reply = None
         if reply is None:
             self.kill()
+            self._launch()
             raise SymbolicTimeoutError
-        return bool(json.loads(reply)["equal"])
+        values = json.loads(reply)
+        return bool(values["equal"]), float(values["seconds"])
 
     def kill(self) -> None:
         """Kill the process, if there is one. A later call of `equal` starts another."""
@@ -78,14 +89,28 @@ class SymbolicWorker:
                 with contextlib.suppress(OSError):
                     pipe.close()
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _started(self) -> subprocess.Popen[bytes]:
+        """Give a process that is ready for a pair."""
+        process = self._process if self._process is not None else self._launch()
+        if not self._ready:
+            if self._read_line(START_SECONDS) is None:
+                self.kill()
+                raise CheckerError(
+                    "the symbolic worker did not start: run "
+                    f"'{sys.executable} -c \"import math_verify\"' to see why"
+                )
+            self._ready = True
+        return process
+
+    def _launch(self) -> subprocess.Popen[bytes]:
+        """Start a process without waiting until it is ready."""
         command = [sys.executable, "-P", "-m", "evaluator.answers.symbolic_worker"]
-        limits = [str(max(1, round(self._limit_seconds))), str(MEMORY_BYTES)]
         environment = dict(os.environ, PYTHONPATH=str(_PACKAGE_ROOT), OMP_NUM_THREADS="1")
         self._buffer = b""
+        self._ready = False
         try:
             self._process = subprocess.Popen(
-                command + limits,
+                [*command, str(MEMORY_BYTES)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -96,12 +121,6 @@ class SymbolicWorker:
             raise CheckerError(
                 f"cannot start a symbolic worker ({sys.executable}): {error}"
             ) from error
-        if self._read_line(START_SECONDS) is None:
-            self.kill()
-            raise CheckerError(
-                "the symbolic worker did not start: run "
-                f"'{sys.executable} -c \"import math_verify\"' to see why"
-            )
         return self._process
 
     def _read_line(self, limit_seconds: float) -> bytes | None:
@@ -123,19 +142,41 @@ class SymbolicWorker:
 
 
 class SymbolicPool:
-    """A fixed number of workers, borrowed one at a time; safe to use from several threads."""
+    """A fixed number of workers, borrowed one at a time; safe to use from several threads.
+
+    Parameters
+    ----------
+    workers
+        How many.
+    limit_seconds
+        CPU time for one answer, however many pairs it takes.
+    """
 
     def __init__(self, workers: int, limit_seconds: float) -> None:
         self.size = workers
-        self._all = [SymbolicWorker(limit_seconds) for _ in range(workers)]
+        self._limit_seconds = limit_seconds
+        self._all = [SymbolicWorker() for _ in range(workers)]
         self._idle: queue.LifoQueue[SymbolicWorker] = queue.LifoQueue()
         for worker in self._all:
             self._idle.put(worker)
 
-    def equal(self, gold: str, answer: str) -> bool:
-        """As `SymbolicWorker.equal`, by whichever worker is idle."""
-        with self._borrowed() as worker:
-            return worker.equal(gold, answer)
+    def for_one_answer(self) -> Callable[[str, str], bool]:
+        """Give ``(gold, answer) -> bool`` for the pairs of one answer, which share its time.
+
+        It raises as `SymbolicWorker.equal` does.
+        """
+        left_seconds = self._limit_seconds
+
+        def equal(gold: str, answer: str) -> bool:
+            nonlocal left_seconds
+            if left_seconds <= 0:
+                raise SymbolicTimeoutError
+            with self._borrowed() as worker:
+                same, used_seconds = worker.equal(gold, answer, left_seconds)
+            left_seconds -= used_seconds
+            return same
+
+        return equal
 
     def close(self) -> None:
         """Kill all workers. The pool can be used again: it starts new ones."""

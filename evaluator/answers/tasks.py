@@ -15,12 +15,12 @@ from data.question import Question
 from data.tasks import get_task, task_names
 from evaluator.answers.boxes import last_boxes
 from evaluator.answers.errors import BadReferenceError
-from evaluator.answers.expressions import variables
 from evaluator.answers.forms import Equation, Form, Listing, Matrix, Value
 from evaluator.answers.judge import SlowTools
 from evaluator.answers.marked import TAIL_CHARACTERS
 from evaluator.answers.math_extraction import extract
 from evaluator.answers.reading import read_forms
+from evaluator.answers.trees import variables
 from evaluator.answers.values import NotRationalError, NoValueError, exact
 from evaluator.answers.verdict import Verdict
 from evaluator.answers.visible import visible_text

@@ -2,121 +2,80 @@ r"""Units of measurement, and what else stands beside a number without changing 
 
 A unit is optional in an answer: ``5.4`` answers ``5.4 \text{ cents}``. Another unit is not: of the
 same kind it is converted, of another kind it is wrong. Words that are no unit ("apples") are
-ignored, unless they change the meaning ("or more").
+ignored, unless they change the meaning ("or more"). Sizes and kinds are those of the library pint,
+which is asked only when two units differ.
 """
 
+import functools
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
+
+from evaluator.answers.unit_table import (
+    BESIDE_UNITS,
+    METRIC,
+    NO_UNITS,
+    OTHERS,
+    OWN_DEFINITIONS,
+    PREFIXES,
+    SHORT_FORMS,
+    WORDS_OF_POWERS,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
-    """A unit: what it measures, its size in that dimension's base unit, and its power."""
+class MeasureUnit:
+    """A product of powers of units: names of the library and exponents, sorted by name."""
 
-    dimension: str
+    parts: tuple[tuple[str, int], ...]
+
+    @staticmethod
+    def of(name: str) -> "MeasureUnit":
+        """One unit of the library by its name."""
+        return MeasureUnit(((name, 1),))
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """How a value in one unit becomes one in another: ``value * factor + offset``."""
+
     factor: Fraction
-    power: int = 1
-
-    def scale(self) -> Fraction:
-        """Size of this unit in base units, power included."""
-        return self.factor**self.power
+    offset: Fraction = Fraction(0)
 
 
-_TABLE = """
-length 1        m meter meters metre metres
-length 1/100    cm centimeter centimeters centimetre centimetres
-length 1/1000   mm millimeter millimeters millimetre millimetres
-length 1000     km kilometer kilometers kilometre kilometres kms
-length 0.0254   in inch inches
-length 0.3048   ft foot feet
-length 0.9144   yd yds yard yards
-length 1609.344 mi mile miles
-time 1          s sec secs second seconds
-time 60         min mins minute minutes
-time 3600       h hr hrs hour hours
-time 86400      day days
-time 604800     week weeks wk
-month 1         month months
-month 12        year years yr yrs
-mass 1          g gram grams
-mass 1000       kg kilogram kilograms kilos
-mass 1/1000     mg milligram milligrams
-mass 453.59237  lb lbs pound pounds
-mass 28.349523125 oz ounce ounces
-volume 1        l L liter liters litre litres
-volume 1/1000   ml mL milliliter milliliters millilitre millilitres
-volume 3.785411784 gal gallon gallons
-money 1         dollar dollars USD usd
-money 1/100     cent cents
-euro 1          euro euros EUR
-angle 1         degree degrees deg degs
-radian 1        radian radians rad rads
-"""
-UNITS: dict[str, Unit] = {
-    name: Unit(row.split()[0], Fraction(row.split()[1]))
-    for row in _TABLE.strip().splitlines()
-    for name in row.split()[2:]
-}
-_ABBREVIATED = {
-    "mph": ("miles", "per", "hour"),
-    "kmh": ("km", "per", "h"),
-    "kph": ("km", "per", "h"),
-}
-_POWER_WORDS = {"square": 2, "sq": 2, "squared": 2, "cubic": 3, "cu": 3, "cubed": 3, "cube": 3}
+DEGREE = MeasureUnit.of("angle_degree")
+_TEMPERATURES = (MeasureUnit.of("degree_Celsius"), MeasureUnit.of("degree_Fahrenheit"))
 CHANGES_MEANING = frozenset(
     [
-        "or",
-        "and",
-        "not",
-        "than",
-        "least",
-        "most",
-        "if",
-        "when",
-        "between",
-        "except",
-        "but",
-        "more",
-        "less",
-        "approximately",
-        "about",
-        "minus",
-        "plus",
-        "times",
-        "over",
-        "under",
-        "half",
-        "twice",
-        "dozen",
-        "hundred",
-        "percent",
-        "no",
-        "nor",
-        "either",
-        "only",
-        "to",
-        "from",
-        "wrong",
-        "incorrect",
-        "unknown",
-        "undefined",
+        "or", "and", "not", "than", "least", "most", "if", "when", "between", "except", "but",
+        "more", "less", "approximately", "about", "minus", "plus", "times", "over", "under",
+        "half", "twice", "dozen", "hundred", "percent", "no", "nor", "either", "only", "to",
+        "from", "wrong", "incorrect", "unknown", "undefined",
     ]
-)
-_WORDS = re.compile(r"[a-zA-Z]+\.?")
-_MAX_WORDS = 5
+)  # fmt: skip
+_TOKEN = re.compile(r"([a-zA-ZµΩÅ]+(?:-hours?)?\.?)|(\^? ?\{? ?-?\d ?\}?)|([/*()])|\s+")
+_MAX_WORDS = 6
+_MAX_POWER = 9
 
 
 class NotAUnitError(Exception):
     """The words beside a number are no unit and may change its meaning."""
 
 
-def read_unit(words: str, power: int = 1) -> Unit | None:
+def read_unit(words: str, power: int = 1) -> MeasureUnit | None:
     """Read the words beside a number.
+
+    Parameters
+    ----------
+    words
+        What stands behind the number: ``square inches``, ``km/h``, ``kg m^2``, ``apples``.
+    power
+        An exponent that was written outside of them; it belongs to the last unit.
 
     Returns
     -------
-    Unit or None
+    MeasureUnit or None
         None if the words name no unit that is known (a noun, say).
 
     Raises
@@ -126,42 +85,167 @@ def read_unit(words: str, power: int = 1) -> Unit | None:
 
     Examples
     --------
-    >>> read_unit("square inches").power
-    2
+    >>> read_unit("square inches").parts
+    (('inch', 2),)
     >>> read_unit("apples") is None
     True
     """
-    words = words.strip().strip(".").replace("^", " ")
-    if not words:
-        return None
-    names = [word.rstrip(".") for word in _WORDS.findall(words)]
-    lowered = [name.lower() for name in names]
-    if len(names) > _MAX_WORDS or any(name in CHANGES_MEANING for name in lowered):
+    words = words.strip()
+    names = re.findall(r"[a-zA-Z]+", words)
+    if len(names) > _MAX_WORDS or any(name.lower() in CHANGES_MEANING for name in names):
         raise NotAUnitError(words)
-    names = [part for name in names for part in _ABBREVIATED.get(name.lower(), (name,))]
-    lowered = [name.lower() for name in names]
-    compound = "/" in words or "per" in lowered or "*" in words
-    digits = re.search(r"\d", words)
-    if digits is not None:
-        if power != 1 or not re.search(r"[a-zA-Z] ?\{?\d\}?$", words):
+    if not names:
+        if words.strip(" .,"):
             raise NotAUnitError(words)
-        power = int(digits.group())
-    kept = []
-    for name, lower in zip(names, lowered, strict=True):
-        if lower in _POWER_WORDS:
-            power = _POWER_WORDS[lower]
+        return None
+    powers = _powers(words, power)
+    if powers is None:
+        if re.search(r"\d", words):
+            raise NotAUnitError(words)
+        return None
+    parts = tuple(sorted((name, exponent) for name, exponent in powers.items() if exponent))
+    return MeasureUnit(parts) if parts else None
+
+
+def is_unit(words: str) -> bool:
+    """Whether words consist of nothing but units."""
+    try:
+        return read_unit(words) is not None
+    except NotAUnitError:
+        return False
+
+
+def _powers(words: str, last_power: int) -> dict[str, int] | None:
+    """Add up the exponents of the units that words name; None if one of them is no unit."""
+    powers: dict[str, int] = {}
+    sign, waiting, previous = 1, 1, None
+    tokens = _tokens(words)
+    if tokens is None:
+        return None
+    for token in tokens:
+        lowered = token.lower().rstrip(".")
+        if token == "/" or lowered == "per":
+            sign, previous = -1, None
+        elif token == "*":
+            previous = None
+        elif token in "()" or lowered in BESIDE_UNITS:
+            continue
+        elif token[-1].isdigit():
+            if previous is None or abs(int(token)) > _MAX_POWER:
+                return None
+            for name, exponent, direction in previous:
+                powers[name] += direction * exponent * (int(token) - 1)
+        elif lowered in WORDS_OF_POWERS and previous is not None and lowered.endswith("d"):
+            for name, exponent, direction in previous:
+                powers[name] += direction * exponent * (WORDS_OF_POWERS[lowered] - 1)
+        elif lowered in WORDS_OF_POWERS:
+            waiting = WORDS_OF_POWERS[lowered]
         else:
-            kept.append(name)
-    if compound:
-        parts = [_singular(name) for name in kept if name.lower() != "per"]
-        return Unit("/".join(parts), Fraction(1))
-    if len(kept) == 1:
-        unit = UNITS.get(kept[0]) or UNITS.get(kept[0].lower())
-        if unit is not None:
-            return Unit(unit.dimension, unit.factor, power)
-    return None
+            known = lookup(token)
+            if known is None:
+                return None
+            previous = [(name, exponent * waiting, sign) for name, exponent in known]
+            for name, exponent, direction in previous:
+                powers[name] = powers.get(name, 0) + direction * exponent
+            waiting = 1
+    for name, exponent, direction in previous or ():
+        powers[name] += direction * exponent * (last_power - 1)
+    return powers
 
 
-def _singular(name: str) -> str:
-    unit = UNITS.get(name) or UNITS.get(name.lower())
-    return f"{unit.dimension}:{unit.factor}" if unit is not None else name.lower().rstrip("s")
+def _tokens(words: str) -> list[str] | None:
+    tokens = []
+    position = 0
+    while position < len(words):
+        token = _TOKEN.match(words, position)
+        if token is None:
+            return None
+        position = token.end()
+        text = token.group().strip("^ {}")
+        if text:
+            tokens.append(text)
+    return tokens
+
+
+@functools.lru_cache(maxsize=4096)
+def lookup(spelling: str) -> tuple[tuple[str, int], ...] | None:
+    """Find what a spelling stands for: names of the library with exponents; None if unknown."""
+    spelling = spelling.rstrip(".")
+    if spelling in NO_UNITS:
+        return None
+    table = _spellings()
+    if spelling.lower() in SHORT_FORMS:
+        above, _, below = SHORT_FORMS[spelling.lower()].partition("/")
+        name, _, exponent = above.partition("^")
+        found = [(name, int(exponent or 1))] if name != "1" else []
+        return tuple(found + ([(below, -1)] if below else []))
+    name_or_none = table.get(spelling)
+    if name_or_none is None and len(spelling) > 1:
+        name_or_none = table.get(spelling.lower())
+    return None if name_or_none is None else ((name_or_none, 1),)
+
+
+@functools.cache
+def _spellings() -> dict[str, str]:
+    """All spellings of single units with the library's names for them."""
+    prefixes = [pair.split() for pair in PREFIXES.replace("\n", " ").split(",")]
+    table: dict[str, str] = {}
+    for row in METRIC.strip().splitlines():
+        unit, symbols, *names = row.split()
+        for prefix, sign in prefixes:
+            signs = (sign, "u", "μ") if prefix == "micro" else (sign,)
+            for symbol in symbols.split(","):
+                table.update({one + symbol: prefix + unit for one in signs})
+            table.update({prefix + name: prefix + unit for name in names})
+        table.update(dict.fromkeys([*symbols.split(","), *names], unit))
+    for row in OTHERS.strip().splitlines():
+        unit, *names = row.split()
+        table.update(dict.fromkeys(names, unit))
+    return table
+
+
+def conversion(unit: MeasureUnit, other: MeasureUnit) -> Conversion | None:
+    """How values in one unit become values in another; None if they measure different things.
+
+    Examples
+    --------
+    >>> conversion(read_unit("km/h"), read_unit("m/s")).factor
+    Fraction(5, 18)
+    >>> conversion(read_unit("kJ"), read_unit("W")) is None
+    True
+    """
+    if unit == other:
+        return Conversion(Fraction(1))
+    if {unit, other} & set(_TEMPERATURES) and DEGREE in (unit, other):
+        return Conversion(Fraction(1))  # "31 degrees" of a temperature
+    return _library_conversion(unit, other)
+
+
+@functools.lru_cache(maxsize=4096)
+def _library_conversion(unit: MeasureUnit, other: MeasureUnit) -> Conversion | None:
+    registry = _registry()
+    first, second = _library_unit(unit), _library_unit(other)
+    if first.dimensionality != second.dimensionality:
+        return None
+    zero = registry.Quantity(Fraction(0), first).to(second).magnitude
+    one = registry.Quantity(Fraction(1), first).to(second).magnitude
+    return Conversion(Fraction(one) - Fraction(zero), Fraction(zero))
+
+
+def _library_unit(unit: MeasureUnit) -> Any:
+    registry = _registry()
+    product = registry.Unit("")
+    for name, exponent in unit.parts:
+        product = product * registry.Unit(name) ** exponent
+    return product
+
+
+@functools.cache
+def _registry() -> Any:
+    # Imported late: most answers have no unit, and the library takes a second to read its table.
+    import pint
+
+    registry: Any = pint.UnitRegistry(non_int_type=Fraction, autoconvert_offset_to_baseunit=True)
+    for definition in OWN_DEFINITIONS:
+        registry.define(definition)
+    return registry

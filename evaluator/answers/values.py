@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from evaluator.answers.expressions import Name, Number, Tree
+from evaluator.answers.trees import Name, Number, Operation, Tree
 
 EXACT_BITS = 12_000
 """Rational numbers with more bits are not computed exactly. Python prints no longer ones either."""
@@ -19,6 +19,7 @@ EQUAL_RELATIVE = 30
 """Two inexact values are equal if they agree to this many digits."""
 _MAX_LOG2 = 1e13
 _MAX_FACTORIAL = 1_000
+_MAX_ROOT_DEGREE = 99
 
 Inexact = Any
 """An mpmath number (mpf or mpc): the library has no types."""
@@ -64,10 +65,12 @@ def exact(tree: Tree) -> Fraction:
         return tree.value
     if isinstance(tree, Name):
         raise NotRationalError
+    if tree.operator == "mod":
+        return _exact_remainder(*tree.arguments)
     rule = _EXACT_RULES.get(tree.operator)
     if rule is None:
         raise NotRationalError
-    value = rule(*(exact(argument) for argument in tree.arguments))
+    value = rule(*[exact(argument) for argument in tree.arguments])
     if value.numerator.bit_length() + value.denominator.bit_length() > EXACT_BITS:
         raise NotRationalError
     return value
@@ -170,7 +173,7 @@ def _exact_root(value: Fraction, degree: Fraction) -> Fraction:
     if degree.denominator != 1 or not 1 <= degree <= 64:
         raise NotRationalError
     order = int(degree)
-    if value < 0 and order != 3:
+    if value < 0 and order % 2 == 0:
         raise NotRationalError
     sign = -1 if value < 0 else 1
     above = _integer_root(abs(value.numerator), order)
@@ -217,6 +220,44 @@ def _exact_binomial(above: Fraction, below: Fraction) -> Fraction:
     return Fraction(math.comb(int(above), int(below)))
 
 
+def _exact_remainder(dividend: Tree, divisor: Tree) -> Fraction:
+    """Remainder of a division, also of powers that are too large to be computed."""
+    modulus = exact(divisor)
+    if modulus <= 0:
+        raise NoValueError("a modulus that is not positive")
+    try:
+        return exact(dividend) % modulus
+    except NotRationalError:
+        if modulus.denominator != 1:
+            raise
+        return Fraction(_integer_remainder(dividend, int(modulus)))
+
+
+def _integer_remainder(tree: Tree, modulus: int) -> int:
+    """Remainder of sums and products of integers and their powers."""
+    if isinstance(tree, Operation) and tree.operator in ("+", "-", "*", "neg", "^"):
+        if tree.operator == "^":
+            exponent = exact(tree.arguments[1])
+            if exponent.denominator != 1 or exponent < 0:
+                raise NotRationalError
+            return pow(_integer_remainder(tree.arguments[0], modulus), int(exponent), modulus)
+        parts = [_integer_remainder(argument, modulus) for argument in tree.arguments]
+        if tree.operator == "*":
+            return math.prod(parts) % modulus
+        last = parts[-1] if tree.operator == "+" else -parts[-1]
+        return (sum(parts[:-1]) + last) % modulus
+    value = exact(tree)
+    if value.denominator != 1:
+        raise NotRationalError
+    return int(value) % modulus
+
+
+def _exact_integers(function: Callable[..., int], *values: Fraction) -> Fraction:
+    if any(value.denominator != 1 for value in values):
+        raise NotRationalError
+    return Fraction(function(*(int(value) for value in values)))
+
+
 _EXACT_RULES: dict[str, Callable[..., Fraction]] = {
     "+": lambda first, second: first + second,
     "-": lambda first, second: first - second,
@@ -231,6 +272,11 @@ _EXACT_RULES: dict[str, Callable[..., Fraction]] = {
     "binom": _exact_binomial,
     "floor": lambda value: Fraction(math.floor(value)),
     "ceil": lambda value: Fraction(math.ceil(value)),
+    "gcd": functools.partial(_exact_integers, math.gcd),
+    "lcm": functools.partial(_exact_integers, math.lcm),
+    "max": max,
+    "min": min,
+    "sgn": lambda value: Fraction((value > 0) - (value < 0)),
 }
 
 
@@ -245,6 +291,10 @@ def _inexact(tree: Tree, assignment: Mapping[str, Inexact]) -> Inexact:
             raise NoValueError("infinity")
         return {"pi": context.pi, "e": context.e, "i": context.mpc(0, 1)}[tree.name] * 1
     arguments = [_inexact(argument, assignment) for argument in tree.arguments]
+    if tree.operator == "^" and not isinstance(arguments[0], context.mpc) and arguments[0] < 0:
+        root = _odd_root(arguments[0], tree.arguments[1])
+        if root is not None:
+            return root
     rule = _inexact_rules().get(tree.operator)
     if rule is None:
         raise NoValueError(tree.operator)
@@ -273,15 +323,17 @@ def _inexact_rules() -> dict[str, Callable[..., Inexact]]:
         "floor": lambda value: context.floor(_small(value)),
         "ceil": lambda value: context.ceil(_small(value)),
     }
-    for name in ("sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "tanh"):
+    for name in ("sin", "cos", "tan", "cot", "sec", "csc"):
         rules[name] = functools.partial(_of_small, getattr(context, name))
-    for name, function in (
-        ("arcsin", "asin"),
-        ("arccos", "acos"),
-        ("arctan", "atan"),
-        ("ln", "log"),
-    ):
-        rules[name] = getattr(context, function)
+        rules[f"arc{name}"] = getattr(context, f"a{name}")
+    for name in ("sinh", "cosh", "tanh", "coth", "sech", "csch"):
+        rules[name] = functools.partial(_of_small, getattr(context, name))
+    for name in ("sinh", "cosh", "tanh"):
+        rules[f"arc{name}"] = getattr(context, f"a{name}")
+    rules["ln"] = context.log
+    rules["sgn"] = context.sign
+    rules["max"] = functools.partial(_of_reals, max)
+    rules["min"] = functools.partial(_of_reals, min)
     return rules
 
 
@@ -294,6 +346,27 @@ def _small(value: Inexact) -> Inexact:
 
 def _of_small(function: Callable[[Inexact], Inexact], value: Inexact) -> Inexact:
     return function(_small(value))
+
+
+def _of_reals(function: Callable[[list[Inexact]], Inexact], *values: Inexact) -> Inexact:
+    reals = [real_part_if_real(value) for value in values]
+    if any(real is None for real in reals):
+        raise NoValueError("complex")
+    return function(reals)
+
+
+def _odd_root(base: Inexact, exponent: Tree) -> Inexact | None:
+    """Take the real root of a negative number if its degree is odd, as for ``root``."""
+    if isinstance(exponent, Number) and exponent.value.denominator == 1:
+        return None
+    try:
+        power = exact(exponent)
+    except (NotRationalError, NoValueError):
+        return None
+    if power.denominator % 2 == 0 or not 1 < power.denominator <= _MAX_ROOT_DEGREE:
+        return None
+    root = -_inexact_power(-base, 1 / _context().mpf(power.denominator))
+    return _inexact_power(root, _context().mpf(power.numerator))
 
 
 def _inexact_power(base: Inexact, exponent: Inexact) -> Inexact:
@@ -310,8 +383,9 @@ def _inexact_power(base: Inexact, exponent: Inexact) -> Inexact:
 
 def _inexact_root(value: Inexact, degree: Inexact) -> Inexact:
     context = _context()
-    if degree == 3 and context.im(value) == 0 and context.re(value) < 0:
-        return -context.cbrt(-context.re(value))
+    odd = context.im(degree) == 0 and degree == int(degree.real) and int(degree.real) % 2 == 1
+    if odd and degree <= _MAX_ROOT_DEGREE and context.im(value) == 0 and context.re(value) < 0:
+        return -_inexact_power(-context.re(value), 1 / degree)
     return _inexact_power(value, 1 / degree)
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-CHECKER_VERSION = "1.1"
+CHECKER_VERSION = "2.0"
 """Stored with every verdict. It changes whenever some answer may be judged differently."""
 
 
@@ -31,3 +31,5 @@ TIME_LIMIT = "time limit"
 """How the reason ends of each verdict that a time limit decided."""
 TIME_LIMIT_REASON = f"wrong: {TIME_LIMIT}"
 """The answer made the symbolic worker, or the program its tests, run out of its limit."""
+FALLBACK = " (fallback: the only value of the last sentence)"
+"""How the reason ends where nothing in the response marked the answer."""

@@ -12,7 +12,11 @@ _FINAL_CHANNEL = re.compile(
     r"<\|channel\|>\s?final\s?(?:<\|[a-z]{1,12}\|>[^<\n]{0,40})?<\|message\|>"
 )
 _STRIPPED_FINAL = "assistantfinal"
-_END_OF_MESSAGE = re.compile(r"<\|(?:return|end|im_end|eot_id|endoftext|end_of_text|call|start)\|>")
+_END_OF_MESSAGE = re.compile(
+    r"<\|(?:return|end|im_end|im_start|eot_id|endoftext|end_of_text|call|start|user|start_header_id)\|>"
+    r"|</s>|<end_of_turn>"
+)
+_OWN_START = re.compile(r"\s{0,4}<\|im_start\|>\s{0,2}assistant\s{0,2}")
 
 
 def visible_text(response: str) -> str | None:
@@ -61,5 +65,8 @@ def visible_text(response: str) -> str | None:
             response = response[cut + len(end) :]
         if start in response:
             return None
+    own_start = _OWN_START.match(response)
+    if own_start is not None:
+        response = response[own_start.end() :]
     end_of_message = _END_OF_MESSAGE.search(response)
     return response[: end_of_message.start()] if end_of_message else response

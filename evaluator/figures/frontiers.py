@@ -9,7 +9,7 @@ from matplotlib.ticker import PercentFormatter
 
 from evaluator.analysis.frontiers import STRATEGY_LABELS, AverageFrontier
 from evaluator.analysis.nesting import FloatArray
-from evaluator.figures.style import (
+from evaluator.present.figure_style import (
     INK,
     MUTED,
     STRATEGY_STYLES,

@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from evaluator.figures.style import (
+from evaluator.present.figure_style import (
     FLAT,
     INK,
     MUTED,

@@ -6,10 +6,17 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from evaluator.figures.style import INK, add_note, house_style, new_figure
+from evaluator.present.figure_style import (
+    CURVE,
+    INK,
+    SERIES_COLOURS,
+    add_note,
+    house_style,
+    new_figure,
+)
 from stp.curves import Curves, IntArray
 
-_SHADES = ("#8a5fb0", "#e08a00", "#1a936f", "#0b3c6f")
+_SHADES = (*SERIES_COLOURS[3:0:-1], CURVE)
 _DASHES = ((0, (6, 2, 1, 2)), (0, (1, 1.4)), (0, (5, 1.8)), "solid")
 
 

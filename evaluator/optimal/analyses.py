@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
+from evaluator.analysis.exact_tests import EXACT_UP_TO, exact_p
 from evaluator.optimal.methods import NO_THINKING, THINKING
 from evaluator.optimal.metrics import T_MAX, area_fractions
 from stp.seeds import PAPER_SEED
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 SIGNIFICANT = 0.05
 RESAMPLES = 10_000
-EXACT_QUESTIONS = 14
 """Up to so many questions with a difference, all sign patterns are tried instead of a sample."""
 
 FloatArray = npt.NDArray[np.float64]
@@ -118,14 +118,14 @@ def sign_flip_p_value(
     differences
         One for each question; float64 ``(questions,)``.
     resamples
-        Random sign patterns where there are too many to try them all.
+        Random sign patterns where there are more than this; otherwise all are tried.
     seed
         What they are drawn with.
 
     Returns
     -------
     float
-        1.0 where nothing differs.
+        1.0 where at most one question differs.
 
     Examples
     --------
@@ -133,20 +133,19 @@ def sign_flip_p_value(
     0.03125
     """
     moved = differences[differences != 0]
-    if moved.size == 0:
+    # With one difference both sign patterns are equally extreme; scipy takes no single number.
+    if moved.size < 2:
         return 1.0
-    observed = abs(moved.sum()) - 1e-9
-    if moved.size <= EXACT_QUESTIONS:
-        signs = 1 - 2 * (np.arange(2**moved.size)[:, None] >> np.arange(moved.size) & 1)
-        return float(np.mean(np.abs(signs @ moved) >= observed))
-    generator = np.random.default_rng(seed)
-    extreme = 0
-    for start in range(0, resamples, 500):
-        count = min(500, resamples - start)
-        signs = 1 - 2 * generator.integers(0, 2, (count, moved.size))
-        extreme += int(np.count_nonzero(np.abs(signs @ moved) >= observed))
-    # The observed pattern is one of them, so that no p-value is 0.
-    return (extreme + 1) / (resamples + 1)
+    found = stats.permutation_test(
+        (moved,),
+        np.sum,
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=resamples,
+        batch=500,
+        rng=np.random.default_rng(seed),
+    )
+    return float(found.pvalue)
 
 
 def holm(p_values: FloatArray) -> FloatArray:
@@ -261,9 +260,19 @@ def _correlation(name: str, a: "pd.Series[float]", b: "pd.Series[float]") -> Ran
     if x.size < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return RankCorrelation(name=name, rho=np.nan, p_value=np.nan, groups=int(x.size))
     found = stats.spearmanr(x, y)
+    p_value = float(found.pvalue)
+    if x.size <= EXACT_UP_TO:
+        p_value = exact_p(stats.rankdata(x), stats.rankdata(y))
     return RankCorrelation(
-        name=name, rho=float(found.statistic), p_value=float(found.pvalue), groups=int(x.size)
+        name=name, rho=float(found.statistic), p_value=p_value, groups=int(x.size)
     )
+
+
+def _line_p(x: Sequence[float], y: Sequence[float]) -> float:
+    """Return the two-sided p-value of a line's slope; exact over all orders of few points."""
+    if len(x) <= EXACT_UP_TO:
+        return exact_p(np.asarray(x, float), np.asarray(y, float))
+    return float(stats.linregress(x, y).pvalue)
 
 
 def linear_fit(x: Sequence[float], y: Sequence[float]) -> LinearFit:
@@ -286,7 +295,7 @@ def linear_fit(x: Sequence[float], y: Sequence[float]) -> LinearFit:
         slope=float(found.slope),
         intercept=float(found.intercept),
         r_squared=np.nan if flat else float(found.rvalue**2),
-        p_value=float(found.pvalue) if points > 2 and not flat else np.nan,
+        p_value=_line_p(x, y) if points > 2 and not flat else np.nan,
         points=points,
     )
 

@@ -6,9 +6,9 @@ rule that knows everything, for rules that lose no accuracy, and for the methods
 """
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ import pandas as pd
 from data.errors import MisuseError
 from data.hints import did_you_mean
 from data.optimal.general import ANSWER_TYPES
+from data.progress import NOBODY, Progress
 from evaluator.analysis.bootstrap import Quantity, bootstrap_values
 from evaluator.optimal.metrics import T_MAX, check_t_max
 from evaluator.optimal.subsets import BENCHMARKS, GENERAL, Side
@@ -159,7 +160,7 @@ def bridge(
     t_max: int = T_MAX,
     replicates: int = REPLICATES,
     seed: int = PAPER_SEED,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = NOBODY,
 ) -> list[BridgeCell]:
     """Put AUC_OAA beside the early-exit frontier, cell by cell.
 
@@ -183,8 +184,7 @@ def bridge(
     found: list[BridgeCell] = []
     cells = list(curves.cells())
     for model, benchmark, cell in cells:
-        if progress is not None:
-            progress(len(found), len(cells))
+        progress(len(found), len(cells))
         names = (model_name(curves, model), benchmark_name(curves, benchmark))
         found.append(_cell(cell, *names, t_max, replicates, seed))
     return found
@@ -311,7 +311,7 @@ def method_rows(
     methods: Sequence[str] = (),
     *,
     sides: Mapping[str, tuple[str, Side]],
-    progress: Any = None,
+    progress: Progress = NOBODY,
 ) -> pd.DataFrame:
     """Return the decisions of OTBench's methods on test questions as rows for ``score``.
 

@@ -7,8 +7,6 @@ on right and wrong finds a difference that stands the correction for having look
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
@@ -112,29 +110,13 @@ def find_examples(
             worse_sample=_first(halves[worse], right=False),
         )
         found.append((len(tested) - 1, example))
-    adjusted = false_discovery_rate(np.array(tested))
+    adjusted = stats.false_discovery_control(tested)
     kept_examples = [
         replace(example, q_value=float(adjusted[place]))
         for place, example in found
         if adjusted[place] <= rate
     ]
     return sorted(kept_examples, key=lambda each: (each.p_value, each.model, each.question))
-
-
-def false_discovery_rate(p_values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return p-values adjusted for the false discovery rate (Benjamini and Hochberg).
-
-    Examples
-    --------
-    >>> false_discovery_rate(np.array([0.01, 0.04, 0.03])).round(3).tolist()
-    [0.03, 0.04, 0.04]
-    """
-    count = p_values.size
-    order = np.argsort(p_values, kind="stable")
-    scaled = p_values[order] * count / np.arange(1, count + 1)
-    adjusted = np.empty(count)
-    adjusted[order] = np.minimum(1.0, np.minimum.accumulate(scaled[::-1])[::-1])
-    return adjusted
 
 
 def _first(rows: pd.DataFrame, *, right: bool) -> int:

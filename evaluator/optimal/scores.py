@@ -5,7 +5,7 @@ of the bootstrap draw questions within each subset, the same for all methods and
 each the responses (seeds) again; F1 is made anew in every replicate, from its own two parts.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from data.errors import MisuseError
-from evaluator.analysis.bootstrap import Interval, bootstrap_values
+from data.progress import NOBODY, Progress
+from evaluator.analysis.bootstrap import IntervalEstimate, bootstrap_values
 from evaluator.analysis.intervals import LEVEL, central_range
 from evaluator.optimal.metrics import T_MAX, area_fractions, check_t_max
 from stp.seeds import PAPER_SEED
@@ -24,7 +25,6 @@ MEASURES = ("f1", "ovt_accuracy", "ovt_thinking_tokens", "auc_oaa", "ut_accuracy
 """The columns of the paper's tables: F1, then the overthinking side, then the other."""
 
 FloatArray = npt.NDArray[np.float64]
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -69,12 +69,14 @@ class Scores:
         asked = (self.questions > 0)[:, [side != "none" for _, side in self.subsets]]
         return bool((asked == asked[0]).all())
 
-    def interval(self, row: int, measure: str, level: float = LEVEL) -> Interval:
+    def interval(self, row: int, measure: str, level: float = LEVEL) -> IntervalEstimate:
         """Return a measure of a row with its percentile interval; NaN ends without replicates."""
         place = MEASURES.index(measure)
         return _interval(float(self.values[row, place]), self.replicates[:, row, place], level)
 
-    def difference(self, row: int, other: int, measure: str, level: float = LEVEL) -> Interval:
+    def difference(
+        self, row: int, other: int, measure: str, level: float = LEVEL
+    ) -> IntervalEstimate:
         """Return a measure of one row minus that of another, from paired replicates."""
         place = MEASURES.index(measure)
         return _interval(
@@ -92,14 +94,14 @@ def score(
     seed: int = PAPER_SEED,
     allow_undecided: bool = False,
     workers: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = NOBODY,
 ) -> Scores:
     """Score graded rows of one or several runs.
 
     Parameters
     ----------
     graded
-        Rows as :func:`evaluator.optimal.graded_file.read_graded` gives them, of several runs put
+        Rows as :class:`evaluator.optimal.stored.OptimalRun` has them, of several runs put
         together, or :func:`evaluator.optimal.bridging.method_rows`: ``right`` may be a fraction of
         the probes of a trajectory.
     t_max
@@ -129,7 +131,7 @@ def score(
         replicates=max(replicates, 1),
         seed=seed,
         workers=workers,
-        progress=progress if replicates else None,
+        progress=progress if replicates else NOBODY,
     )
     questions, responses = _counts(table, (len(rows), len(subsets)))
     asked, sides = responses > 0, [side for _, side in subsets]
@@ -255,11 +257,11 @@ def _measures(cells: FloatArray, sides: Sequence[str], asked: npt.NDArray[np.boo
     )
 
 
-def _interval(estimate: float, replicates: FloatArray, level: float) -> Interval:
+def _interval(estimate: float, replicates: FloatArray, level: float) -> IntervalEstimate:
     if np.isnan(estimate):
-        return Interval(estimate=estimate, low=np.nan, high=np.nan)
+        return IntervalEstimate(estimate=estimate, low=np.nan, high=np.nan)
     low, high = central_range(replicates, level)
-    return Interval(estimate=estimate, low=float(low), high=float(high))
+    return IntervalEstimate(estimate=estimate, low=float(low), high=float(high))
 
 
 def over_models(scores: Scores) -> pd.DataFrame:

@@ -25,7 +25,7 @@ from pydantic import Field, StrictBool, StrictInt, TypeAdapter, ValidationError
 
 from baselines.interface import Setting
 from baselines.measurements import Measurements
-from baselines.player import Question, is_written, plain_setting
+from baselines.player import PlayedQuestion, is_written, plain_setting
 from baselines.registry import (
     BUILT_IN,
     Description,
@@ -211,7 +211,7 @@ class ApartPlayer:
             raise self._strange("hyperparameters", found)
         return found
 
-    def decide(self, question: Question) -> list[Any]:
+    def decide(self, question: PlayedQuestion) -> list[Any]:
         """Return its decision on a question for every setting."""
         kind: TypeAdapter[Any] = _THINKS if self.description.strategy == "routing" else _CAPS
         found: list[Any] = self._checked(kind, "decide", self._ask("decide", question))
@@ -219,7 +219,7 @@ class ApartPlayer:
             raise self._strange("decide", found)
         return found
 
-    def begin(self, question: Question) -> None:
+    def begin(self, question: PlayedQuestion) -> None:
         """Begin a trajectory."""
         self._ask("begin", question)
 

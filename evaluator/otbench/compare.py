@@ -10,21 +10,37 @@ import pandas as pd
 from data.errors import MisuseError
 from evaluator.analysis.frontiers import STRATEGY_LABELS
 from evaluator.analysis.intervals import central_range
-from evaluator.otbench.leaderboard import Row, replicates_of
+from evaluator.otbench.leaderboard import replicates_of
+from evaluator.otbench.row import Row, ValuePart
 from evaluator.present.names import visible
+from evaluator.present.numbers import Span
 from evaluator.present.table import Table
 
 COLUMNS = {
-    "curve_area": ("area", 100),
-    "hypervolume_share": ("area of frontier, %", 100),
-    "tokens_saved_fraction": ("saved at P(n), %", 100),
-    "selected_tokens_fraction": ("tokens, %", 100),
-    "selected_accuracy": ("accuracy, %", 100),
-    "selected_gap": ("gap, points", 100),
-    "selected_share": ("gain realised, %", 100),
-    "selected_signal_fraction": ("signals, %", 100),
+    "curve_area": "area",
+    "hypervolume_share": "area of frontier, %",
+    "tokens_saved_fraction": "saved at P(n), %",
+    "selected_tokens_fraction": "tokens, %",
+    "selected_accuracy": "accuracy, %",
+    "selected_gap": "gap, points",
+    "selected_share": "gain realised, %",
+    "selected_signal_fraction": "signals, %",
 }
-"""Summaries that tables show: heading, factor."""
+"""Headings of the summaries that tables show, in percent or points."""
+SHORT = {
+    "hypervolume_share": "of frontier",
+    "tokens_saved_fraction": "saved at P(n)",
+    "selected_tokens_fraction": "tokens",
+    "selected_accuracy": "accuracy",
+    "selected_gap": "gap",
+    "selected_share": "gain share",
+    "selected_signal_fraction": "signals",
+}
+"""Shorter headings, for a terminal."""
+PAPER_METHODS = ("think_switcher", "predictive_scheduling", "think_brake")
+"""Those of paper 002."""
+FEWER = ("hypervolume_share", "tokens_saved_fraction", "selected_accuracy", "selected_gap")
+"""What a terminal has room for with intervals."""
 
 
 def order_rows(rows: Sequence[Row]) -> list[Row]:
@@ -33,51 +49,81 @@ def order_rows(rows: Sequence[Row]) -> list[Row]:
     return sorted(
         rows,
         key=lambda row: (
-            row["release"]["name"],
-            strategies.index(row["method"]["strategy"]),
-            row["method"]["trivial"],
-            -(row["summary"]["curve_area"]["value"] or 0.0),
-            row["label"],
+            row.release.name,
+            strategies.index(row.method.strategy),
+            row.method.trivial,
+            -row.area,
+            row.label,
         ),
     )
 
 
-def leaderboard_table(rows: Sequence[Row], *, intervals: bool = True) -> Table:
-    """Return rows as a table: one line a method, grouped by strategy.
+def leaderboard_table(rows: Sequence[Row]) -> Table:
+    """Return rows as a table: one line a method, with its intervals, grouped by strategy.
+
+    Parameters
+    ----------
+    rows
+        In the order to show.
+    """
+    several = len({row.release.checksum for row in rows}) > 1
+    index, lines = [], []
+    for row in rows:
+        release = f" · {row.release.name}" if several else ""
+        index.append(_labels(row, release))
+        lines.append(
+            {heading: _span(row.summary[key]) for key, heading in COLUMNS.items()}
+            | {"setting": visible(_setting(row.selected.setting), 24)}
+        )
+    return Table(
+        name="leaderboard",
+        title="Methods beside the frontier of their strategy",
+        frame=pd.DataFrame(lines, _index(index), dtype=object),
+        formats=dict.fromkeys(COLUMNS.values(), ".1f"),
+        note=_note(rows),
+        grouped=True,
+    )
+
+
+def terminal_tables(rows: Sequence[Row], *, intervals: bool) -> list[Table]:
+    """Return rows as tables that a terminal has room for, one a release.
 
     Parameters
     ----------
     rows
         In the order to show.
     intervals
-        Write the 95 % interval behind each value where the row has one.
+        Show fewer numbers, each with its interval.
     """
-    several = len({row["release"]["checksum"] for row in rows}) > 1
-    index, lines = [], []
-    for row in rows:
-        release = f" · {row['release']['name']}" if several else ""
-        index.append(
-            (
-                STRATEGY_LABELS[row["method"]["strategy"]],
-                visible(row["label"], 60)
-                + ("" if not row["method"]["trivial"] else " *")
-                + release,
+    tables = []
+    for checksum in dict.fromkeys(row.release.checksum for row in rows):
+        mine = [row for row in rows if row.release.checksum == checksum]
+        keys = FEWER if intervals else tuple(COLUMNS)
+        lines = [
+            {SHORT.get(key, COLUMNS[key]): _span(row.summary[key], intervals) for key in keys}
+            for row in mine
+        ]
+        frame = pd.DataFrame(lines, _index([_labels(row) for row in mine]), dtype=object)
+        tables.append(
+            Table(
+                name="methods",
+                title=f"{visible(mine[0].release.name, 40)}, test questions: {_ends(mine[0])}",
+                frame=frame,
+                formats=dict.fromkeys(frame.columns, ".1f"),
+                note=_terminal_note(intervals) if checksum == rows[-1].release.checksum else "",
+                grouped=True,
             )
         )
-        lines.append(
-            {
-                heading: _entry(row["summary"][key], factor, intervals)
-                for key, (heading, factor) in COLUMNS.items()
-            }
-            | {"setting": visible(_setting(row["selected"]["setting"]), 24)}
-        )
-    frame = pd.DataFrame(lines, pd.MultiIndex.from_tuples(index, names=["strategy", "method"]))
-    return Table(
-        name="leaderboard",
-        title="Methods beside the frontier of their strategy",
-        frame=frame,
-        note=_note(rows),
-    )
+    return tables
+
+
+def _labels(row: Row, release: str = "") -> tuple[str, str]:
+    star = " *" if row.method.trivial else ""
+    return STRATEGY_LABELS[row.method.strategy], f"{visible(row.label, 60)}{star}{release}"
+
+
+def _index(labels: list[tuple[str, str]]) -> pd.MultiIndex:
+    return pd.MultiIndex.from_tuples(labels, names=["strategy", "method"])
 
 
 def differences_table(rows: Sequence[Row], against: str) -> Table:
@@ -96,7 +142,7 @@ def differences_table(rows: Sequence[Row], against: str) -> Table:
         If there is no such row, or rows cannot be paired.
     """
     check_labels(rows, [against])
-    base = next(row for row in rows if row["label"] == against)
+    base = next(row for row in rows if row.label == against)
     if len(rows) == 1:
         raise MisuseError(f"{visible(against, 60)} is the only row; there is none to compare it to")
     check_pairable(rows)
@@ -108,17 +154,17 @@ def differences_table(rows: Sequence[Row], against: str) -> Table:
         values = _replicates(row)
         line = {}
         for key in ("curve_area", "tokens_saved_fraction", "selected_accuracy", "selected_gap"):
-            heading, factor = COLUMNS[key]
-            low, high = central_range(factor * (values[key] - base_values[key]))
-            estimate = _difference(row, base, key, factor)
-            line[heading] = f"{estimate:+.1f} [{low:+.1f}, {high:+.1f}]"
-        index.append((STRATEGY_LABELS[row["method"]["strategy"]], visible(row["label"], 60)))
+            low, high = central_range(100 * (values[key] - base_values[key]))
+            line[COLUMNS[key]] = Span(_difference(row, base, key), low, high)
+        index.append((STRATEGY_LABELS[row.method.strategy], visible(row.label, 60)))
         lines.append(line)
     return Table(
         name="differences",
         title=f"Differences from {visible(against, 60)}, paired, with 95 % intervals",
-        frame=pd.DataFrame(lines, pd.MultiIndex.from_tuples(index, names=["strategy", "method"])),
-        note=f"{base['resampling']['replicates']:,} replicates of test questions and trajectories.",
+        frame=pd.DataFrame(lines, _index(index), dtype=object),
+        formats=dict.fromkeys(COLUMNS.values(), "+.1f"),
+        grouped=True,
+        note=f"{base.resampling.replicates:,} replicates of test questions and trajectories.",
     )
 
 
@@ -130,7 +176,7 @@ def check_labels(rows: Sequence[Row], labels: Sequence[str]) -> None:
     data.errors.MisuseError
         Names the first of them, the labels that there are, and those that are much like it.
     """
-    there = list(dict.fromkeys(row["label"] for row in rows))
+    there = list(dict.fromkeys(row.label for row in rows))
     for label in labels:
         if label in there:
             continue
@@ -152,10 +198,10 @@ def best_trivial(rows: Sequence[Row]) -> str:
     data.errors.MisuseError
         If no row is a trivial method's.
     """
-    trivial = [row for row in rows if row["method"]["trivial"]]
+    trivial = [row for row in rows if row.method.trivial]
     if not trivial:
         raise MisuseError("none of the rows is a trivial method; name one to compare with")
-    return str(max(trivial, key=lambda row: row["summary"]["curve_area"]["value"])["label"])
+    return max(trivial, key=lambda row: row.area).label
 
 
 def check_pairable(rows: Sequence[Row]) -> None:
@@ -168,44 +214,42 @@ def check_pairable(rows: Sequence[Row]) -> None:
     """
     first = rows[0]
     for row in rows:
-        if row["release"]["checksum"] != first["release"]["checksum"]:
+        if row.release.checksum != first.release.checksum:
             raise MisuseError(
-                f"{row['label']} was measured on another release than {first['label']}; "
+                f"{row.label} was measured on another release than {first.label}; "
                 "differences need the same questions"
             )
-        if row["resampling"] != first["resampling"]:
+        if row.resampling != first.resampling:
             raise MisuseError(
-                f"{row['label']} and {first['label']} have other replicates or another seed; run "
+                f"{row.label} and {first.label} have other replicates or another seed; run "
                 "both with the same --replicates"
             )
-        if not row["resampling"]["replicates"] or replicates_of(row) is None:
+        if not row.resampling.replicates or replicates_of(row) is None:
             raise MisuseError(
-                f"{row['label']}: its replicates are not beside {row['run']['file']}; run it with "
-                "--replicates"
+                f"{row.label}: its replicates are not beside {row.file}; run it with --replicates"
             )
 
 
 def _replicates(row: Row) -> dict[str, Any]:
     found = replicates_of(row)
     if found is None:
-        raise MisuseError(f"{row['label']}: its replicates are not beside its file")
+        raise MisuseError(f"{row.label}: its replicates are not beside its file")
     return found
 
 
-def _difference(row: Row, base: Row, key: str, factor: float) -> float:
-    values = [r["summary"][key]["value"] for r in (row, base)]
-    return math.nan if None in values else factor * (values[0] - values[1])
+def _difference(row: Row, base: Row, key: str) -> float:
+    value, other = (r.summary[key].value for r in (row, base))
+    return math.nan if value is None or other is None else 100 * (value - other)
 
 
-def _entry(summary: dict[str, float | None], factor: float, intervals: bool) -> str:
-    value = summary["value"]
+def _span(summary: ValuePart, intervals: bool = True) -> Span | str:
+    """Return a summary in percent or points; an empty text where it has no meaning."""
+    value, low, high = summary.value, summary.low, summary.high
     if value is None:
         return ""
-    text = f"{factor * value:.1f}"
-    low, high = summary.get("low"), summary.get("high")
-    if intervals and low is not None and high is not None:
-        text += f" [{factor * low:.1f}, {factor * high:.1f}]"
-    return text
+    if not intervals or low is None or high is None:
+        return Span(100 * value)
+    return Span(100 * value, 100 * low, 100 * high)
 
 
 def _setting(setting: Any) -> str:
@@ -216,14 +260,32 @@ def _setting(setting: Any) -> str:
     return str(setting)
 
 
+def _ends(row: Row) -> str:
+    return f"P(0) {100 * row.zero_accuracy:.1f} %, P(n) {100 * row.full_accuracy:.1f} %"
+
+
 def _note(rows: Sequence[Row]) -> str:
-    first = rows[0]
-    full, zero = 100 * first["full_accuracy"], 100 * first["zero_accuracy"]
     return (
-        f"Test questions of {visible(first['release']['name'], 60)}; P(0) {zero:.1f} %, P(n) "
-        f"{full:.1f} %. Area: the method curve above P(0), in points averaged over budgets up to "
+        f"Test questions of {visible(rows[0].release.name, 60)}; {_ends(rows[0])}. Area: the "
+        "method curve above P(0), in points averaged over budgets up to "
         "full thinking. From tokens on: the setting that validation questions selected, with its "
         "retained thinking tokens, its accuracy, the frontier less it at the same tokens, the "
         "share of the frontier's gain over P(n) there (empty where there is none), and the tokens "
         "of its signals, which the retained tokens leave out. * trivial."
+    )
+
+
+def _terminal_note(intervals: bool) -> str:
+    if intervals:
+        return (
+            "All in per cent or points. Of frontier: the method curve's area above P(0), of its "
+            "frontier's. Saved: tokens, at P(n), the best setting. Accuracy, gap: of the setting "
+            "that validation selected; the gap is the frontier at the same tokens less it. In "
+            "brackets: 95 % intervals. * trivial."
+        )
+    return (
+        "All in per cent or points. Area: the method curve's above P(0), averaged over budgets. Of "
+        "frontier: that, of its frontier's area. Saved: tokens, at P(n), the best setting. Then "
+        "the setting that validation selected: its tokens, accuracy, gap to the frontier at the "
+        "same tokens, share of the frontier's gain over P(n), its signals' tokens. * trivial."
     )

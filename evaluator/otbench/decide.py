@@ -9,7 +9,6 @@ the method remembers other questions, and are refused.
 """
 
 import math
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -18,18 +17,17 @@ import numpy.typing as npt
 
 from baselines.interface import Setting
 from baselines.measurements import Measurements
-from baselines.player import Question, Seat, Start
+from baselines.player import PlayedQuestion, Seat, Start
 from baselines.registry import Description
 from baselines.signals import PASS, cost_sources
 from data.errors import MisuseError
+from data.progress import NOBODY, Progress
 from stp.curves import IntArray
 from stp.seeds import PAPER_SEED
 
 _LAST_REPEATED = 24
 _RANDOM_REPEATED = 104
 _REPEATED_SHARE = 0.1
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -57,7 +55,7 @@ def decide(
     measurements: Measurements,
     lot_q: npt.NDArray[np.float64],
     *,
-    progress: Progress | None = None,
+    progress: Progress = NOBODY,
 ) -> Decisions:
     """Let a trained method decide on questions.
 
@@ -88,8 +86,7 @@ def decide(
         for done, unit in enumerate(order.tolist(), start=1):
             rows = walk.trajectories(unit)
             stop[:, rows], cost[:, rows] = walk.of(unit, seat)
-            if progress is not None:
-                progress(done, walk.units)
+            progress(done, walk.units)
         repeated = _repeated(order)
         _check_forgets(description, walk, seat, repeated, stop)
     # Only now, so that the first can tell the second nothing.
@@ -197,12 +194,12 @@ class _Walk:
         return stop, cost
 
 
-def _questions(measurements: Measurements, lot_q: npt.NDArray[np.float64]) -> list[Question]:
+def _questions(measurements: Measurements, lot_q: npt.NDArray[np.float64]) -> list[PlayedQuestion]:
     curves = measurements.curves
     numbers, first = np.unique(curves.question, return_index=True)
     names = curves.benchmark_names
     return [
-        Question(
+        PlayedQuestion(
             benchmark=names[curves.benchmark[s]] if names else str(curves.benchmark[s]),
             lot=float(lot_q[number]),
             signals={name: v[place] for name, v in measurements.question_signals.items()},

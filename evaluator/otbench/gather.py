@@ -5,7 +5,7 @@ lies beside the curves row by row.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from baselines.dynasor import DOUBTS
 from data.errors import StoreError
+from data.progress import NOBODY, Progress
 from evaluator.otbench.answer_numbers import AnswerNumbers
 from stp.campaign.curves import load_curves
 from stp.campaign.status import unit_state
@@ -26,8 +27,6 @@ from stp.campaign.units import Unit
 from stp.curves import Curves
 
 _DOUBT = re.compile(rf"\b(?:{'|'.join(DOUBTS)})\b", re.IGNORECASE)
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,9 +79,7 @@ class _Columns:
     tokens: list[npt.NDArray[np.int32]] = field(default_factory=list)
 
 
-def gather(
-    url: str, *, allow_incomplete: bool = False, progress: Progress | None = None
-) -> Gathered:
+def gather(url: str, *, allow_incomplete: bool = False, progress: Progress = NOBODY) -> Gathered:
     """Read a graded campaign.
 
     Raises
@@ -115,8 +112,7 @@ def gather(
             tokenizers[record.model],
             columns,
         )
-        if progress is not None:
-            progress(done, len(units))
+        progress(done, len(units))
     gathered = Gathered(
         store=store,
         curves=curves,

@@ -9,7 +9,7 @@ manifest says is checked here as well, and what the tables hold in :mod:`evaluat
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from data.errors import MisuseError, StoreError
+from data.progress import NOBODY, Progress
 from evaluator.otbench.columns import SIGNAL_COLUMNS
 from evaluator.otbench.splits import SplitRule
 from evaluator.present.names import visible
@@ -31,7 +32,6 @@ _PLAIN = re.compile(r"[A-Za-z0-9._-]+")
 # Without an exponent: 1e999999999 is a fraction as well, of a thousand million digits.
 _FRACTION = re.compile(r"[0-9]{1,18}(/[0-9]{1,18})?")
 
-Progress = Callable[[int, int], None]
 _Model = TypeVar("_Model", bound="_Record")
 
 
@@ -90,7 +90,7 @@ class FileRecord(_Record):
     blocks: list[str]
 
 
-class CellRecord(_Record):
+class ReleasedCell(_Record):
     """A model on a benchmark: its file's name in every table's folder, and what is in them."""
 
     model: str
@@ -132,7 +132,7 @@ class _Sealed(_Record):
     files: dict[Annotated[str, AfterValidator(_inside)], FileRecord]
 
 
-class Manifest(_Sealed):
+class ReleaseManifest(_Sealed):
     """The content of ``manifest.json``, as far as anything here reads it."""
 
     name: str
@@ -143,12 +143,12 @@ class Manifest(_Sealed):
     splits: SplitRecord
     signals: _Signals
     notes: list[str]
-    cells: Annotated[list[CellRecord], Field(min_length=1)]
+    cells: Annotated[list[ReleasedCell], Field(min_length=1)]
     campaigns: list[dict[str, Any]]
     packages: dict[str, str]
 
     @model_validator(mode="after")
-    def _check_together(self) -> "Manifest":
+    def _check_together(self) -> "ReleaseManifest":
         cells = self.cells
         for what, values in (
             ("a model on a benchmark", [(cell.model, cell.benchmark) for cell in cells]),
@@ -276,12 +276,12 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
     return content, checksum
 
 
-def verify(folder: Path, manifest: dict[str, Any], progress: Progress | None = None) -> Manifest:
+def verify(folder: Path, manifest: dict[str, Any], progress: Progress = NOBODY) -> ReleaseManifest:
     """Check every file of a release against its manifest, and what the manifest says.
 
     Returns
     -------
-    Manifest
+    ReleaseManifest
         The manifest, typed.
 
     Raises
@@ -303,9 +303,8 @@ def verify(folder: Path, manifest: dict[str, Any], progress: Progress | None = N
         if any(found[key] != entry[key] for key in found):
             raise ChangedReleaseError(f"{path}: {_change(entry, found)}; get the release anew")
         done += entry["bytes"]
-        if progress is not None:
-            progress(done, total)
-    checked = _validated(Manifest, folder / MANIFEST, manifest)
+        progress(done, total)
+    checked = _validated(ReleaseManifest, folder / MANIFEST, manifest)
     try:
         _ = checked.splits.rule
     except MisuseError as error:

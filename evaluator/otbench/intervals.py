@@ -9,13 +9,14 @@ selected stays as it is.
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from data.progress import NOBODY, Progress
 from evaluator.otbench.points import (
     CellTotals,
     Points,
@@ -37,8 +38,6 @@ REPLICATES = 10_000
 POINT_COLUMNS = ("tokens_fraction", "accuracy", "gap", "share")
 """Numbers of every point that get an interval."""
 _BLOCK = 25
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -84,7 +83,7 @@ def bootstrap_methods(
     replicates: int = REPLICATES,
     seed: int = PAPER_SEED,
     workers: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = NOBODY,
 ) -> dict[str, Replicates]:
     """Resample test questions and trajectories, for all methods at once.
 
@@ -136,8 +135,7 @@ def bootstrap_methods(
     with ThreadPoolExecutor(workers or len(os.sched_getaffinity(0))) as pool:
         for count in pool.map(fill, range(0, replicates, _BLOCK)):
             done += count
-            if progress is not None:
-                progress(done, replicates)
+            progress(done, replicates)
     return {
         name: Replicates(
             summaries={key: summaries[:, i] for i, key in enumerate(SUMMARIES)},

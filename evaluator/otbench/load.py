@@ -17,6 +17,7 @@ import pyarrow as pa
 from baselines.measurements import Measurements
 from baselines.signals import SIGNALS
 from data.errors import MisuseError
+from data.progress import NOBODY, Progress
 from evaluator.otbench.cells import (
     KEYS,
     CellRows,
@@ -37,7 +38,7 @@ from evaluator.otbench.checks import (
     read_columns,
 )
 from evaluator.otbench.columns import columns_of, hidden_column
-from evaluator.otbench.integrity import MANIFEST, Manifest, Progress, read_manifest, verify
+from evaluator.otbench.integrity import MANIFEST, ReleaseManifest, read_manifest, verify
 from evaluator.otbench.splits import SPLITS
 from stp.curves import Curves, IntArray
 from stp.ragged import gather, index_within, offsets_of, row_of
@@ -78,7 +79,7 @@ class Release:
     question_ids: tuple[tuple[str, str], ...]
     split_q: IntArray
     lot_q: npt.NDArray[np.float64]
-    _record: Manifest = field(repr=False)
+    _record: ReleaseManifest = field(repr=False)
     _questions: Questions = field(repr=False)
     _cells: tuple[tuple[CellRows, ...], ...] = field(repr=False)
     _cache: dict[tuple[str, str], Array] = field(default_factory=dict, repr=False)
@@ -268,7 +269,7 @@ class Release:
         return question_numbers(path, table, self._questions.number[cell.record.benchmark])
 
 
-def load_release(folder: str | Path, *, progress: Progress | None = None) -> Release:
+def load_release(folder: str | Path, *, progress: Progress = NOBODY) -> Release:
     """Verify a release and read its curves.
 
     Parameters
@@ -276,7 +277,7 @@ def load_release(folder: str | Path, *, progress: Progress | None = None) -> Rel
     folder
         The release.
     progress
-        Called with bytes checked and all bytes.
+        Told of the bytes checked, and when the reading begins.
 
     Raises
     ------
@@ -287,7 +288,8 @@ def load_release(folder: str | Path, *, progress: Progress | None = None) -> Rel
     """
     path = Path(folder).expanduser()
     manifest, checksum = read_manifest(path)
-    record = verify(path, manifest, progress)
+    record = verify(path, manifest, progress.stage("checking the release"))
+    progress.stage("reading the release")
     check_tables(path, record)
     questions = read_questions(path, record)
     models: dict[str, list[CellRows]] = {}

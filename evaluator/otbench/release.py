@@ -8,7 +8,7 @@ same campaigns give the same bytes: a release that is made again is the same rel
 
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
@@ -19,7 +19,9 @@ from typing import Any
 import numpy as np
 
 from data.errors import MisuseError, StoreError
+from data.progress import NOBODY, Progress
 from evaluator.analysis.groups import recorded_groups
+from evaluator.analysis.share_tables import share_notes, shares_of_campaigns
 from evaluator.otbench.card import dataset_card
 from evaluator.otbench.columns import SIGNAL_COLUMNS
 from evaluator.otbench.gather import Gathered, gather
@@ -44,8 +46,6 @@ from stp.files import write_durably
 from stp.signals import Signals
 
 _PACKAGES = ("stp-engine", "numpy", "pandas", "pyarrow")
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ def write_release(
     rule: SplitRule | None = None,
     allow_incomplete: bool = False,
     allow_empty_splits: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = NOBODY,
 ) -> ReleaseSummary:
     """Freeze graded campaigns into a release.
 
@@ -105,7 +105,7 @@ def write_release(
         Write it where a model has no questions in a split too: tables to read, which
         :func:`evaluator.otbench.session.run_methods` refuses.
     progress
-        Called with what is being done, how much is done, and of how much.
+        Told of the campaigns as they are read.
 
     Raises
     ------
@@ -124,12 +124,12 @@ def write_release(
         gather(
             url,
             allow_incomplete=allow_incomplete,
-            progress=_named(progress, f"reading {Path(url).name}"),
+            progress=progress.stage(f"reading {Path(url).name}"),
         )
         for url in campaigns
     ]
     _check_together(gathered)
-    notes = _notes(gathered)
+    notes = [*share_notes(shares_of_campaigns(campaigns)), *_notes(gathered)]
     groups = recorded_groups(campaigns)
     kept, left_out = _common_questions(gathered)
     if left_out:
@@ -200,13 +200,6 @@ def _fresh(folder: Path) -> Path:
             path.mkdir()
             return path
     raise AssertionError("numbers do not end")
-
-
-def _named(progress: Progress | None, what: str) -> Callable[[int, int], None] | None:
-    if progress is None:
-        return None
-    told = progress
-    return lambda done, total: told(what, done, total)
 
 
 def _check_together(gathered: Sequence[Gathered]) -> None:

@@ -5,7 +5,7 @@ with it, and deciding on any of these questions is refused.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,7 +18,8 @@ from baselines.player import Start
 from baselines.registry import Description
 from baselines.signals import with_costs
 from data.errors import MisuseError
-from evaluator.otbench.asked import Asked
+from data.progress import NOBODY, Progress
+from evaluator.otbench.asked import AskedMethod
 from evaluator.otbench.decide import Decisions, decide
 from evaluator.otbench.intervals import Decided
 from evaluator.otbench.load import Release
@@ -27,8 +28,6 @@ from evaluator.otbench.points import operating_points as points_of
 from evaluator.otbench.splits import SPLITS
 from evaluator.otbench.summary import select, summarise
 from stp.curves import Curves, IntArray
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -77,7 +76,7 @@ class MethodResult:
         What it took.
     """
 
-    asked: Asked
+    asked: AskedMethod
     strategy: str
     settings: tuple[Setting, ...]
     totals: CellTotals
@@ -95,7 +94,7 @@ class MethodResult:
         return self.asked.label
 
 
-def train(asked: Asked, training: Measurements, validation: Measurements) -> Trained:
+def train(asked: AskedMethod, training: Measurements, validation: Measurements) -> Trained:
     """Return a new method trained on one model's questions.
 
     Raises
@@ -125,7 +124,9 @@ def _nameless(measurements: Measurements) -> Measurements:
     return replace(measurements, curves=replace(measurements.curves, question_names=()))
 
 
-def decide_on(trained: Trained, test: Measurements, lots: Any, progress: Any = None) -> Decisions:
+def decide_on(
+    trained: Trained, test: Measurements, lots: Any, progress: Progress = NOBODY
+) -> Decisions:
     """Return a trained method's decisions on questions that it has not seen.
 
     Raises
@@ -143,7 +144,7 @@ def decide_on(trained: Trained, test: Measurements, lots: Any, progress: Any = N
     return decide(trained.start, trained.description, test, lots, progress=progress)
 
 
-def evaluate(release: Release, asked: Asked, *, progress: Progress | None = None) -> MethodResult:
+def evaluate(release: Release, asked: AskedMethod, *, progress: Progress = NOBODY) -> MethodResult:
     """Train a method for every model, select its setting, and measure it.
 
     Parameters
@@ -153,7 +154,7 @@ def evaluate(release: Release, asked: Asked, *, progress: Progress | None = None
     asked
         The method.
     progress
-        Called with what is done, how much of it, and of how much.
+        Told of the method's stages.
 
     Raises
     ------
@@ -200,7 +201,7 @@ class _OfModel:
     decide_seconds: float
 
 
-def _of_model(release: Release, asked: Asked, model: int, progress: Progress | None) -> _OfModel:
+def _of_model(release: Release, asked: AskedMethod, model: int, progress: Progress) -> _OfModel:
     needs = with_costs(asked.description.needs)
     splits = {split: release.measurements(model, split, needs) for split in SPLITS}
     for split, measured in splits.items():
@@ -209,15 +210,16 @@ def _of_model(release: Release, asked: Asked, model: int, progress: Progress | N
                 f"{release.folder}: there are no {split} questions of "
                 f"{release.curves.model_names[model]}; a release needs questions in every split"
             )
-    if progress is not None:
-        progress(f"{asked.label}, training", 0, 0)
+    progress.stage("training")
     begin = time.perf_counter()
     trained = train(asked, splits["train"], splits["validation"])
     fitted = time.perf_counter()
     # Settings are selected on validation questions, which training may have looked at too.
     validation = decide(trained.start, trained.description, splits["validation"], release.lot_q)
-    told = _told(progress, f"{asked.label}, {release.curves.model_names[model]}")
-    test = decide_on(trained, splits["test"], release.lot_q, told)
+    deciding = progress.stage(f"deciding, {release.curves.model_names[model]}")
+    test = decide_on(trained, splits["test"], release.lot_q, deciding)
+    # All is decided; the frontier of its strategy is solved where it is not yet.
+    progress.stage("beside the frontier")
     if validation.settings != test.settings:
         raise MisuseError(f"{asked.label}: its settings change while it decides")
     return _OfModel(
@@ -235,7 +237,7 @@ def split_curves(release: Release, split: str) -> Curves:
 
 
 def _points(
-    release: Release, split: str, asked: Asked, decisions: Sequence[Decisions]
+    release: Release, split: str, asked: AskedMethod, decisions: Sequence[Decisions]
 ) -> tuple[CellTotals, Points]:
     curves = split_curves(release, split)
     totals = cell_totals(
@@ -246,7 +248,7 @@ def _points(
     return totals, points_of(totals, cell_frontiers_of(curves, asked.description.strategy))
 
 
-def _same_settings(asked: Asked, decisions: Sequence[Decisions]) -> tuple[Setting, ...]:
+def _same_settings(asked: AskedMethod, decisions: Sequence[Decisions]) -> tuple[Setting, ...]:
     first = decisions[0].settings
     if any(d.settings != first for d in decisions[1:]):
         raise MisuseError(
@@ -254,13 +256,6 @@ def _same_settings(asked: Asked, decisions: Sequence[Decisions]) -> tuple[Settin
             "them relative to what was learnt, as a scale or a quantile"
         )
     return first
-
-
-def _told(progress: Progress | None, what: str) -> Callable[[int, int], None] | None:
-    if progress is None:
-        return None
-    told = progress
-    return lambda done, total: told(what, done, total)
 
 
 def _name(curves: Curves, question: int) -> str:

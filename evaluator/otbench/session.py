@@ -1,17 +1,16 @@
 """From a release and names of methods to rows, replicates and a report; and a row made again."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from baselines.registry import BUILT_IN
 from data.errors import MisuseError, StpError
-from evaluator.otbench.asked import Asked, Chosen, methods_for
+from data.progress import NOBODY, Progress
+from evaluator.otbench.asked import AskedMethod, Chosen, methods_for
 from evaluator.otbench.intervals import REPLICATES, Replicates, bootstrap_methods
 from evaluator.otbench.leaderboard import (
     ROWS,
-    Resampling,
-    Row,
     asked_in,
     check_replaceable,
     make_row,
@@ -21,12 +20,10 @@ from evaluator.otbench.leaderboard import (
 )
 from evaluator.otbench.load import Release, load_release
 from evaluator.otbench.page import write_page
+from evaluator.otbench.row import Resampling, Row
 from evaluator.otbench.run import MethodResult, evaluate, split_curves
-from evaluator.runs.files import locked_folder
 from evaluator.runs.folder import locked_folder
 from stp.seeds import PAPER_SEED
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +54,7 @@ def run_methods(
     replicates: int = REPLICATES,
     seed: int = PAPER_SEED,
     workers: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = NOBODY,
 ) -> Session:
     """Evaluate methods on a release, and write rows and report.
 
@@ -73,7 +70,7 @@ def run_methods(
     replicates, seed, workers
         Of the bootstrap; 0 replicates: no intervals.
     progress
-        Called with what is done, how much of it, and of how much.
+        Told of the stages.
 
     Raises
     ------
@@ -94,19 +91,18 @@ def run_methods(
 def _run(
     release: Release,
     chosen: Chosen,
-    asked: Sequence[Asked],
+    asked: Sequence[AskedMethod],
     resampling: Resampling,
     out: Path,
     workers: int | None,
-    progress: Progress | None,
+    progress: Progress,
 ) -> Session:
     results, failed = _evaluated(release, asked, progress)
     refused = [error for label, error in failed.items() if label in chosen.named | set(BUILT_IN)]
     if refused and not results:
         raise refused[0]
     rows, found = _measured(release, results, resampling, workers, progress)
-    if progress is not None:
-        progress("writing rows and report", 0, 0)
+    progress.stage("writing rows and report")
     path = write_rows(out, rows, found)
     every = read_rows([path])
     notes = [*release.manifest["notes"], *chosen.notes]
@@ -118,7 +114,7 @@ def _run(
     return Session(rows=tuple(every), leaderboard=path, page=pages.page, notes=tuple(notes))
 
 
-def open_release(folder: str | Path, *, progress: Progress | None = None) -> Release:
+def open_release(folder: str | Path, *, progress: Progress = NOBODY) -> Release:
     """Load a release, verified, and say how far that is.
 
     Parameters
@@ -126,24 +122,17 @@ def open_release(folder: str | Path, *, progress: Progress | None = None) -> Rel
     folder
         The release.
     progress
-        Called with what is done, how much of it, and of how much.
+        Told of the stages.
 
     Raises
     ------
     data.errors.StpError
         If the release is damaged or leaks.
     """
-
-    def checking(done: int, total: int) -> None:
-        if progress is not None:
-            progress("checking the release", done, total)
-            if done >= total:
-                progress("reading the release", 0, 0)
-
-    return load_release(folder, progress=checking)
+    return load_release(folder, progress=progress)
 
 
-def regenerate(row: Row, release: Release | str | Path, *, progress: Progress | None = None) -> Row:
+def regenerate(row: Row, release: Release | str | Path, *, progress: Progress = NOBODY) -> Row:
     """Make a row again from its own settings.
 
     Parameters
@@ -154,11 +143,11 @@ def regenerate(row: Row, release: Release | str | Path, *, progress: Progress | 
         The release that it was measured on, or its folder; for several rows it is opened once, by
         :func:`open_release`.
     progress
-        Called with what is done, how much of it, and of how much.
+        Told of the stages.
 
     Returns
     -------
-    dict
+    Row
         The new row; its ``digest`` is the old one's where nothing differs.
 
     Raises
@@ -168,14 +157,14 @@ def regenerate(row: Row, release: Release | str | Path, *, progress: Progress | 
     """
     if not isinstance(release, Release):
         release = open_release(release, progress=progress)
-    if release.checksum != row["release"]["checksum"]:
+    if release.checksum != row.release.checksum:
         raise MisuseError(
             f"{release.folder}: its checksum begins {release.checksum[:12]}, and the row was "
-            f"measured on a release whose begins {row['release']['checksum'][:12]}"
+            f"measured on a release whose begins {row.release.checksum[:12]}"
         )
     asked = asked_in(row, release)
-    results = [evaluate(release, asked, progress=_of_method(progress, asked.label, asked.label))]
-    rows, _ = _measured(release, results, Resampling(**row["resampling"]), None, progress)
+    results = [evaluate(release, asked, progress=progress.within(asked.label))]
+    rows, _ = _measured(release, results, row.resampling, None, progress)
     return rows[0]
 
 
@@ -184,25 +173,24 @@ def _known(out: Path, release: Release, resampling: Resampling) -> set[str]:
     if not (out / ROWS).is_file():
         return set()
     return {
-        row["label"]
+        row.label
         for row in read_rows([out])
-        if row["method"]["trivial"]
-        and row["release"]["checksum"] == release.checksum
-        and Resampling(**row["resampling"]) == resampling
-        and row["versions"] == versions()
+        if row.method.trivial
+        and row.release.checksum == release.checksum
+        and row.resampling == resampling
+        and row.versions == versions()
     }
 
 
 def _evaluated(
-    release: Release, asked: Sequence[Asked], progress: Progress | None
+    release: Release, asked: Sequence[AskedMethod], progress: Progress
 ) -> tuple[list[MethodResult], dict[str, StpError]]:
     """Return the results of those methods that can be run, and by label why others cannot."""
     results, failed = [], {}
     for place, method in enumerate(asked, start=1):
         name = method.label if len(asked) == 1 else f"{method.label} ({place} of {len(asked)})"
-        told = _of_method(progress, method.label, name)
         try:
-            results.append(evaluate(release, method, progress=told))
+            results.append(evaluate(release, method, progress=progress.within(name)))
         except StpError as error:
             failed[method.label] = error
     return results, failed
@@ -213,7 +201,7 @@ def _measured(
     results: Sequence[MethodResult],
     resampling: Resampling,
     workers: int | None,
-    progress: Progress | None,
+    progress: Progress,
 ) -> tuple[list[Row], dict[str, Replicates]]:
     """Return rows of results, and the replicates behind their intervals."""
     found: dict[str, Replicates] = {}
@@ -224,31 +212,10 @@ def _measured(
             replicates=resampling.replicates,
             seed=resampling.seed,
             workers=workers,
-            progress=None if progress is None else _named(progress, _bootstrap_of(results)),
+            progress=progress.stage(_bootstrap_of(results)),
         )
     return [make_row(release, r, resampling, found.get(r.label)) for r in results], found
 
 
-def _of_method(progress: Progress | None, label: str, name: str) -> Progress | None:
-    """Return who is told of a method's stages: which method of how many, and what it does."""
-    if progress is None:
-        return None
-    show = progress
-
-    def told(stage: str, done: int, total: int) -> None:
-        step = stage.removeprefix(f"{label}, ")
-        show(f"{name}: {f'deciding, {step}' if total else step}", done, total)
-        if total and done >= total:
-            # All is decided; the frontier of its strategy is solved where it is not yet.
-            show(f"{name}: beside the frontier", 0, 0)
-
-    return told
-
-
 def _bootstrap_of(results: Sequence[MethodResult]) -> str:
-    return f"{results[0].label}: bootstrap" if len(results) == 1 else "bootstrap"
-
-
-def _named(progress: Progress, what: str) -> Callable[[int, int], None]:
-    progress(what, 0, 0)
-    return lambda done, total: progress(what, done, total)
+    return f"{results[0].label}, bootstrap" if len(results) == 1 else "bootstrap"

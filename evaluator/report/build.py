@@ -1,19 +1,17 @@
 """From a campaign to files: the page, and the figures beside it."""
 
-from dataclasses import dataclass
-from importlib import metadata
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from data.errors import StoreError
 from evaluator.analysis.frontiers import cell_frontiers
 from evaluator.analysis.headline import Headline, make_headline
 from evaluator.analysis.overthinking import per_trajectory, summarise
 from evaluator.analysis.step_changes import changes_by_progress, suitable_bin_tokens
 from evaluator.figures.catalogue import all_figures
-from evaluator.figures.style import save
+from evaluator.present.figure_style import save
+from evaluator.present.page import write_page
 from evaluator.report.data import ReportData
 from evaluator.report.html import render_page
-from stp.files import write_durably
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,27 +65,15 @@ def write_report(data: ReportData, out_dir: Path) -> ReportPaths:
     summary = summarise(per_trajectory(data.curves))
     cells = cell_frontiers(data.curves)
     changes = changes_by_progress(data.curves, suitable_bin_tokens(data.curves))
-    headline = make_headline(data.curves, summary, cells)
+    headline = replace(make_headline(data.curves, summary, cells), cautions=data.warnings)
     page = out_dir / "report.html"
     written: list[Path] = []
     links: list[tuple[str, str, str]] = []
-    try:
-        out_dir.mkdir(parents=True, exist_ok=True)
-        for named in all_figures(
-            data.curves, summary, cells, changes, name=data.name, step_tokens=data.step_tokens
-        ):
-            png, pdf = save(named.figure, out_dir / "figures" / named.stem)
-            written += [png, pdf]
-            links.append((named.title, f"figures/{png.name}", f"figures/{pdf.name}"))
-        text = render_page(data, summary, cells, changes, headline, files=links, version=_version())
-        write_durably(page, text.encode())
-    except OSError as error:
-        raise StoreError(f"cannot write the report to {out_dir}: {error}") from error
+    for named in all_figures(
+        data.curves, summary, cells, changes, name=data.name, step_tokens=data.step_tokens
+    ):
+        png, pdf = save(named.figure, out_dir / "figures" / named.stem)
+        written += [png, pdf]
+        links.append((named.title, f"figures/{png.name}", f"figures/{pdf.name}"))
+    write_page(page, render_page(data, summary, cells, changes, headline, files=links))
     return ReportPaths(page=page, figures=tuple(written), headline=headline)
-
-
-def _version() -> str:
-    try:
-        return metadata.version("stp-engine")
-    except metadata.PackageNotFoundError:
-        return "(not installed)"

@@ -1,25 +1,26 @@
-"""The page: template, styles, script, tables and data put together into one file."""
+"""The page: tables, tiles, charts and the script's data, put into the template."""
 
-import base64
-import hashlib
 import math
-import re
 from collections.abc import Sequence
-from importlib import resources
-from string import Template
+from dataclasses import replace
 
 import pandas as pd
+from markupsafe import Markup
 
-from evaluator.analysis.frontiers import CellFrontiers, average_savings, savings
-from evaluator.analysis.headline import Headline, percent
+from evaluator.analysis.frontiers import CellFrontiers
+from evaluator.analysis.headline import Headline
 from evaluator.analysis.overthinking import Summary
-from evaluator.report.charts import progress_chart
+from evaluator.analysis.tables import overthinking_table, savings_table
+from evaluator.figures.step_changes import FEWEST_STEPS
+from evaluator.present.charts import stacked_bars
+from evaluator.present.names import cell_name
+from evaluator.present.numbers import percent
+from evaluator.present.page import render, resource, script_json
+from evaluator.present.table import Table
 from evaluator.report.data import ReportData
 from evaluator.report.payload import page_payload
-from evaluator.report.tables import accuracy_table, overthinking_table, savings_table
-from evaluator.report.text import html, script_json
+from stp.curves import Curves
 
-LONG_TABLE = 8
 _SECTIONS = (
     ("frontiers", "Frontiers"),
     ("overthinking", "OR and AD"),
@@ -28,84 +29,93 @@ _SECTIONS = (
     ("reading", "How to read"),
     ("settings", "Settings"),
 )
+_KINDS = (("fall", "falls"), ("flat", "stays"), ("rise", "Accuracy rises"))
 
 
-def _resource(name: str) -> str:
-    return resources.files("evaluator.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _emphasise(sentence: str) -> str:
-    """Return our own sentence as HTML with its numbers marked."""
-    return re.sub(r"\d[\d.,]*(?:%| points)", r"<b>\g<0></b>", html(sentence))
-
-
-def _tiles(summary: Summary) -> str:
+def _tiles(summary: Summary) -> list[tuple[str, str, str]]:
     overall = summary.overall
     original = float(overall["original_accuracy"])
     tiles = [
-        ("Overthinking ratio, OR", percent(float(overall["overthinking_ratio"]))),
+        ("Overthinking ratio, OR", percent(float(overall["overthinking_ratio"])), ""),
         (
             "Accuracy degradation, AD",
-            f"{100 * float(overall['accuracy_degradation']):.1f}<small> points</small>",
+            f"{100 * float(overall['accuracy_degradation']):.1f}",
+            "points",
         ),
-        ("Without thinking, P(0)", percent(float(overall["zero_accuracy"]))),
-        ("Full thinking, P(n)", percent(float(overall["full_accuracy"]))),
-        ("At the best moment, P(k*)", percent(float(overall["best_accuracy"]))),
-        ("Thinking tokens, mean", f"{float(overall['full_tokens']):,.0f}"),
+        ("Without thinking, P(0)", percent(float(overall["zero_accuracy"])), ""),
+        ("Full thinking, P(n)", percent(float(overall["full_accuracy"])), ""),
+        ("At the best moment, P(k*)", percent(float(overall["best_accuracy"])), ""),
+        ("Thinking tokens, mean", f"{float(overall['full_tokens']):,.0f}", ""),
     ]
     if not math.isnan(original):
-        tiles.insert(4, ("Original final answers", percent(original)))
-    inner = "".join(f'<div class="tile"><dt>{k}</dt><dd>{v}</dd></div>' for k, v in tiles)
-    return f'<dl class="tiles">{inner}</dl>'
+        tiles.insert(4, ("Original final answers", percent(original), ""))
+    return tiles
 
 
-def _savings(data: ReportData, cells: tuple[CellFrontiers, ...]) -> str:
-    """Return the savings of every cell, folded away where they would push the page apart."""
-    table = savings_table(data.curves, savings(cells), average_savings(cells))
-    if len(cells) <= LONG_TABLE:
-        return table
-    summary = f"<summary>What could be saved in each of {len(cells)} cells</summary>"
-    return f"<details>{summary}{table}</details>"
-
-
-def _progress_section(changes: pd.DataFrame) -> str:
-    chart = progress_chart(changes)
-    if not chart:
-        return ""
-    return (
-        '<section id="progress" aria-labelledby="progress-title">'
-        '<h2 id="progress-title">Does the next step help?</h2><p class="intro">All steps, sorted '
-        "by how far the thinking had come; each changes the measured accuracy upwards, downwards "
-        'or not at all. Chance alone moves it a little.</p><div class="card"><ul class="legend">'
-        '<li><span class="swatch" style="background:var(--rise)"></span>Accuracy rises</li>'
-        '<li><span class="swatch" style="background:var(--flat)"></span>stays</li>'
-        '<li><span class="swatch" style="background:var(--fall)"></span>falls</li></ul>'
-        f"{chart}</div></section>"
+def accuracy_table(curves: Curves, summary: Summary) -> Table:
+    """Return accuracies, tokens and counts, a row a cell, with the average."""
+    columns = {
+        "zero_accuracy": "P(0), %",
+        "full_accuracy": "P(n), %",
+        "best_accuracy": "P(k*), %",
+        "original_accuracy": "Original, %",
+        "full_tokens": "Thinking tokens",
+        "positions": "Positions",
+        "questions": "Questions",
+        "trajectories": "Trajectories",
+    }
+    several = len(summary.cells) > 1
+    found = summary.cells.reset_index(drop=True)
+    if several:
+        found = pd.concat([found, summary.overall.to_frame().T], ignore_index=True)
+    frame = found.reindex(columns=list(columns)).rename(columns=columns).astype(object)
+    for name in frame.columns[:4]:
+        frame[name] = 100 * frame[name].astype(float)
+    if several:
+        frame.loc[len(frame) - 1, ["Questions", "Trajectories"]] = ""
+    names = [cell_name(curves, m, b) for m, b in summary.cells.index.tolist()]
+    frame.index = pd.Index([*names, *["Average"] * several], name="Model \u00b7 benchmark")
+    tokens = float(summary.overall["full_tokens"])
+    formats = dict.fromkeys(frame.columns[:4], ".1f") | dict.fromkeys(frame.columns[6:], ",.0f")
+    return Table(
+        name="accuracies",
+        title="Accuracies and lengths, means",
+        frame=frame,
+        formats=formats
+        | {"Thinking tokens": ",.1f" if tokens < 100 else ",.0f", "Positions": ",.1f"},
+        totals=int(several),
     )
 
 
-def _settings(data: ReportData) -> str:
-    cards = []
-    for title, pairs in (("Settings", data.settings), ("Provenance", data.provenance)):
-        inner = "".join(f"<dt>{html(k)}</dt><dd>{html(v)}</dd>" for k, v in pairs)
-        if inner:
-            cards.append(f'<div class="card"><h3>{title}</h3><dl>{inner}</dl></div>')
-    if not cards:
-        return '<p class="intro">No settings were recorded.</p>'
-    return f'<div class="settings">{"".join(cards)}</div>'
+def progress_chart(changes: pd.DataFrame) -> Markup:
+    """Return the fractions of rising, flat and falling steps, or nothing without enough steps.
 
-
-def _files(files: Sequence[tuple[str, str, str]]) -> str:
-    if not files:
-        return ""
-    items = "".join(
-        f'<li>{html(name)}: <a href="{html(png)}">PNG</a>, <a href="{html(pdf)}">PDF</a></li>'
-        for name, png, pdf in files
-    )
-    return (
-        '<section id="files" aria-labelledby="files-title"><h2 id="files-title">Figures for print'
-        '</h2><p class="intro">In the folder beside this page.</p>'
-        f'<ul class="files">{items}</ul></section>'
+    Parameters
+    ----------
+    changes
+        What :func:`evaluator.analysis.step_changes.changes_by_progress` returns. Bins with fewer
+        than ``FEWEST_STEPS`` steps are left out.
+    """
+    kept = changes[changes["steps"] >= FEWEST_STEPS]
+    if kept.empty:
+        return Markup("")
+    columns = ["from_tokens", "to_tokens", "steps", "positive", "flat", "negative"]
+    rows: list[list[float]] = kept[columns].to_numpy(float).tolist()
+    bins = [
+        (
+            start,
+            end,
+            f"{start:,.0f} to {end:,.0f} tokens: {steps:,.0f} steps, {rise:.0%} rise, "
+            f"{flat:.0%} stay, {fall:.0%} fall",
+        )
+        for start, end, steps, rise, flat, fall in rows
+    ]
+    return stacked_bars(
+        bins,
+        [(fall, flat, rise) for *_, rise, flat, fall in rows],
+        _KINDS,
+        x_label="Thinking tokens so far, L(k)",
+        y_label="Fractions of steps after which the accuracy rises, stays or falls",
     )
 
 
@@ -117,7 +127,6 @@ def render_page(
     headline: Headline,
     *,
     files: Sequence[tuple[str, str, str]] = (),
-    version: str = "",
 ) -> str:
     """Return the whole page.
 
@@ -129,38 +138,20 @@ def render_page(
         What was computed from the curves.
     files
         Figures beside the page: (name, relative path of the PNG, of the PDF).
-    version
-        This project's version.
     """
-    script = _resource("page.js")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    progress = _progress_section(changes)
-    step_clause = f" of about {data.step_tokens} tokens" if data.step_tokens else ""
-    return Template(_resource("template.html")).substitute(
-        script_hash=f"sha256-{digest}",
-        title=html(f"{data.name}: overthinking report"),
-        style=_resource("page.css"),
-        name=html(data.name),
-        sentence=_emphasise(headline.sentence),
-        potential=_emphasise(headline.potential),
-        scope=html(headline.scope),
-        warnings="".join(f'<p class="warning">{html(note)}</p>' for note in data.warnings),
-        navigation="".join(
-            f'<a href="#{name}">{label}</a>'
-            for name, label in _SECTIONS
-            if name != "progress" or progress
-        ),
+    progress = progress_chart(changes)
+    overthinking = overthinking_table(data.curves, summary)
+    return render(
+        "report/page.html",
+        script=resource("report/page.js"),
+        data=data,
+        headline=headline,
         tiles=_tiles(summary),
-        savings_table=_savings(data, cells),
-        overthinking_table=overthinking_table(data.curves, summary),
-        accuracy_table=accuracy_table(data.curves, summary),
-        selection_note=html(data.selection_note),
-        progress_section=progress,
-        step_clause=step_clause,
-        probes=data.curves.probes,
-        settings=_settings(data),
-        files_section=_files(files),
-        version=html(version),
-        data=script_json(page_payload(data, summary, cells)),
-        script=script,
+        overthinking=replace(overthinking, formats={"OR": ".1f", "AD": ".1f"}),
+        accuracies=accuracy_table(data.curves, summary),
+        savings=savings_table(data.curves, cells),
+        progress=progress,
+        sections=[each for each in _SECTIONS if each[0] != "progress" or progress],
+        files=files,
+        payload=script_json(page_payload(data, summary, cells)),
     )

@@ -5,12 +5,14 @@ from pathlib import Path
 
 from data.errors import MisuseError
 from evaluator.analysis.groups import pool_benchmarks, recorded_groups
+from evaluator.analysis.share_tables import share_sentences, shares_of_campaigns
 from evaluator.report.data import AnswerCount, QuestionText, ReportData, TrajectoryText
 from evaluator.report.selection import SelectionLimits, select_trajectories
 from stp.campaign.config import CampaignConfig
 from stp.campaign.curves import load_curves
 from stp.campaign.manifest import Manifest
 from stp.campaign.reader import CampaignReader, ProbeView, TrajectoryView
+from stp.campaign.shares import CellShares
 from stp.curves import Curves
 
 Pairs = tuple[tuple[str, str], ...]
@@ -46,6 +48,7 @@ def load_report_data(
     # Reporting groups, as in the analysis: a report and a table must not average differently.
     pooled = pool_benchmarks(curves, recorded_groups([url]))
     selection = select_trajectories(pooled, limits)
+    shares = shares_of_campaigns([url])
     questions: dict[int, QuestionText] = {}
     trajectories = []
     for s in selection.trajectories:
@@ -64,9 +67,12 @@ def load_report_data(
         questions=tuple(questions.values()),
         trajectories=tuple(trajectories),
         selection_note=selection.note,
-        warnings=_warnings(curves, reader.config, reader.manifest),
+        warnings=(
+            *_warnings(curves, reader.config, reader.manifest),
+            *share_sentences(shares),
+        ),
         step_tokens=reader.config.probing.step_tokens,
-        settings=_settings(reader.config, reader.manifest),
+        settings=(*_settings(reader.config, reader.manifest), *_shares(shares)),
         provenance=_provenance(reader.manifest),
     )
 
@@ -121,12 +127,25 @@ def _warnings(curves: Curves, config: CampaignConfig, manifest: Manifest) -> tup
     return tuple(notes)
 
 
+def _shares(cells: tuple[CellShares, ...]) -> Pairs:
+    """Return what of every cell is not what it is taken for, where anything is."""
+    return tuple(
+        (
+            f"{cell.model} on {cell.benchmark}",
+            "; ".join(share.sentence() for share in cell.shares if share.count)
+            or "every row is what it is taken for",
+        )
+        for cell in cells
+    )
+
+
 def _settings(config: CampaignConfig, manifest: Manifest) -> Pairs:
     questions = {record.benchmark: record.questions for record in manifest.cells}
     sampling = {k: v for k, v in config.sampling.model_dump().items() if v is not None}
     own = ", ".join(f"{key} {value}" for key, value in sampling.items())
     return (
         ("Models", ", ".join(model.name for model in config.models)),
+        ("Wording of the prompts", config.prompts.wording.label),
         ("Benchmarks", ", ".join(f"{name} ({n} questions)" for name, n in questions.items())),
         ("Trajectories per question", f"{config.generation.trajectories:,}"),
         ("Probes per position", f"{config.probing.probes:,}"),
@@ -154,6 +173,14 @@ def _provenance(manifest: Manifest) -> Pairs:
     pairs += [
         (f"Stage {name}", f"{stage.samples:,} samples, {stage.seconds:,.0f} s")
         for name, stage in manifest.stages.items()
+    ]
+    pairs += [
+        (
+            f"References of {record.benchmark} for {record.model}",
+            f"{len(mending.changed):,} changed {mending.at} by {mending.file} ({mending.sha256})",
+        )
+        for record in manifest.cells
+        for mending in record.mendings
     ]
     if manifest.checker_version:
         pairs.append(("Answer checker", f"version {manifest.checker_version}"))

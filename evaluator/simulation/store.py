@@ -6,7 +6,6 @@ most token-id columns are empty or one token long, and seeds are 0, so such a fo
 analysed but its texts say nothing.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 
 from data.errors import MisuseError
+from data.progress import NOBODY, Progress
 from evaluator.analysis.nesting import IntArray
 from evaluator.simulation.worlds import Population, World
 from stp.campaign.config import CampaignConfig
@@ -38,7 +38,6 @@ CHECKER_VERSION = "synthetic"
 _WORDS = ("wrong", "right")
 _ANSWER_LIMIT = 4_096
 
-Progress = Callable[[int, int], None]
 Columns = dict[str, npt.NDArray[np.int64]]
 
 
@@ -49,7 +48,7 @@ def write_campaign(
     *,
     name: str = "synthetic",
     questions_per_unit: int = 4,
-    progress: Progress | None = None,
+    progress: Progress = NOBODY,
 ) -> None:
     """Write a world as a graded campaign; :func:`stp.campaign.curves.load_curves` gives it back.
 
@@ -91,8 +90,7 @@ def write_campaign(
     for done, unit in enumerate(units, start=1):
         _write_unit(store, unit, world, first)
         first += unit.trajectories
-        if progress is not None:
-            progress(done, len(units))
+        progress(done, len(units))
     # Last, because a folder with a manifest is a campaign.
     store.write_manifest(new_manifest(config, _model_records(population, tokenizer), records))
 

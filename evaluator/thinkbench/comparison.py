@@ -1,12 +1,13 @@
 """Runs beside each other: one pool, scores, significance, stability, and what goes with what."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from data.errors import MisuseError
+from data.progress import NOBODY, Progress
 from evaluator.thinkbench.correlations import Correlation, correlate
 from evaluator.thinkbench.lengths import LogNormalFit, fit_log_normal
 from evaluator.thinkbench.pools import (
@@ -19,7 +20,6 @@ from evaluator.thinkbench.pools import (
     pareto_set,
     score_all,
 )
-from evaluator.thinkbench.run import Run
 from evaluator.thinkbench.significance import (
     DEFAULT_REPLICATES,
     FloatArray,
@@ -28,6 +28,7 @@ from evaluator.thinkbench.significance import (
     paired_tests,
 )
 from evaluator.thinkbench.stability import Stability, leave_one_out
+from evaluator.thinkbench.stored import ThinkRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +59,7 @@ class Comparison:
         Whether all runs answered the same questions.
     """
 
-    runs: tuple[Run, ...]
+    runs: tuple[ThinkRun, ...]
     pool: Pool
     scores: Mapping[str, Score]
     intervals: Mapping[str, tuple[float, float]]
@@ -70,7 +71,7 @@ class Comparison:
     paired: bool
 
 
-def run_results(runs: Sequence[Run]) -> Results:
+def run_results(runs: Sequence[ThinkRun]) -> Results:
     """Return the accuracies and mean tokens of runs, by name and task.
 
     Raises
@@ -92,12 +93,12 @@ def run_results(runs: Sequence[Run]) -> Results:
 
 
 def compare_runs(
-    runs: Sequence[Run],
+    runs: Sequence[ThinkRun],
     *,
     kind: PoolKind = "global",
     replicates: int = DEFAULT_REPLICATES,
     allow_incomplete: bool = False,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = NOBODY,
 ) -> Comparison:
     """Score runs in the pool that they make up, and compare them.
 
@@ -171,7 +172,7 @@ def _with_bootstrap(test: PairedTest, found: tuple[float, float, float]) -> Pair
     return replace(test, low=low, high=high, p_bootstrap=p_value)
 
 
-def _same_questions(runs: Sequence[Run]) -> bool:
+def _same_questions(runs: Sequence[ThinkRun]) -> bool:
     """Whether all runs were asked, and answered, the very same questions."""
     first = runs[0]
     ids = [row.id for row in first.graded]
@@ -182,7 +183,7 @@ def _same_questions(runs: Sequence[Run]) -> bool:
     )
 
 
-def _outcomes(run: Run) -> dict[str, tuple[FloatArray, FloatArray]]:
+def _outcomes(run: ThinkRun) -> dict[str, tuple[FloatArray, FloatArray]]:
     by_task: dict[str, list[tuple[float, float]]] = {}
     for row in run.graded:
         by_task.setdefault(row.task, []).append((float(row.right), float(row.tokens)))
@@ -193,7 +194,7 @@ def _outcomes(run: Run) -> dict[str, tuple[FloatArray, FloatArray]]:
     return outcomes
 
 
-def _correlations(runs: Sequence[Run], scores: Mapping[str, Score]) -> list[Correlation]:
+def _correlations(runs: Sequence[ThinkRun], scores: Mapping[str, Score]) -> list[Correlation]:
     """Return how accuracy, tokens and the runs' attributes go with each other and the score."""
     oscores: list[float | None] = [scores[run.name].mean_oscore for run in runs]
     accuracy: list[float | None] = [run.measures.overall.accuracy.mean for run in runs]
@@ -205,9 +206,9 @@ def _correlations(runs: Sequence[Run], scores: Mapping[str, Score]) -> list[Corr
         correlate("accuracy", "O-Score", accuracy, oscores),
         correlate("instruction following", "O-Score", following, oscores),
     ]
-    names = sorted({name for run in runs for name in run.record["attributes"]})
+    names = sorted({name for run in runs for name in run.record.attributes})
     for name in names:
-        values = [_number(run.record["attributes"].get(name)) for run in runs]
+        values = [_number(run.record.attributes.get(name)) for run in runs]
         found.append(correlate(name, "O-Score", values, oscores))
     return found
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from evaluator.analysis.exact_tests import EXACT_UP_TO, exact_p
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correlation:
@@ -19,7 +21,10 @@ class Correlation:
     count
         Models that have both.
     pearson, pearson_p, spearman, spearman_p
-        Coefficients and two-sided p-values; None for fewer than three models or a constant.
+        Coefficients and two-sided p-values; None for fewer than three models or a constant. Of
+        few models the p-values are exact (:mod:`evaluator.analysis.exact_tests`): the share of all
+        orders of one measure whose coefficient is at least as far from 0. Over three models none is
+        below 1/3.
     """
 
     first: str
@@ -54,15 +59,19 @@ def correlate(
             spearman_p=None,
         )
     a, b = np.array(pairs, dtype=np.float64).T
+    ranks_a, ranks_b = stats.rankdata(a), stats.rankdata(b)
     pearson, spearman = stats.pearsonr(a, b), stats.spearmanr(a, b)
+    pearson_p, spearman_p = finite(pearson.pvalue), finite(spearman.pvalue)
+    if known <= EXACT_UP_TO:
+        pearson_p, spearman_p = exact_p(a, b), exact_p(ranks_a, ranks_b)
     return Correlation(
         first=first,
         second=second,
         count=known,
         pearson=finite(pearson.statistic),
-        pearson_p=finite(pearson.pvalue),
+        pearson_p=pearson_p,
         spearman=finite(spearman.statistic),
-        spearman_p=finite(spearman.pvalue),
+        spearman_p=spearman_p,
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import stats
 
 from evaluator.thinkbench.error_kinds import ERROR_KINDS
-from evaluator.thinkbench.grade import Graded
+from evaluator.thinkbench.grading import Graded
 from evaluator.thinkbench.patterns import PATTERNS
 
 LEVEL = 0.95
@@ -207,14 +207,8 @@ def wilson(successes: int, total: int, level: float = LEVEL) -> tuple[float, flo
     """
     if total == 0:
         return 0.0, 0.0, 1.0
-    z = float(stats.norm.ppf(0.5 + level / 2))
-    rate, share = successes / total, z * z / total
-    centre = (rate + share / 2) / (1 + share)
-    half = z * math.sqrt(rate * (1 - rate) / total + share / (4 * total)) / (1 + share)
-    # Exact at the ends, where rounding would leave them a hair beyond.
-    low = 0.0 if successes == 0 else centre - half
-    high = 1.0 if successes == total else centre + half
-    return rate, low, high
+    found = stats.binomtest(successes, total).proportion_ci(level, method="wilson")
+    return successes / total, float(found.low), float(found.high)
 
 
 def _of_counts(

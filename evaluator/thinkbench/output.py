@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from evaluator.present.table import Table
+from evaluator.present.table import Table, write_tables
 from evaluator.thinkbench.bridge import Bridge
 from evaluator.thinkbench.comparison import Comparison
 from evaluator.thinkbench.page import write_page
-from stp.files import write_durably
 
 
 def write_comparison(
@@ -36,7 +35,5 @@ def write_comparison(
         If a file cannot be written there.
     """
     target = Path(folder).expanduser()
-    for table in tables:
-        write_durably(target / f"{table.name}.csv", table.to_csv().encode())
-        write_durably(target / f"{table.name}.md", table.to_markdown().encode())
+    write_tables(tables, target, ("csv", "md"))
     return write_page(comparison, target / "index.html", bridge=bridge)

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 from scipy import stats
 
 from data.errors import MisuseError
+from data.progress import NOBODY, Progress
 from evaluator.analysis.intervals import central_range
 from evaluator.thinkbench.pools import PoolKind
 from stp.seeds import PAPER_SEED
@@ -153,7 +154,7 @@ def bootstrap_scores(
     kind: PoolKind = "global",
     replicates: int = DEFAULT_REPLICATES,
     seed: int = PAPER_SEED,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = NOBODY,
 ) -> Bootstrap:
     """Return replicates of the models' mean O-Scores; the pool is taken anew in each.
 
@@ -196,8 +197,7 @@ def bootstrap_scores(
             drawn = _weights(rng, len(right), replicates) if weights is None else weights
             accuracy[:, model, at] = drawn @ right / len(right)
             tokens[:, model, at] = drawn @ used / len(used)
-        if progress is not None:
-            progress(at + 1, len(tasks))
+        progress(at + 1, len(tasks))
     axes = (1, 2) if kind == "global" else (1,)
     low = tokens.min(axis=axes, keepdims=True)
     spread = tokens.max(axis=axes, keepdims=True) - low

@@ -85,12 +85,6 @@ class EngineResponder(Responder):
         What is known of the model beside what the engine says.
     batch
         Requests under way at once; they are lost if the process dies.
-
-    Attributes
-    ----------
-    on_ended
-        Called with the number of samples that ended since the last call; a request that takes
-        several passes ends several times. None: nobody is told.
     """
 
     def __init__(
@@ -108,7 +102,6 @@ class EngineResponder(Responder):
         self._description = description or {}
         self._batch = batch
         self._failures = 0
-        self.on_ended: Callable[[int], None] | None = None
 
     def respond(
         self, requests: Sequence[Request], settings: Settings, on_response: OnResponse
@@ -331,7 +324,8 @@ class _Work:
         text = self._chat.text(parts.answer_ids[-after:]) if parts.answered and after else ""
         call = written_call(text)
         if call is None or sample.tool_calls >= self._settings.tool_rounds:
-            # Stopped at the word in its thinking, or in passing: from here on it is let be.
+            # The word stood in the thinking, or in passing. From here on the sample is not
+            # stopped at it any more.
             sample.watches = False
             return not ended
         sample.tool_calls += 1

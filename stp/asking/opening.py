@@ -9,44 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Any
 
 from data.errors import ConfigError, MisuseError
 from data.hints import did_you_mean
 from stp.asking.base import Responder, Settings
+from stp.asking.providers import PROVIDERS
 
 _LOG = logging.getLogger(__name__)
-
-PROVIDERS: Final = frozenset(
-    {
-        "anthropic",
-        "azureai",
-        "bedrock",
-        "cf",
-        "cloudflare",
-        "deepseek",
-        "fireworks",
-        "google",
-        "grok",
-        "groq",
-        "hf-inference-providers",
-        "litellm-proxy",
-        "mistral",
-        "mockllm",
-        "moonshot",
-        "ollama",
-        "openai",
-        "openai-api",
-        "openrouter",
-        "perplexity",
-        "sagemaker",
-        "sambanova",
-        "sglang",
-        "together",
-        "vertex",
-    }
-)
-"""First parts of model names that mean an API; models of one's own machine run on our engines."""
 
 _FUNCTION = re.compile(r"(?P<where>[\w./\\~-]+(?:\.py)?):(?P<name>[A-Za-z_]\w*)")
 
@@ -85,6 +55,11 @@ class ModelSpec:
     options: Mapping[str, Any] = field(default_factory=dict)
     batch: int | None = None
 
+    @property
+    def short_name(self) -> str:
+        """The last part of the model's name."""
+        return self.model.rstrip("/").rpartition("/")[2] or self.model
+
     def kind(self) -> str:
         """Return which engine it is.
 
@@ -99,14 +74,9 @@ class ModelSpec:
             return "api"
         if self.model == "demo" or Path(self.model).expanduser().is_dir():
             return "transformers"
-        if is_provider(self.model.partition("/")[0]) and "/" in self.model:
+        if "/" in self.model and self.model.partition("/")[0] in PROVIDERS:
             return "api"
         return "function" if _FUNCTION.fullmatch(self.model) else "transformers"
-
-
-def is_provider(name: str) -> bool:
-    """Whether a name is that of an API's provider."""
-    return name in PROVIDERS
 
 
 def open_responder(spec: str | ModelSpec) -> Responder:
@@ -217,6 +187,7 @@ def _open_local(spec: ModelSpec, kind: str) -> Responder:
     from stp.engines import open_engine
     from stp.engines.checks import weights_hash
     from stp.formats import find_family, get_family
+    from stp.formats.turn_end import find_turn_end
     from stp.tokenizers import load_tokenizer
 
     if spec.base_url is not None:
@@ -232,11 +203,17 @@ def _open_local(spec: ModelSpec, kind: str) -> Responder:
         found = find_family(name, tokenizer, folder)
         family = found.family
         if family is not None and not found.pattern:
-            _LOG.warning("%s: %s (--family names another)", name, found.reason)
+            _LOG.warning("%s: %s (;family=NAME names another)", name, found.reason)
     else:
         family = None if spec.family == "none" else get_family(spec.family)
     engine = open_engine(kind, folder, **spec.options)
-    stop_ids = _generation_stops(folder)
+    stop_ids = find_turn_end(family, tokenizer).ids
+    if not stop_ids:
+        _LOG.warning(
+            "nothing in %s says where an answer ends (no eos_token, no eos_token_id, no end of "
+            "turn in the chat template): every answer will run to its token limit",
+            folder,
+        )
 
     def choose(settings: Settings) -> Chat:
         return choose_chat(
@@ -258,16 +235,3 @@ def _open_local(spec: ModelSpec, kind: str) -> Responder:
     }
     batch = spec.batch or (4 * DEFAULT_BATCH if kind == "vllm" else DEFAULT_BATCH)
     return EngineResponder(engine, choose, description=description, batch=batch)
-
-
-def _generation_stops(folder: Path) -> frozenset[int]:
-    """Return the ids that the model's own generation settings end a turn with."""
-    import json
-
-    try:
-        values = json.loads((folder / "generation_config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return frozenset()
-    found = values.get("eos_token_id") if isinstance(values, dict) else None
-    ids = found if isinstance(found, list) else [found]
-    return frozenset(value for value in ids if isinstance(value, int))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
-from stp.campaign.jobs import Job, Task
+from stp.campaign.jobs import Job, UnitTask
 from stp.campaign.tables import Work
 from stp.campaign.units import Stage, Unit
 
@@ -115,7 +115,7 @@ class Backlog:
         heap = heaps.setdefault(unit.cell.model, [])
         heapq.heappush(heap, (rank, stage, unit, source))
 
-    def take(self, model: str | None, most_open: int) -> Task | None:
+    def take(self, model: str | None, most_open: int) -> UnitTask | None:
         """Return a task that can be begun now; see :meth:`stp.campaign.jobs.Tasks.take`."""
         more = self._open < most_open
         for heaps in (self._new, self._begun) if more else (self._begun, self._new):
@@ -125,7 +125,7 @@ class Backlog:
                 rank, stage, unit, source = heapq.heappop(min(found, key=lambda heap: heap[0][0]))
                 self._open += heaps is self._new
                 job = self._workers[stage].job(unit)
-                return Task(stage=stage, unit=unit, source=source, job=job, rank=rank)
+                return UnitTask(stage=stage, unit=unit, source=source, job=job, rank=rank)
         return None
 
     def written(self, stage: Stage, unit: Unit) -> list[tuple[Stage, Work]]:

@@ -24,12 +24,12 @@ compared, and what is said of a file that is wrong. Nothing is known of stores a
 
 import hashlib
 import json
-import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
+import tomli_w
 from pydantic import Field, ValidationError, model_validator
 
 from data.errors import ConfigError
@@ -41,13 +41,12 @@ from stp.campaign.sections import (
     GenerationConfig,
     ModelConfig,
     ProbingConfig,
+    PromptsConfig,
     SamplingConfig,
     Section,
     ShardConfig,
 )
 from stp.records import flattened
-
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class CampaignConfig(Section):
@@ -61,7 +60,7 @@ class CampaignConfig(Section):
         Every sample's seed is made from this one and the sample's place in the campaign.
     models, benchmarks
         Every model is run on every benchmark.
-    engine, generation, probing, sampling, shards
+    engine, generation, probing, sampling, shards, prompts
         As their classes say.
     """
 
@@ -74,6 +73,7 @@ class CampaignConfig(Section):
     probing: ProbingConfig = ProbingConfig()
     sampling: SamplingConfig = SamplingConfig()
     shards: ShardConfig = ShardConfig()
+    prompts: PromptsConfig = PromptsConfig()
 
     @model_validator(mode="before")
     @classmethod
@@ -95,6 +95,11 @@ class CampaignConfig(Section):
                 f"probing.probes is {self.probing.probes}, but with generation.mode = "
                 f'"{self.generation.mode}" every trajectory is one answer: leave it out'
             )
+        if self.generation.mode != "thinking" and self.probing.answer_opening:
+            raise ValueError(
+                "probing.answer_opening opens answers after thinking, and with generation.mode = "
+                f'"{self.generation.mode}" there is none: leave it out'
+            )
         return self
 
     @model_validator(mode="after")
@@ -107,6 +112,16 @@ class CampaignConfig(Section):
             if twice:
                 raise ValueError(f"{key}: the name {min(twice)!r} is used twice; give each its own")
         return self
+
+    def with_prompts(self, path: str) -> "CampaignConfig":
+        """Return the same campaign in the words of a file.
+
+        Raises
+        ------
+        data.errors.ConfigError, data.errors.MisuseError
+            As :func:`data.prompts.load_prompts`.
+        """
+        return self.model_copy(update={"prompts": PromptsConfig.model_validate(path)})
 
     @property
     def trajectories_per_unit(self) -> int:
@@ -123,11 +138,17 @@ class CampaignConfig(Section):
         """
         values = self.model_dump(mode="json")
         del values["name"]
+        if self.prompts == PromptsConfig(version="1"):
+            # Campaigns from before wordings were named were asked with our first one.
+            del values["prompts"]
         for model in values["models"]:
             del model["path"], model["family"]
         for benchmark in values["benchmarks"]:
             del benchmark["data_dir"]
             benchmark["name"] = Path(benchmark["name"]).name
+        if not self.probing.answer_opening:
+            # Campaigns from before there were openings have none in their settings.
+            del values["probing"]["answer_opening"]
         if self.generation.mode == "thinking":
             # Campaigns from before there were modes have none in their settings.
             del values["generation"]["mode"]
@@ -148,17 +169,7 @@ class CampaignConfig(Section):
 
     def to_toml(self) -> str:
         """Return the campaign file with every setting written out (except those that are unset)."""
-        values = self.model_dump(mode="json", exclude_none=True)
-        lines = [f"{key} = {_toml_value(values.pop(key))}" for key in ("name", "seed")]
-        for key in ("models", "benchmarks"):
-            for entry in values.pop(key):
-                lines += ["", f"[[{key}]]", *_toml_lines(entry)]
-        options = values["engine"].pop("options")
-        for key, entry in values.items():
-            lines += ["", f"[{key}]", *_toml_lines(entry)]
-            if key == "engine" and options:
-                lines += ["", "[engine.options]", *_toml_lines(options)]
-        return "\n".join(lines) + "\n"
+        return tomli_w.dumps(self.model_dump(mode="json", exclude_none=True))
 
 
 def load_config(path: str | Path) -> CampaignConfig:
@@ -227,6 +238,9 @@ def parse_config(
 
 def _anchor(values: dict[str, Any], folder: Path) -> None:
     """Make the relative folders that exist beside the campaign file absolute."""
+    prompts = values.get("prompts")
+    if isinstance(prompts, str) and _is_there(folder / prompts):
+        values["prompts"] = str((folder / prompts).resolve())
     for table, key in (
         ("models", "path"),
         ("models", "family"),
@@ -249,22 +263,6 @@ def _is_there(path: Path) -> bool:
         return path.exists()
     except OSError:  # No system has a name so long.
         return False
-
-
-def _toml_value(value: object) -> str:
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(_toml_lines(value)) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_toml_value, value)) + "]"
-    # JSON's strings, numbers and booleans are TOML's, but for the DEL character.
-    return json.dumps(value, ensure_ascii=False, allow_nan=False).replace("\x7f", "\\u007f")
-
-
-def _toml_lines(entry: Mapping[str, object]) -> list[str]:
-    return [
-        f"{key if _BARE_KEY.fullmatch(key) else _toml_value(key)} = {_toml_value(value)}"
-        for key, value in entry.items()
-    ]
 
 
 def _explain(error: ValidationError) -> str:

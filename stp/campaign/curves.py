@@ -1,7 +1,7 @@
 """From a campaign's shards to :class:`stp.curves.Curves`, which everything after it sees."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from data.errors import MisuseError, StoreError
+from data.progress import NOBODY, Progress
 from stp.campaign.config import CampaignConfig
 from stp.campaign.manifest import Manifest
 from stp.campaign.several import check_complete, check_disjoint
@@ -22,14 +23,12 @@ from stp.ragged import offsets_of
 
 _LOG = logging.getLogger(__name__)
 
-Progress = Callable[[int, int], None]
-
 
 def load_curves(
     url: str | Path | Sequence[str | Path],
     *,
     allow_incomplete: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = NOBODY,
 ) -> Curves:
     """Return the curves of one campaign, or of several together.
 
@@ -80,7 +79,7 @@ def load_curves(
 class _Gathered:
     """Columns of the curves while shards are read, as lists of arrays."""
 
-    progress: Progress | None
+    progress: Progress
     units: int
     read: int = 0
     probes: int = 0
@@ -98,8 +97,7 @@ class _Gathered:
 
     def tell(self) -> None:
         self.read += 1
-        if self.progress is not None:
-            self.progress(self.read, self.units)
+        self.progress(self.read, self.units)
 
     def curves(self) -> Curves:
         if not self.tokens:
@@ -156,6 +154,11 @@ def _gather(
             if not state.graded:
                 continue
             versions.add(state.checker_version)
+            if state.grading_mark != record.grading_mark:
+                raise StoreError(
+                    f"{store.url}: some verdicts on {record.benchmark} are on references from "
+                    f"before they were mended; run `stp grade {store.url}`"
+                )
             if numbers is None:
                 numbers = _question_numbers(store, unit.cell, gathered)
             _gather_unit(store, config, unit, numbers, gathered)

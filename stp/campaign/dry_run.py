@@ -5,7 +5,7 @@ first unit of each cell, with thinking and answers cut short. What a whole campa
 from it: lengths are expectations from samples of which some were cut (the maximum-likelihood mean
 of an exponential length: all tokens over the samples that ended), paces are those of the warm-up,
 and the campaign's units are simulated at these paces to their last sample
-(:mod:`stp.campaign.simulation`). Nothing is written where the campaign would go.
+(:mod:`stp.campaign.forecast`). Nothing is written where the campaign would go.
 """
 
 import shutil
@@ -22,16 +22,18 @@ import pyarrow.compute as pc
 from data.errors import MisuseError
 from stp.campaign.asks import answered
 from stp.campaign.config import CampaignConfig
+from stp.campaign.forecast import Forecast, WarmUp, forecast_of
 from stp.campaign.jobs import GenerateJob, ProbeJob
 from stp.campaign.manifest import CellRecord
-from stp.campaign.pace import calibrated, measured_pace, whole_lengths
+from stp.campaign.pace import measured_pace
 from stp.campaign.prepare import Prepared, Subject, make_subject, prepare_campaign
-from stp.campaign.simulation import Load, Simulated, predict
+from stp.campaign.shares import CellShares
 from stp.campaign.store import Store, read_questions
 from stp.campaign.tables import Work, content_digest, encode_shard
 from stp.campaign.units import Table, Unit
+from stp.campaign.warm_up_shares import warm_up_shares
 from stp.campaign.workers import EngineOpener
-from stp.engines.base import Branch, Engine, PromptTree
+from stp.engines.base import Engine
 from stp.engines.clock import Pace
 from stp.tokenizers import backend, load_tokenizer
 
@@ -74,40 +76,6 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Forecast:
-    """What a cell asks, and how fast its engine is.
-
-    Attributes
-    ----------
-    load
-        What is asked.
-    rows, repeats_exactly
-        Of the engine.
-    pace
-        With the cell's own prompts.
-    units_in_flight
-        As the campaign sets it.
-    """
-
-    load: Load
-    rows: int
-    repeats_exactly: bool
-    pace: Pace
-    units_in_flight: int | None
-
-    def on(self, engines: int) -> Simulated:
-        """Return what it takes on so many engines."""
-        return predict(
-            self.load,
-            rows=self.rows,
-            pace=self.pace,
-            engines=engines,
-            units_in_flight=self.units_in_flight,
-            repeats_exactly=self.repeats_exactly,
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CellPlan:
     """What a cell would do.
 
@@ -128,7 +96,11 @@ class CellPlan:
     warm_up_seconds, warm_up_ended, warm_up_trajectories
         How long the warm-up took, and how many of its trajectories ended by themselves.
     generate, probe
-        What the stages are expected to take; their seconds are those of full batches.
+        What the stages are expected to take.
+    turn_end
+        The tokens that end an answer, by the place that names them.
+    shares
+        What of the warm-up's rows is not what it is taken for.
     forecast
         What the cell takes to its last sample.
     """
@@ -147,11 +119,13 @@ class CellPlan:
     warm_up_trajectories: int = 0
     generate: Expected = field(default_factory=Expected)
     probe: Expected = field(default_factory=Expected)
+    turn_end: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    shares: CellShares | None = None
     forecast: Forecast | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class DryRunPlan:
     """What a campaign would do. ``free_bytes`` is None where the folder is not on a disk here."""
 
     cells: tuple[CellPlan, ...]
@@ -177,7 +151,7 @@ def plan_campaign(
     open_model: EngineOpener,
     folder: str | Path | None = None,
     on_cell: Callable[[CellRecord], None] = lambda record: None,
-) -> Plan:
+) -> DryRunPlan:
     """Check a campaign and measure what it would take, without starting it.
 
     Parameters
@@ -205,7 +179,7 @@ def plan_campaign(
             for model in prepared.models
             for cell in _plan_model(store, prepared, model.name, open_model, on_cell)
         ]
-    plan = Plan(cells=tuple(cells), free_bytes=_free_bytes(folder))
+    plan = DryRunPlan(cells=tuple(cells), free_bytes=_free_bytes(folder))
     if plan.free_bytes is not None and plan.total.bytes > plan.free_bytes:
         raise MisuseError(
             f"the disk of {folder} has {plan.free_bytes / 1e9:.1f} GB free, and the campaign needs "
@@ -273,10 +247,17 @@ def _check_cell(
         first_text=decode(first["prompt_ids"], skip_special_tokens=False),
         first_ids=tuple(first["prompt_ids"]),
         longest_prompt_tokens=max(len(row["prompt_ids"]) for row in fitting),
-        longest_prefix_tokens=longest + len(subject.format.close_ids) + answer_tokens,
+        longest_prefix_tokens=longest
+        + len(subject.format.close_ids)
+        + len(subject.opening_ids)
+        + answer_tokens,
         context_limit=subject.context_limit,
         shortened_ids=tuple(r["question_id"] for r in rows if r["fit"] == "shortened"),
         too_long_ids=tuple(r["question_id"] for r in rows if r["fit"] == "too_long"),
+        turn_end={
+            source: tuple(decode([token_id], skip_special_tokens=False) for token_id in ids)
+            for source, ids in subject.format.turn_end.sources.items()
+        },
     )
 
 
@@ -332,12 +313,20 @@ def _warm_up(
         seconds=generated * seconds / max(1, made),
         bytes=_bytes("trajectories", trajectories[0], generated / max(1, made)),
     )
-    probe, probed = _warm_up_probes(
+    probe, answers_made, probing = _warm_up_probes(
         config, short, subject, unit, questions, trajectories[0], engine, count=count, thinks=thinks
     )
-    made_there = _Made(unit, trajectories[0], seconds, probed)
-    forecast = _forecast(
-        config, record, plan, engine, pace, made_there, mean_limit, generate, probe
+    warm_up = WarmUp(
+        prompt_tokens=len(plan.first_ids),
+        trajectories=trajectories[0],
+        trajectories_seconds=seconds,
+        per_question=per_question,
+        probes=answers_made,
+        probes_seconds=probing,
+        thinking_limit=mean_limit,
+        generated_tokens=generated,
+        probed_tokens=probe.tokens,
+        positions=probe.samples / max(1, count * config.probing.probes),
     )
     return replace(
         plan,
@@ -346,113 +335,11 @@ def _warm_up(
         warm_up_trajectories=len(thinking),
         generate=generate,
         probe=probe,
-        forecast=forecast,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Probed:
-    """What the warm-up probed: its rows, the positions of each trajectory, and how long it took."""
-
-    answers: pa.Table
-    positions: pa.Table
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Made:
-    """What the warm-up made."""
-
-    unit: Unit
-    trajectories: pa.Table
-    seconds: float
-    probed: _Probed | None
-
-
-def _forecast(
-    config: CampaignConfig,
-    record: CellRecord,
-    plan: CellPlan,
-    engine: Engine,
-    pace: Pace,
-    made: _Made,
-    mean_limit: float,
-    generate: Expected,
-    probe: Expected,
-) -> Forecast:
-    """Return what the cell asks, with the pace that its warm-up showed."""
-    rows = made.trajectories
-    thinking, answers = _lengths(rows, "thinking_ids"), _lengths(rows, "answer_ids")
-    prompt = len(plan.first_ids)
-    width = made.unit.trajectory_stop - made.unit.trajectory_start
-    whole = whole_lengths(
-        thinking, _where(rows["thinking_finish"], "limit"), mean_limit if thinking.any() else 0
-    )
-    answered = answers > 0
-    answer_cut = ~_where(rows["answer_finish"], "stop")[answered]
-    replies = whole_lengths(answers[answered], answer_cut, config.generation.answer_tokens)
-    phases = [_phase(thinking, prompt, width), _phase(answers[answered], 1, 1)]
-    factors = [(calibrated(pace, engine, phases, made.seconds), generate.tokens)]
-    probes, steps = np.zeros(0, np.int64), float(config.probing.step_tokens)
-    if made.probed is not None:
-        lengths = _lengths(made.probed.answers, "answer_ids")
-        cut = ~_where(made.probed.answers["finish"], "stop")
-        probes = whole_lengths(lengths, cut, config.probing.answer_tokens)
-        count = config.probing.probes
-        # A trunk for each trajectory, read once.
-        firsts = np.flatnonzero(made.probed.answers["position"].to_numpy()[::count] == 0)
-        trunk = prompt + int(_lengths(rows.slice(0, len(firsts)), "thinking_ids").mean())
-        phase = _phase(lengths, trunk, max(1, len(lengths) // len(firsts)))
-        factors.append((calibrated(pace, engine, [phase], made.probed.seconds), probe.tokens))
-        positions = probe.samples / count / max(1, generate.samples / 2)
-        steps = whole.mean() / max(positions - 1, 1e-9)
-    asked = record.questions - record.too_long
-    per_unit = config.trajectories_per_unit
-    lots = -(-config.generation.trajectories // per_unit)
-    questions = min(asked, config.shards.questions)
-    tokens = sum(weight for _, weight in factors)
-    return Forecast(
-        load=Load(
-            units=max(1, round(asked / questions * lots)),
-            questions=questions,
-            trajectories=per_unit,
-            thinking_tokens=whole,
-            answer_tokens=replies,
-            probe_tokens=probes,
-            step_tokens=max(1, round(min(steps, 1 << 30))),
-            probes=config.probing.probes,
-            prompt_tokens=prompt,
+        shares=warm_up_shares(
+            config, short, subject, record, unit, questions, trajectories[0], answers_made
         ),
-        rows=engine.rows,
-        repeats_exactly=engine.repeats_exactly,
-        pace=pace.times(sum(f * weight for f, weight in factors) / max(1, tokens)),
-        units_in_flight=config.engine.units_in_flight,
+        forecast=forecast_of(config, record, engine, pace, warm_up),
     )
-
-
-def _phase(
-    lengths: np.ndarray, trunk_tokens: int, samples: int
-) -> tuple[list[PromptTree], list[int]]:
-    """Return trees of so many samples each whose seeds are places in the lengths."""
-    trees = [
-        PromptTree(
-            trunk_ids=(0,) * trunk_tokens,
-            branches=(
-                Branch(
-                    cut=trunk_tokens,
-                    suffix_ids=(),
-                    seeds=tuple(range(start, min(start + samples, len(lengths)))),
-                ),
-            ),
-            max_tokens=1,
-        )
-        for start in range(0, len(lengths), samples)
-    ]
-    return trees, lengths.tolist()
-
-
-def _where(column: pa.ChunkedArray, value: str) -> np.ndarray:
-    return np.asarray(pc.equal(column, value).to_numpy(), dtype=bool)
 
 
 def _warm_up_probes(
@@ -466,8 +353,11 @@ def _warm_up_probes(
     *,
     count: int,
     thinks: float,
-) -> tuple[Expected, _Probed | None]:
-    """Probe a few of the warm-up's trajectories, and extrapolate to ``count`` of them."""
+) -> tuple[Expected, pa.Table, float]:
+    """Probe a few of the warm-up's trajectories, and extrapolate to ``count`` of them.
+
+    The probes' rows are returned too, and the seconds that they took.
+    """
     probes = config.probing.probes
     here = max(1, _WARM_UP_THINKING_TOKENS // config.probing.step_tokens + 1)
     few = trajectories.slice(0, max(1, _WARM_UP_PROBES // (probes * here)))
@@ -478,7 +368,7 @@ def _warm_up_probes(
         lambda: answered(job.ask(engine, subject, short, _quiet), engine)
     )
     if config.generation.mode != "thinking" or not answers.num_rows:
-        return Expected(), None
+        return Expected(), answers, seconds
     lengths = _lengths(answers, "answer_ids")
     stopped = int(pc.sum(pc.equal(answers["finish"], "stop")).as_py() or 0)
     answer = _expected_length(lengths, stopped, config.probing.answer_tokens)
@@ -496,7 +386,7 @@ def _warm_up_probes(
         bytes=_bytes("probes", answers, tokens / made)
         + _bytes("positions", positions, samples / max(1, answers.num_rows)),
     )
-    return expected, _Probed(answers, positions, seconds)
+    return expected, answers, seconds
 
 
 def _cut_short(config: CampaignConfig, questions: pa.Table) -> tuple[CampaignConfig, pa.Table]:

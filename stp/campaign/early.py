@@ -22,8 +22,8 @@ from stp.engines import open_engine
 def check_engine(name: str, options: Mapping[str, Any]) -> None:
     """Refuse options that an engine cannot take on this machine.
 
-    Engines look at their options before they load a model. So one is opened with a folder in which
-    there is none: whatever it says of its options counts, and that there is no model is meant so.
+    Engines check their options before they load a model. So an engine is opened here with an empty
+    folder: its complaints about options count; its complaint about the missing model is expected.
 
     Raises
     ------

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from data import Question
 from evaluator.answers import Checker, Verdict
+from stp.campaign.row_counts import counted
 from stp.campaign.tables import ORIGINAL, make_table, question_of
 from stp.campaign.trajectories import OnProgress
 from stp.campaign.units import Unit
@@ -37,7 +38,7 @@ class _Given:
     missing: str = ""
 
 
-class Decoder(Protocol):
+class AnswerDecoder(Protocol):
     """What grading needs of a thinking format."""
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -50,7 +51,7 @@ def grade_unit(
     trajectories: pa.Table,
     probes: pa.Table,
     *,
-    decoder: Decoder,
+    decoder: AnswerDecoder,
     checker: Checker,
     on_progress: OnProgress | None = None,
 ) -> pa.Table:
@@ -84,7 +85,7 @@ def grade_unit(
             verdicts += _judge(given, decoder, checker)
             if on_progress is not None:
                 on_progress(len(verdicts) / total, len(given))
-    return _rows(unit, trajectories, probes, verdicts)
+    return counted("verdicts", _rows(unit, trajectories, probes, verdicts))
 
 
 def _questions(questions: pa.Table, unit: Unit) -> dict[int, Question]:
@@ -108,7 +109,7 @@ def _probes(probes: pa.Table, asked: dict[int, Question]) -> Iterator[_Given]:
             yield _Given(question=asked[row["question"]], ids=row["answer_ids"], missing=missing)
 
 
-def _judge(given: list[_Given], decoder: Decoder, checker: Checker) -> list[Verdict]:
+def _judge(given: list[_Given], decoder: AnswerDecoder, checker: Checker) -> list[Verdict]:
     checked = iter(
         checker.check_many(
             [(item.question, decoder.decode(item.ids)) for item in given if not item.missing]

@@ -17,6 +17,7 @@ from stp.campaign.config import CampaignConfig
 from stp.campaign.generate import generate_unit
 from stp.campaign.prepare import Subject
 from stp.campaign.probe import probe_unit
+from stp.campaign.row_counts import counted
 from stp.campaign.tables import Work
 from stp.campaign.trajectories import OnProgress
 from stp.campaign.units import Stage, Unit
@@ -45,7 +46,7 @@ class Job(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class UnitTask:
     """A job, what its unit's rows are made from, and its rank: lower ones go first."""
 
     stage: Stage
@@ -59,7 +60,7 @@ class Task:
 class Done:
     """A task with the rows of its unit, and the work that they took."""
 
-    task: Task
+    task: UnitTask
     tables: tuple[pa.Table, ...]
     work: Work
 
@@ -67,7 +68,7 @@ class Done:
 class Tasks(Protocol):
     """What is left to do."""
 
-    def take(self, model: str | None, most_open: int) -> Task | None:
+    def take(self, model: str | None, most_open: int) -> UnitTask | None:
         """Return a task that can be begun now.
 
         Parameters
@@ -79,17 +80,17 @@ class Tasks(Protocol):
 
         Returns
         -------
-        Task or None
+        UnitTask or None
             None if there is none now: units that are written may lead to more.
         """
 
 
-OnTask = Callable[[Task, float, int, int], None]
+OnTask = Callable[[UnitTask, float, int, int], None]
 """Called with a task, the fraction of it that is done, and the samples that ended since the last
 call and their tokens."""
 
 
-class Pool(Protocol):
+class JobPool(Protocol):
     """Whoever does tasks side by side."""
 
     def run(self, tasks: Tasks, stop: threading.Event, on_progress: OnTask) -> Iterator[Done]:
@@ -122,7 +123,7 @@ class GenerateJob:
         rows = yield from make(
             self.unit, self.questions, subject=subject, config=config, on_progress=on_progress
         )
-        return (rows,)
+        return (counted("trajectories", rows, subject.format),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,13 +140,12 @@ class ProbeJob:
         """Ask for the unit's probes; return the rows of its positions and probes."""
         if config.generation.mode != "thinking":
             return answer_positions(self.unit, self.trajectories)
-        return (
-            yield from probe_unit(
-                self.unit,
-                self.questions,
-                self.trajectories,
-                subject=subject,
-                config=config,
-                on_progress=on_progress,
-            )
+        positions, probes = yield from probe_unit(
+            self.unit,
+            self.questions,
+            self.trajectories,
+            subject=subject,
+            config=config,
+            on_progress=on_progress,
         )
+        return positions, counted("probes", probes, subject.format)

@@ -19,6 +19,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from data.errors import MisuseError, StoreError
+from data.prompts import Prompts
 from stp.campaign.config import CampaignConfig
 from stp.campaign.tables import SCHEMA_VERSION, Work
 from stp.campaign.units import Cell
@@ -45,7 +46,9 @@ class _Record(BaseModel):
 class ModelRecord(_Record):
     """A model of the campaign.
 
-    ``engine`` is what the engine said of itself when it was opened first; empty before that.
+    ``turn_end`` holds the ids that end an answer, by the place that names them (see
+    :mod:`stp.formats.turn_end`); empty in campaigns from before it was recorded. ``engine`` is what
+    the engine said of itself when it was opened first; empty before that.
     """
 
     name: str
@@ -55,6 +58,7 @@ class ModelRecord(_Record):
     tokenizer_hash: str
     context_limit: int
     family: dict[str, Any]
+    turn_end: dict[str, list[int]] = Field(default_factory=dict)
     engine: dict[str, Any] = Field(default_factory=dict)
 
     def difference(self, other: "ModelRecord") -> str | None:
@@ -70,11 +74,25 @@ class ModelRecord(_Record):
         return None if own.settings() == others.settings() else "family"
 
 
+class MendingRecord(_Record):
+    """References that were taken into a campaign later.
+
+    ``file`` and ``sha256`` say from where, ``changed`` the ids of the questions.
+    """
+
+    file: str
+    sha256: str
+    changed: list[str]
+    at: str
+
+
 class CellRecord(_Record):
     """The questions of a model on a benchmark.
 
-    ``digest`` is that of their shard; ``group`` the benchmark's reporting group, empty where it
-    was not recorded.
+    ``digest`` is that of their shard as they were asked; ``group`` the benchmark's reporting group,
+    empty where it was not recorded. ``references`` holds by question id the references that count
+    instead of those asked with, ``mended_digest`` is the shard's digest with these, and
+    ``mendings`` tells from where they came.
     """
 
     model: str
@@ -84,6 +102,22 @@ class CellRecord(_Record):
     too_long: int
     digest: str
     group: str = ""
+    references: dict[str, str] = Field(default_factory=dict)
+    mended_digest: str = ""
+    mendings: list[MendingRecord] = Field(default_factory=list)
+
+    @property
+    def shard_digest(self) -> str:
+        """The digest that the shard of the questions has now."""
+        return self.mended_digest or self.digest
+
+    @property
+    def grading_mark(self) -> str:
+        """What verdicts on these references carry behind the checker's version; "" for the first.
+
+        Without it, verdicts on the references from before would be taken for verdicts on these.
+        """
+        return f" references {self.mended_digest[:16]}" if self.mended_digest else ""
 
     @property
     def cell(self) -> Cell:
@@ -139,6 +173,7 @@ class Manifest(_Record):
     settings: dict[str, Any]
     models: list[ModelRecord]
     cells: list[CellRecord]
+    prompts: dict[str, Any] = Field(default_factory=lambda: Prompts().record())
     checker_version: str | None = None
     packages: dict[str, str]
     environment: dict[str, Any]
@@ -181,6 +216,7 @@ def new_manifest(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         config_hash=config.content_hash(),
         settings=config.settings(),
+        prompts=config.prompts.wording.record(),
         models=models,
         cells=cells,
         packages=_package_versions(),

@@ -5,11 +5,12 @@ folders both have must be the same rows. The result is the folder of a run that 
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from data.errors import MisuseError, StoreError, StoreMismatchError
+from data.progress import NOBODY, Progress
 from stp.campaign.config import CampaignConfig
 from stp.campaign.manifest import Manifest
 from stp.campaign.signal_record import SIGNALS_FILE, read_signals_record
@@ -49,7 +50,7 @@ def merge_campaigns(
     urls: Sequence[str | Path],
     out: str | Path,
     *,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = NOBODY,
 ) -> MergeResult:
     """Put parts of a campaign together.
 
@@ -163,7 +164,7 @@ def _begin(target: Store, first: Store, config: CampaignConfig, manifest: Manife
 def _copy_shards(
     target: Store,
     campaigns: Sequence[tuple[Store, CampaignConfig, Manifest]],
-    progress: Callable[[int, int], None] | None,
+    progress: Progress,
 ) -> int:
     """Copy every unit's shards; return how many were written."""
     _, config, manifest = campaigns[0]
@@ -175,8 +176,7 @@ def _copy_shards(
         for table in tables:
             written += _copy_shard(target, [store for store, _, _ in campaigns], unit, table)
             looked += 1
-            if progress is not None:
-                progress(looked, total)
+            progress(looked, total)
     for store, _, _ in campaigns:
         if store.exists(SIGNALS_FILE) and not target.exists(SIGNALS_FILE):
             target.write_bytes(SIGNALS_FILE, store.read_bytes(SIGNALS_FILE))

@@ -29,7 +29,7 @@ from data.errors import (
     StpError,
 )
 from stp.campaign.config import CampaignConfig
-from stp.campaign.jobs import Done, OnTask, Task, Tasks
+from stp.campaign.jobs import Done, OnTask, Tasks, UnitTask
 from stp.campaign.manifest import Manifest
 from stp.campaign.models import locate_model, record_model
 from stp.campaign.prepare import Prepared
@@ -81,7 +81,7 @@ class _Actor:
         self._manifest = manifest
         self._open_model = open_model
         self._room: EngineRoom | None = None
-        self._inbox: queue.SimpleQueue[tuple[Task, _Future]] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[tuple[UnitTask, _Future]] = queue.SimpleQueue()
         self._futures: dict[int, _Future] = {}
         self._wants = True
         self._window = 1
@@ -97,7 +97,7 @@ class _Actor:
             await asyncio.sleep(_LOOK_SECONDS)
         return self._window
 
-    async def run(self, task: Task) -> _Made | _Failed:
+    async def run(self, task: UnitTask) -> _Made | _Failed:
         """Return what becomes of a task, or why it failed."""
         future: _Future = concurrent.futures.Future()
         self._wants = False
@@ -183,7 +183,7 @@ class _Engine:
     """An actor as the driver sees it: the tasks that it has, and whether it wants more."""
 
     actor: Any
-    tasks: dict[Any, tuple[Task, int]] = field(default_factory=dict)
+    tasks: dict[Any, tuple[UnitTask, int]] = field(default_factory=dict)
     wanted: Any = None
     hungry: bool = False
     window: int = 1
@@ -281,7 +281,7 @@ class RayPool:
         data.errors.StpError
             Whatever an actor says is wrong with the request.
         """
-        again: list[tuple[Task, int]] = []
+        again: list[tuple[UnitTask, int]] = []
         failure: StpError | None = None
         waiting_since = time.monotonic()
         while True:
@@ -316,7 +316,7 @@ class RayPool:
         if failure is not None:
             raise failure
 
-    def _hand_out(self, tasks: Tasks, again: list[tuple[Task, int]]) -> None:
+    def _hand_out(self, tasks: Tasks, again: list[tuple[UnitTask, int]]) -> None:
         """Give tasks to the engines that want some, those that were lost before first."""
         for engine in self._engines:
             if not engine.hungry:
@@ -370,7 +370,7 @@ class RayPool:
         self._note(task, made.engine)
         return Done(task=task, tables=made.tables, work=made.work)
 
-    def _lost(self, engine: _Engine, again: list[tuple[Task, int]]) -> StpError | None:
+    def _lost(self, engine: _Engine, again: list[tuple[UnitTask, int]]) -> StpError | None:
         """Start another actor in place of one that is lost; its tasks are given to others."""
         self._engines.remove(engine)
         self._start()
@@ -386,7 +386,7 @@ class RayPool:
             again.append((task, attempt + 1))
         return failure
 
-    def _note(self, task: Task, described: dict[str, Any]) -> None:
+    def _note(self, task: UnitTask, described: dict[str, Any]) -> None:
         record = self._prepared.manifest.model_record(task.unit.cell.model)
         if not record.engine:
             record.engine = dict(described)

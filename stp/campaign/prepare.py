@@ -13,8 +13,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from data import Benchmark, Question, get_benchmark
-from data.errors import MisuseError, StoreMismatchError, StpError
+from data.errors import ConfigError, MisuseError, StoreMismatchError, StpError
+from data.prompts import Prompts
 from evaluator.answers import check_reference
+from stp.campaign.asked import check_questions
 from stp.campaign.config import CampaignConfig
 from stp.campaign.direct import fit_answer, unthinking_prompt_ids
 from stp.campaign.fit import Fit, fit_prompt
@@ -26,12 +28,14 @@ from stp.campaign.models import (
     record_model,
     stored_tokenizer_hash,
 )
+from stp.campaign.references import check_references
 from stp.campaign.sections import BenchmarkConfig
 from stp.campaign.store import CONFIG, Store
-from stp.campaign.tables import ShardInfo, TornShardError, content_digest, make_table
+from stp.campaign.tables import make_table
 from stp.campaign.units import Cell, questions_shard
 from stp.engines.base import SamplingParameters
 from stp.formats import ModelFamily, ThinkingFormat
+from stp.formats.turn_end import require_turn_end
 from stp.segmentation import boundary_token_ids, content_token_ids
 from stp.tokenizers import load_tokenizer
 
@@ -44,7 +48,10 @@ before the close. A vocabulary may spell a text in more; an answer there has les
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """A model as the stages see it: how it is spoken to, and where its steps end."""
+    """A model as the stages see it: how it is spoken to, and where its steps end.
+
+    ``opening_ids`` is what of a probe's answer is written for it.
+    """
 
     name: str
     format: ThinkingFormat
@@ -52,6 +59,7 @@ class Subject:
     content_ids: dict[int, tuple[int, ...]]
     sampling: SamplingParameters
     context_limit: int
+    opening_ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,19 +90,39 @@ def prepare_campaign(store: Store, config: CampaignConfig) -> Prepared:
         If the folder cannot be written or read.
     """
     store.check_free()
+    models = tuple(locate_model(model) for model in config.models)
+    _check_samples_differ(config, models)
     # Without any row there is nothing that another configuration could be mixed with.
     if store.is_campaign() and store.has_rows():
         manifest = store.read_manifest()
         store.check_settings(config, manifest)
-        models = tuple(locate_model(model) for model in config.models)
         _check_models(store, manifest, models, config)
         _mend_config(store, config)
         _mend_tokenizers(store, manifest, models)
-        _mend_questions(store, config, manifest, models)
+        _check_questions(store, config, manifest, models)
     else:
-        models = tuple(locate_model(model) for model in config.models)
         manifest = _create(store, config, models)
     return Prepared(config=config, manifest=manifest, models=models)
+
+
+def _check_samples_differ(config: CampaignConfig, models: Sequence[LocatedModel]) -> None:
+    """Refuse several samples of one prompt where all would be the same."""
+    several = [
+        f"{section}.{key} = {count}"
+        for section, key, count in (
+            ("generation", "trajectories", config.generation.trajectories),
+            ("probing", "probes", config.probing.probes),
+        )
+        if count > 1
+    ]
+    for model in models:
+        greedy = _sampling(config, model.family).greedy
+        if greedy is not None and several:
+            raise ConfigError(
+                f"{model.name} is sampled with {greedy}, so that samples of one prompt are copies, "
+                f"and {' and '.join(several)} would count copies as samples: set "
+                "generation.trajectories and probing.probes to 1, or another [sampling]"
+            )
 
 
 def make_subject(config: CampaignConfig, model: LocatedModel, record: ModelRecord) -> Subject:
@@ -107,13 +135,16 @@ def make_subject(config: CampaignConfig, model: LocatedModel, record: ModelRecor
     """
     tokenizer = load_tokenizer(model.folder)
     boundary_ids = boundary_token_ids(tokenizer)
+    thinking_format = ThinkingFormat(model.family, tokenizer)
+    require_turn_end(thinking_format.turn_end, model.name)
     return Subject(
         name=model.name,
-        format=ThinkingFormat(model.family, tokenizer),
+        format=thinking_format,
         boundary_ids=boundary_ids,
         content_ids=content_token_ids(tokenizer, boundary_ids),
         sampling=_sampling(config, model.family),
         context_limit=record.context_limit,
+        opening_ids=thinking_format.opening_ids(config.probing.answer_opening),
     )
 
 
@@ -126,7 +157,8 @@ def _sampling(config: CampaignConfig, family: ModelFamily) -> SamplingParameters
 def _create(store: Store, config: CampaignConfig, models: tuple[LocatedModel, ...]) -> Manifest:
     questions = {}
     for entry in config.benchmarks:
-        benchmark, items = load_questions(entry)
+        benchmark, items = load_questions(entry, config.prompts.wording)
+        check_references(benchmark.name, items)
         if benchmark.name in questions:
             raise MisuseError(
                 f"two benchmarks are named {benchmark.name!r}; give each its own name"
@@ -142,14 +174,15 @@ def _create(store: Store, config: CampaignConfig, models: tuple[LocatedModel, ..
         copy_tokenizer(model, store)
         for benchmark, items in questions.values():
             rows = question_rows(config, subject, benchmark, items)
+            _warn_of_control_tokens(subject, benchmark.name, items)
             cells.append(_write_questions(store, model.name, benchmark, rows))
     manifest = new_manifest(config, records, cells)
     store.write_manifest(manifest)
     return manifest
 
 
-def load_questions(entry: BenchmarkConfig) -> tuple[Benchmark, list[Question]]:
-    """Return a benchmark and the questions asked for.
+def load_questions(entry: BenchmarkConfig, prompts: Prompts) -> tuple[Benchmark, list[Question]]:
+    """Return a benchmark and the questions asked for, in a campaign's wording.
 
     Raises
     ------
@@ -162,6 +195,7 @@ def load_questions(entry: BenchmarkConfig) -> tuple[Benchmark, list[Question]]:
     questions = benchmark.load(data_dir=folder, limit=entry.limit)
     for question in questions:
         check_reference(question)
+    benchmark = replace(benchmark, instruction=prompts.instruction(benchmark.instruction))
     return benchmark, questions
 
 
@@ -173,7 +207,6 @@ def question_rows(
         prompts, fits = _thinking_prompts(config, subject, benchmark, questions)
     else:
         prompts, fits = _unthinking_prompts(config, subject, benchmark, questions)
-    _warn_of_control_tokens(subject, benchmark.name, questions)
     count = len(questions)
     return make_table(
         "questions",
@@ -196,7 +229,9 @@ def question_rows(
 def _thinking_prompts(
     config: CampaignConfig, subject: Subject, benchmark: Benchmark, questions: list[Question]
 ) -> tuple[list[tuple[int, ...]], list[Fit]]:
-    closing_tokens = len(subject.format.close_ids) + _MENDED_BOUNDARY_TOKENS
+    closing_tokens = (
+        len(subject.format.close_ids) + len(subject.opening_ids) + _MENDED_BOUNDARY_TOKENS
+    )
     prompts = [
         subject.format.prompt_ids(question.prompt, benchmark.instruction) for question in questions
     ]
@@ -219,7 +254,8 @@ def _unthinking_prompts(
 ) -> tuple[list[tuple[int, ...]], list[Fit]]:
     mode = config.generation.mode
     prompts = [
-        unthinking_prompt_ids(mode, subject.format, benchmark, question) for question in questions
+        unthinking_prompt_ids(mode, subject.format, benchmark, question, config.prompts.wording)
+        for question in questions
     ]
     fits = [
         fit_answer(
@@ -323,6 +359,25 @@ def _check_models(
                 f"{store.url}: the model {model.name!r} in {model.folder} is not the one of "
                 f"this campaign (its {what} differs{values}); give the run a folder of its own"
             )
+        _check_turn_end(store, stored, found)
+
+
+def _check_turn_end(store: Store, stored: ModelRecord, found: ModelRecord) -> None:
+    """Refuse a model whose answers would end elsewhere than those in the folder.
+
+    Campaigns from before this was recorded ended answers at the tokens of family and tokenizer.
+    """
+    now = {token_id for ids in found.turn_end.values() for token_id in ids}
+    before = {token_id for ids in stored.turn_end.values() for token_id in ids}
+    if not stored.turn_end:
+        names = ("family", "tokenizer")
+        before = {token_id for name in names for token_id in found.turn_end.get(name, ())}
+    if before != now:
+        raise StoreMismatchError(
+            f"{store.url}: answers of {stored.name!r} ended at the token ids {sorted(before)} when "
+            f"this campaign began, and would end at {sorted(now)} now (generation_config.json, "
+            "config.json or this release differ); give the run a folder of its own"
+        )
 
 
 def _mend_config(store: Store, config: CampaignConfig) -> None:
@@ -342,32 +397,18 @@ def _mend_tokenizers(store: Store, manifest: Manifest, models: tuple[LocatedMode
             _LOG.warning("%s: the tokenizer of %s is copied anew", store.url, model.name)
 
 
-def _mend_questions(
+def _check_questions(
     store: Store, config: CampaignConfig, manifest: Manifest, models: tuple[LocatedModel, ...]
 ) -> None:
-    """Write again the questions whose shard is gone or torn, if they are still the same."""
-    for record in manifest.cells:
-        if _whole_questions(store, record):
-            continue
-        model = next(model for model in models if model.name == record.model)
-        subject = make_subject(config, model, manifest.model_record(record.model))
-        loaded = [load_questions(entry) for entry in config.benchmarks]
-        benchmark, items = next(pair for pair in loaded if pair[0].name == record.benchmark)
-        rows = question_rows(config, subject, benchmark, items)
-        if content_digest(rows) != record.digest:
-            raise StoreMismatchError(
-                f"{store.url}: the questions of {record.benchmark} are no longer those of this "
-                "campaign; restore its question file, or start a campaign in another folder"
-            )
-        store.write_shard("questions", questions_shard(record.cell), rows, source="")
-
-
-def _whole_questions(store: Store, record: CellRecord) -> bool:
-    name = questions_shard(record.cell)
-    info: ShardInfo | None = None
-    try:
-        if store.exists(name):
-            info = store.read_checked("questions", name)[1]
-    except TornShardError:
-        store.set_aside(name, "torn")
-    return info is not None and info.digest == record.digest
+    """Refuse questions that are not those of the campaign any more."""
+    loaded = {
+        benchmark.name: (benchmark, items)
+        for entry in config.benchmarks
+        for benchmark, items in [load_questions(entry, config.prompts.wording)]
+    }
+    for model in models:
+        subject = make_subject(config, model, manifest.model_record(model.name))
+        for record in manifest.cells:
+            if record.model == model.name:
+                benchmark, items = loaded[record.benchmark]
+                check_questions(store, record, question_rows(config, subject, benchmark, items))

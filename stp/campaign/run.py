@@ -18,10 +18,11 @@ from typing import Protocol
 import pyarrow as pa
 
 from evaluator.answers import ModelVerdict
+from stp.campaign.asked import mend_references, warn_of_mended_files
 from stp.campaign.backlog import Backlog
 from stp.campaign.config import CampaignConfig
 from stp.campaign.early import check_engine, engine_is_needed, planned_units
-from stp.campaign.jobs import Pool, Task
+from stp.campaign.jobs import JobPool, UnitTask
 from stp.campaign.lock import Part
 from stp.campaign.manifest import StageRecord
 from stp.campaign.models import own_context
@@ -103,7 +104,7 @@ class RunResult:
     waiting: int = 0
 
 
-PoolOpener = Callable[[Prepared, EngineOpener], Pool]
+PoolOpener = Callable[[Prepared, EngineOpener], JobPool]
 """Opens a pool for a campaign, given how an engine is opened."""
 
 
@@ -197,6 +198,8 @@ def grade_campaign(
     again: bool = False,
     unsandboxed: bool = False,
     model_judge: ModelVerdict | None = None,
+    references: Path | None = None,
+    benchmark: str | None = None,
     observer: Observer | None = None,
     stop: threading.Event | None = None,
 ) -> RunResult:
@@ -212,6 +215,9 @@ def grade_campaign(
         Allow programs to run without a sandbox where there is none.
     model_judge
         Judges answers in words, as of :class:`evaluator.answers.Checker`.
+    references, benchmark
+        New references to take into the campaign first, and whose they are: see
+        :func:`stp.campaign.asked.mend_references`.
     observer, stop
         As :func:`run_campaign`.
 
@@ -224,6 +230,11 @@ def grade_campaign(
     store.read_manifest()
     with store.lock():
         config, manifest = store.read_campaign()
+        if references is not None:
+            mend_references(store, manifest, references, benchmark=benchmark)
+        elif again:
+            files = [entry.name for entry in config.benchmarks]
+            warn_of_mended_files(store, manifest, files)
         worker = GradeWorker(
             store, manifest, again=again, unsandboxed=unsandboxed, model_judge=model_judge
         )
@@ -260,7 +271,7 @@ class StagedRun:
     observer: Observer
     stop: threading.Event
     workers: dict[Stage, Worker]
-    pool: Pool | None = None
+    pool: JobPool | None = None
     part: Part | None = None
     units: int = 0
     waiting: int = 0
@@ -327,7 +338,7 @@ def _run_engine_stages(run: StagedRun, workers: dict[Stage, EngineWorker]) -> No
             records[stage].add(work)
         run.observer.stage_started(stage, done=state.done, total=state.total)
 
-    def on_progress(task: Task, fraction: float, samples: int, tokens: int) -> None:
+    def on_progress(task: UnitTask, fraction: float, samples: int, tokens: int) -> None:
         run.observer.unit_progressed(task.stage, task.unit, fraction, samples, tokens)
 
     if any(state.left for state in backlog.stages.values()):

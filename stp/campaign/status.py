@@ -1,10 +1,13 @@
 """How far a campaign is, from the footers of its shards alone."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from data.errors import StoreError
 from stp.campaign.manifest import CellRecord, StageRecord
+from stp.campaign.row_counts import COUNTED_COLUMNS, count_rows
+from stp.campaign.shares import CellShares, shares_of
 from stp.campaign.signal_record import (
     SIGNALS_FILE,
     SignalSettings,
@@ -28,12 +31,17 @@ class UnitState:
     """Which stages have done a unit, each on the rows that the stage before has now.
 
     ``torn`` names shards whose footer is not whole. ``works`` has the work of each stage done.
-    ``digest`` is that of its trajectories, if they are there.
+    ``digest`` is that of its trajectories, if they are there. ``counts`` has, by table, what its
+    shards of these stages say of their rows; None for one that says nothing. ``checker_version``
+    judged it, with the references that ``grading_mark`` names (see
+    :attr:`stp.campaign.manifest.CellRecord.grading_mark`).
     """
 
     works: dict[Stage, Work]
+    counts: dict[Table, dict[str, int] | None] = field(default_factory=dict)
     digest: str = ""
     checker_version: str = ""
+    grading_mark: str = ""
     torn: tuple[str, ...] = ()
 
     @property
@@ -64,10 +72,12 @@ def unit_state(store: Store, unit: Unit) -> UnitState:
             return None
 
     works: dict[Stage, Work] = {}
-    digest = version = ""
+    counts: dict[Table, dict[str, int] | None] = {}
+    digest = version = mark = ""
     trajectories = info("trajectories")
     if trajectories is not None and trajectories.source == trajectory_source(unit):
         works["generate"], digest = trajectories.work, trajectories.digest
+        counts["trajectories"] = trajectories.counts
         positions, probes = info("positions"), info("probes")
         if (
             positions is not None
@@ -75,15 +85,57 @@ def unit_state(store: Store, unit: Unit) -> UnitState:
             and positions.source == probes.source
             and probes.source == probe_source(unit, trajectories=trajectories.digest)
         ):
-            works["probe"] = probes.work
+            works["probe"], counts["probes"] = probes.work, probes.counts
             verdicts = info("verdicts")
             made_from = verdict_source(
                 trajectories=trajectories.digest, probes=probes.digest, checker_version=""
             )
             if verdicts is not None and verdicts.source.startswith(made_from):
-                works["grade"] = verdicts.work
+                works["grade"], counts["verdicts"] = verdicts.work, verdicts.counts
                 version = verdicts.source.removeprefix(made_from)
-    return UnitState(works=works, digest=digest, checker_version=version, torn=tuple(torn))
+                version, _, mark = version.partition(" ")
+    return UnitState(
+        works=works,
+        counts=counts,
+        digest=digest,
+        checker_version=version,
+        grading_mark=f" {mark}" if mark else "",
+        torn=tuple(torn),
+    )
+
+
+def unit_counts(store: Store, unit: Unit, state: UnitState) -> Counter[str]:
+    """Return how many of a unit's rows are of which kind.
+
+    Shards from before rows were counted are counted now, but for what their ids would tell.
+    """
+    total: Counter[str] = Counter()
+    for table, counts in state.counts.items():
+        if counts is None:
+            rows = store.read_columns(unit.shard(table), COUNTED_COLUMNS[table])
+            counts = count_rows(table, rows)
+        total.update(counts)
+    return total
+
+
+def campaign_shares(url: str | Path) -> tuple[CellShares, ...]:
+    """Return the shares of every cell of a campaign, over the units that are done so far.
+
+    Raises
+    ------
+    data.errors.StpError
+        If the folder is no campaign, or cannot be read.
+    """
+    store = Store(url)
+    config, manifest = store.read_campaign()
+    thinks = config.generation.mode == "thinking"
+    found = []
+    for record in manifest.cells:
+        total: Counter[str] = Counter()
+        for unit in store.plan(config, record):
+            total.update(unit_counts(store, unit, unit_state(store, unit)))
+        found.append(shares_of(record, total, thinks=thinks))
+    return tuple(found)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -144,6 +196,8 @@ class CampaignStatus:
         Who works on it now, in words; None if nobody does.
     signals
         By cell (its folder), how far its signals are; empty where nobody asked for signals.
+    shares
+        What of each cell's rows is not what it is taken for.
     """
 
     name: str
@@ -158,6 +212,7 @@ class CampaignStatus:
     too_long: dict[str, tuple[str, ...]] = field(default_factory=dict)
     running: str | None = None
     signals: dict[str, SignalStatus] = field(default_factory=dict)
+    shares: list[CellShares] = field(default_factory=list)
 
     @property
     def remedies(self) -> dict[str, str]:
@@ -196,6 +251,7 @@ def campaign_status(url: str | Path) -> CampaignStatus:
     for record in manifest.cells:
         if record.too_long:
             status.too_long[record.cell.folder] = _too_long(store, record)
+        counts: Counter[str] = Counter()
         signals = SignalStatus()
         if settings is not None:
             status.signals[record.cell.folder] = signals
@@ -204,6 +260,7 @@ def campaign_status(url: str | Path) -> CampaignStatus:
             status.trajectories += unit.trajectories
             state = unit_state(store, unit)
             status.torn += state.torn
+            counts.update(unit_counts(store, unit, state))
             for stage, work in state.works.items():
                 entry = status.stages[stage]
                 entry.units += 1
@@ -213,6 +270,8 @@ def campaign_status(url: str | Path) -> CampaignStatus:
             signals.generated += unit.trajectories * state.generated
             if settings is not None and _signals_read(store, unit, state, settings, status.torn):
                 signals.trajectories += unit.trajectories
+        thinks = config.generation.mode == "thinking"
+        status.shares.append(shares_of(record, counts, thinks=thinks))
     return status
 
 

@@ -14,12 +14,13 @@ itself. The place is an fsspec URL. This module knows nothing of engines and ans
 
 import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
 import fsspec
 import pyarrow as pa
+import pyarrow.parquet as pq
 from fsspec.implementations.local import LocalFileSystem
 
 from data.errors import MisuseError, StoreError, StoreMismatchError, StpError
@@ -347,6 +348,20 @@ class Store:
         """Return a shard's rows, checked, and what it says of itself."""
         buffer = pa.py_buffer(self.read_bytes(name))
         return decode_shard(table, pa.BufferReader(buffer), path=f"{self.url}/{name}")
+
+    def read_columns(self, name: str, columns: Sequence[str]) -> pa.Table:
+        """Return some columns of a shard, unchecked: where reading all of it would take too long.
+
+        Raises
+        ------
+        data.errors.StoreError
+            If they cannot be read.
+        """
+        try:
+            with self._fs.open(self._path(name), "rb") as file:
+                return pq.read_table(file, columns=list(columns))
+        except (pa.ArrowException, OSError) as error:
+            raise StoreError(f"{self.url}/{name}: cannot be read: {error}") from error
 
     def shard_info(self, table: Table, name: str) -> ShardInfo | None:
         """Return what a shard says of itself, from its footer, or None if it is absent.

@@ -25,7 +25,7 @@ import pyarrow as pa
 from data.errors import EngineError, MisuseError
 from stp.campaign.asks import Ask, Asking
 from stp.campaign.config import CampaignConfig
-from stp.campaign.jobs import Done, OnTask, Task, Tasks
+from stp.campaign.jobs import Done, OnTask, Tasks, UnitTask
 from stp.campaign.prepare import Subject
 from stp.campaign.tables import Work
 from stp.campaign.units import Unit
@@ -91,7 +91,7 @@ class _Running:
     ``tickets`` are its trees in the engine, with their indices in the ask.
     """
 
-    task: Task
+    task: UnitTask
     began: float
     attempt: int = 1
     again_at: float = 0.0
@@ -173,7 +173,7 @@ class Stream:
         asked = self._config.engine.units_in_flight
         return window_of(self._engine, self._running[0].task.unit, asked)
 
-    def begin(self, task: Task) -> None:
+    def begin(self, task: UnitTask) -> None:
         """Take a task; its model must be that of what is under way.
 
         Raises

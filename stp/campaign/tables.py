@@ -113,6 +113,9 @@ SCHEMAS: dict[Table, pa.Schema] = {
     ),
 }
 
+_COUNTS = b"stp.counts"
+"""Where a table's metadata hold the counts of :mod:`stp.campaign.row_counts`."""
+
 _HIDDEN = re.compile(r"hidden_\d+")
 _WITH_HIDDEN = STAGE_TABLES["signals"]
 """Tables that have a further column of hidden states for each layer asked for."""
@@ -145,18 +148,26 @@ class ShardInfo:
         Digest of what it was made from.
     work
         What it took.
+    counts
+        How many of its rows are of which kind; None where nobody counted.
     """
 
     rows: int
     digest: str
     source: str
     work: Work
+    counts: dict[str, int] | None = None
 
 
 def make_table(name: Table, columns: dict[str, list[Any]]) -> pa.Table:
     """Return a table of the given kind from lists, one per column."""
     schema = SCHEMAS[name]
     return pa.table({field.name: columns[field.name] for field in schema}, schema=schema)
+
+
+def with_counts(table: pa.Table, counts: Mapping[str, int]) -> pa.Table:
+    """Return a table that takes counts of its rows along into its shard."""
+    return table.replace_schema_metadata({_COUNTS: json.dumps(dict(counts))})
 
 
 def hidden_column(layer: int) -> str:
@@ -217,10 +228,17 @@ def encode_shard(name: Table, table: pa.Table, *, digest: str, source: str, work
             },
             allow_nan=False,
         ),
+        **{_COUNTS.decode(): text for text in _kept_counts(table.schema)},
     }
     sink = BytesIO()
     pq.write_table(table.replace_schema_metadata(metadata), sink, compression="zstd")
     return sink.getvalue()
+
+
+def _kept_counts(schema: pa.Schema) -> list[str]:
+    """Return the counts that a table takes along, as text; none where nobody counted."""
+    text = (schema.metadata or {}).get(_COUNTS)
+    return [] if text is None else [text.decode()]
 
 
 def decode_shard(name: Table, content: Any, *, path: str) -> tuple[pa.Table, ShardInfo]:
@@ -318,6 +336,7 @@ def _open(name: Table, content: Any, path: str) -> tuple[ShardInfo, pq.ParquetFi
             digest=raw["stp.digest"],
             source=raw["stp.source"],
             work=_work(raw["stp.work"]),
+            counts=json.loads(raw[_COUNTS.decode()]) if _COUNTS.decode() in raw else None,
         )
     except (KeyError, ValueError, TypeError) as error:
         raise TornShardError(_torn(name, path, f"it is no shard of {name}")) from error

@@ -16,9 +16,10 @@ import pyarrow as pa
 
 from data.errors import EngineError, MisuseError
 from evaluator.answers import CHECKER_VERSION, Checker, ModelVerdict
+from stp.campaign.asked import campaign_questions
 from stp.campaign.grade import grade_unit
 from stp.campaign.jobs import GenerateJob, Job, ProbeJob
-from stp.campaign.manifest import Manifest
+from stp.campaign.manifest import CellRecord, Manifest
 from stp.campaign.prepare import Prepared, Subject, make_subject
 from stp.campaign.store import Store, read_questions
 from stp.campaign.tables import probe_source, trajectory_source, verdict_source
@@ -211,7 +212,7 @@ class GradeWorker(Worker):
         self._manifest = manifest
         self._unsandboxed = unsandboxed
         self._model_judge = model_judge
-        self._questions = _Questions(store)
+        self._questions: tuple[Cell, pa.Table] | None = None
         self._checker: Checker | None = None
         self._checked_units = 0
         self._decoder: StoredTokenizer | None = None
@@ -228,15 +229,19 @@ class GradeWorker(Worker):
         return verdict_source(
             trajectories=trajectories.digest,
             probes=probes.digest,
-            checker_version=CHECKER_VERSION,
+            checker_version=f"{CHECKER_VERSION}{self._record(unit).grading_mark}",
         )
+
+    def _record(self, unit: Unit) -> CellRecord:
+        cells = self._manifest.cells
+        return next(record for record in cells if record.cell == unit.cell)
 
     def work(self, unit: Unit, on_progress: OnProgress) -> tuple[pa.Table, ...]:
         """Return the unit's verdicts."""
         self._manifest.checker_version = CHECKER_VERSION
         rows = grade_unit(
             unit,
-            self._questions.of(unit.cell),
+            self._asked(unit),
             self._store.read_shard("trajectories", unit.shard("trajectories")),
             self._store.read_shard("probes", unit.shard("probes")),
             decoder=self._decoder_of(unit.cell.model),
@@ -244,6 +249,13 @@ class GradeWorker(Worker):
             on_progress=on_progress,
         )
         return (rows,)
+
+    def _asked(self, unit: Unit) -> pa.Table:
+        """Return the questions of the unit's cell, with the references that count, read once."""
+        if self._questions is None or self._questions[0] != unit.cell:
+            rows = campaign_questions(self._store, self._record(unit))
+            self._questions = unit.cell, rows
+        return self._questions[1]
 
     def close(self) -> None:
         """End the checker's processes."""

@@ -63,6 +63,12 @@ def analyze(
         bool,
         typer.Option("--cross-fit", help="Add frontiers scored on other probes than chose them."),
     ] = False,
+    latent_draws: Annotated[
+        int,
+        typer.Option(
+            "--latent-draws", min=0, help="Curves drawn behind the counts; 0: no latent tables."
+        ),
+    ] = 20,
     allow_incomplete: Annotated[
         bool,
         typer.Option("--allow-incomplete", help="Analyse what is graded, and say what is missing."),
@@ -73,7 +79,7 @@ def analyze(
 
     from evaluator.analysis.files import write_analysis
     from evaluator.analysis.pipeline import TABLES, Asked, analyse_campaigns
-    from stp.cli.watching import shown_stages
+    from stp.cli.progress import shown_progress
 
     names = _names(tables, TABLES)
     alone = len(campaigns) == 1 and "://" not in campaigns[0]
@@ -82,7 +88,7 @@ def analyze(
     folder = (out or own).expanduser()
     analysis: Analysis | None
     try:
-        with shown_stages(Console(stderr=True, highlight=False)) as watch:
+        with shown_progress() as progress:
             analysis = analyse_campaigns(
                 campaigns,
                 allow_incomplete=allow_incomplete,
@@ -91,11 +97,12 @@ def analyze(
                     frontier_replicates=frontier_replicates,
                     workers=workers,
                     cross_fit=cross_fit,
+                    latent_draws=latent_draws,
                 ),
                 direct=direct,
-                watch=watch,
+                progress=progress,
             )
-            paths = write_analysis(analysis, folder, watch=watch)
+            paths = write_analysis(analysis, folder, progress=progress)
     except KeyboardInterrupt:
         analysis = None
     if analysis is None:
@@ -127,13 +134,15 @@ def _print(
     from rich.table import Table as RichTable
     from rich.text import Text
 
+    from evaluator.present.terminal import rich_table
+
     bullets = RichTable.grid(padding=(0, 1, 0, 0))
     for sentence in analysis.findings.sentences:
         bullets.add_row("-", Text(sentence))
     console.print(bullets)
     console.print()
     for table in shown:
-        console.print(table.to_rich(console.width))
+        console.print(rich_table(table, console.width))
     count = len(analysis.tables)
     console.print(
         f"{count} tables (CSV, Markdown, LaTeX), {len(paths.figures) // 2} figures (PNG, PDF) and "
@@ -142,3 +151,8 @@ def _print(
     console.print(str(paths.folder), markup=False, soft_wrap=True)
     if len(shown) < count:
         console.print(f"{len(shown)} of {count} tables are shown; --tables all shows every one")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to an application."""
+    app.command()(analyze)

@@ -1,11 +1,13 @@
 """``stp run``, ``stp status``, ``stp grade``: make a campaign, see how far it is, grade it."""
 
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from data.errors import MisuseError
+from stp.cli.arguments import Folder
 
 if TYPE_CHECKING:
     import threading
@@ -24,11 +26,6 @@ class StageName(StrEnum):
     GRADE = "grade"
 
 
-Folder = Annotated[
-    str, typer.Argument(metavar="FOLDER", help="A campaign's folder: a path or an fsspec URL.")
-]
-
-
 Stages = Annotated[
     list[StageName] | None,
     typer.Option(
@@ -44,6 +41,14 @@ Ray = Annotated[
         metavar="[ADDRESS]",
         help="Many engines on a Ray cluster: its address; without one, the cluster of this "
         "machine, or one started here.",
+    ),
+]
+PromptsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--prompts",
+        help="Ask in the words of this file (TOML) instead of our own; part of what a run is. "
+        "docs/prompts.md lists the names.",
     ),
 ]
 DryRun = Annotated[
@@ -75,6 +80,7 @@ def run(
         typer.Option("--shard", metavar="I/N", help="Only part I of N, for a Slurm array."),
     ] = None,
     dry: DryRun = False,
+    prompts: PromptsFile = None,
 ) -> None:
     """Run a campaign, or go on with one that was stopped.
 
@@ -84,6 +90,8 @@ def run(
 
     part = None if shard is None else Part.parse(shard)
     settings, folder = _campaign_of(config, out)
+    if prompts is not None:
+        settings = settings.with_prompts(str(prompts))
     if dry:
         from stp.cli.dry_run import dry_run
 
@@ -149,8 +157,26 @@ def ray_pool(address: str) -> "PoolOpener":
 def grade(
     folder: Folder,
     again: Annotated[
-        bool, typer.Option("--again", help="Grade everything anew, not only what is missing.")
+        bool,
+        typer.Option(
+            "--again",
+            help="Grade everything anew, not only what is missing. The references are those that "
+            "the campaign was begun with; mended ones are taken with --references.",
+        ),
     ] = False,
+    references: Annotated[
+        Path | None,
+        typer.Option(
+            "--references",
+            metavar="FILE",
+            help="With --again: take the references of this file (a benchmark's TOML file, or "
+            "rows with id and answer), and keep in the manifest what was changed.",
+        ),
+    ] = None,
+    benchmark: Annotated[
+        str | None,
+        typer.Option("--benchmark", help="Whose references these are, where there are several."),
+    ] = None,
     unsandboxed: Annotated[
         bool,
         typer.Option(
@@ -173,10 +199,22 @@ def grade(
         return
     from stp.campaign.run import grade_campaign
 
+    if references is not None and not again:
+        raise MisuseError("--references needs --again: with other references all is graded anew")
+    if benchmark is not None and references is None:
+        raise MisuseError("--benchmark says whose --references are given; give these too")
+    # With other references, verdicts on the old ones are not taken for done.
+    go_on = f"stp grade {folder}" + " --again" * (again and references is None)
     result = watched(
-        f"stp grade {folder}" + " --again" * again,
+        go_on,
         lambda observer, stop: grade_campaign(
-            folder, again=again, unsandboxed=unsandboxed, observer=observer, stop=stop
+            folder,
+            again=again,
+            unsandboxed=unsandboxed,
+            references=references,
+            benchmark=benchmark,
+            observer=observer,
+            stop=stop,
         ),
     )
     waiting = f", {result.waiting} are not probed yet" if result.waiting else ""
@@ -190,7 +228,8 @@ def status(folder: Folder) -> None:
 
     from stp.campaign.status import campaign_status
     from stp.cli.dry_run import named
-    from stp.cli.progress import duration, per_second
+    from stp.cli.lines import duration, per_second
+    from stp.cli.shares import print_shares
 
     found = campaign_status(folder)
     console = Console(highlight=False)
@@ -210,6 +249,7 @@ def status(folder: Folder) -> None:
             go_on = read.trajectories < read.generated
             more = f"; go on with: stp signals {found.url}" if go_on else ""
             console.print(line + more, markup=False, soft_wrap=True)
+    print_shares(console, found.shares)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("stage", no_wrap=True)
     for heading in ("trajectories", "samples", "per s", "tokens", "prefill", "took", "left"):
@@ -241,7 +281,7 @@ def watched(go_on: str, work: "Callable[[Observer, threading.Event], RunResult]"
     """Do work with bars; Ctrl-C and SIGTERM end it after the units under way, and say how."""
     from rich.console import Console
 
-    from stp.cli.progress import shown_run
+    from stp.cli.stages import shown_run
     from stp.cli.stopping import stop_on_signals
 
     console = Console(stderr=True, highlight=False)
@@ -270,6 +310,13 @@ def _say_how_it_ended(
             err=True,
         )
         return
+    from rich.console import Console
+
+    from stp.campaign.status import campaign_shares
+    from stp.cli.shares import print_shares
+
+    notes = Console(stderr=True, highlight=False)
+    print_shares(notes, campaign_shares(folder), only_noticed=True)
     typer.echo(f"{config.name}: done in {folder}; next: stp report {folder}", err=True)
 
 

@@ -6,12 +6,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from stp.cli.progress import duration
+from stp.cli.lines import duration
 from stp.cli.seen import seen
+from stp.cli.shares import print_shares
 
 if TYPE_CHECKING:
     from stp.campaign.config import CampaignConfig
-    from stp.campaign.dry_run import CellPlan, Expected, Plan
+    from stp.campaign.dry_run import CellPlan, DryRunPlan, Expected
 
 _SHOWN_IDS = 48
 _SHOWN_CHARACTERS = 2_000
@@ -35,6 +36,7 @@ def dry_run(config: "CampaignConfig", folder: str) -> None:
             on_cell=lambda cell: doing.update(f"warming up: {cell.model} on {cell.benchmark}"),
         )
     console = Console(highlight=False)
+    console.print(f"wording of the prompts: {config.prompts.wording.label}", markup=False)
     shown: set[tuple[str, str]] = set()
     for cell in plan.cells:
         _print_cell(console, cell)
@@ -53,6 +55,10 @@ def _print_cell(console: Console, cell: "CellPlan") -> None:
         f"  longest prompt {cell.longest_prompt_tokens:,} tokens; longest prefix with its answer "
         f"{cell.longest_prefix_tokens:,} of {cell.context_limit:,}"
     )
+    ends = sorted({text for texts in cell.turn_end.values() for text in texts})
+    console.print(f"  an answer ends at {', '.join(map(seen, ends))}", markup=False)
+    if cell.shares is not None:
+        print_shares(console, [cell.shares])
     for ids, what in (
         (cell.shortened_ids, "get less thinking than was asked for"),
         (cell.too_long_ids, "are too long and would not run"),
@@ -72,7 +78,7 @@ def _print_prompt(console: Console, cell: "CellPlan") -> None:
     console.print(f"    [{ids}{more if len(cell.first_ids) > _SHOWN_IDS else ''}]", markup=False)
 
 
-def _print_estimate(console: Console, plan: "Plan") -> None:
+def _print_estimate(console: Console, plan: "DryRunPlan") -> None:
     warm = sum(cell.warm_up_seconds for cell in plan.cells)
     ended = sum(cell.warm_up_ended for cell in plan.cells)
     begun = sum(cell.warm_up_trajectories for cell in plan.cells)
@@ -100,7 +106,7 @@ def _print_estimate(console: Console, plan: "Plan") -> None:
     console.print("nothing was written")
 
 
-def _print_forecast(console: Console, plan: "Plan") -> None:
+def _print_forecast(console: Console, plan: "DryRunPlan") -> None:
     """Say what the last samples cost, on one engine and on several."""
     for engines in _ENGINES:
         seconds, tail = plan.seconds(engines)

@@ -105,3 +105,8 @@ def _find(name: str) -> None:
         found = find_family(name)
     family = "no family" if found.family is None else found.family.name
     typer.echo(f"{name}: {family}, for {found.reason}")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to an application."""
+    app.command()(families)

@@ -17,19 +17,11 @@ def merge(
     Every shard is checked against its digest; different rows of one unit are refused. The parts
     stay as they are.
     """
-    from rich.console import Console
-    from rich.progress import Progress
-
     from stp.campaign.merge import merge_campaigns
+    from stp.cli.progress import shown_progress
 
-    console = Console(stderr=True, highlight=False)
-    with Progress(console=console, disable=not console.is_terminal) as bars:
-        task = bars.add_task("merging", total=None)
-        result = merge_campaigns(
-            folders,
-            out,
-            progress=lambda done, total: bars.update(task, completed=done, total=total),
-        )
+    with shown_progress() as progress:
+        result = merge_campaigns(folders, out, progress=progress.stage("merging"))
     typer.echo(f"{result.shards:,} shards written to {out}", err=True)
     if result.complete:
         typer.echo(f"all {result.units:,} units are done; next: stp report {out}", err=True)

@@ -44,18 +44,18 @@ def run(
 ) -> None:
     """Train methods on train, select on validation, measure on test; write rows and a report."""
     from evaluator.otbench.integrity import read_manifest
-    from stp.cli.watching_one import shown_one
+    from evaluator.present.terminal import rich_table
+    from stp.cli.progress import shown_progress
 
     release = release.expanduser()
     folder = (out or release.with_name(release.name + "-otbench")).expanduser()
     # A wrong folder is said before anything else is imported.
     read_manifest(release)
-    with shown_one(_console(stderr=True)) as progress:
-        progress("starting", 0, 0)
-        from evaluator.otbench.compare import order_rows
+    with shown_progress(at_once=True) as progress:
+        progress.stage("starting")
+        from evaluator.otbench.compare import order_rows, terminal_tables
         from evaluator.otbench.page import lead
         from evaluator.otbench.session import run_methods
-        from evaluator.otbench.terminal import terminal_rows
         from stp.cli.seen import seen
 
         try:
@@ -73,7 +73,8 @@ def run(
             ) from None
     console = _console()
     rows = order_rows(session.rows)
-    console.print(terminal_rows(rows, intervals=False))
+    for table in terminal_tables(rows, intervals=False):
+        console.print(rich_table(table, console.width))
     console.print(lead(rows), markup=False)
     for note in session.notes:
         console.print(f"- {seen(note)}", markup=False)
@@ -97,22 +98,26 @@ def compare(
 ) -> None:
     """Show rows of several runs side by side, with intervals and paired differences."""
     from data.errors import MisuseError
-    from evaluator.otbench.compare import check_labels, differences_table, order_rows
+    from evaluator.otbench.compare import (
+        check_labels,
+        differences_table,
+        order_rows,
+        terminal_tables,
+    )
     from evaluator.otbench.leaderboard import read_rows
-    from evaluator.otbench.terminal import terminal_differences, terminal_rows
+    from evaluator.present.terminal import rich_table
 
     found = order_rows(read_rows(path.expanduser() for path in rows))
     if not found:
         raise MisuseError("the files hold no row")
     check_labels(found, [*(method or []), *([] if against is None else [against])])
     if method:
-        found = [row for row in found if row["label"] in (*method, against)]
+        found = [row for row in found if row.label in (*method, against)]
     # Made before anything is printed: rows that cannot be paired are refused.
-    differences = None if against is None else differences_table(found, against)
+    differences = [] if against is None else [differences_table(found, against)]
     console = _console()
-    console.print(terminal_rows(found, intervals=True))
-    if differences is not None:
-        console.print(terminal_differences(differences.frame, differences.title, differences.note))
+    for table in [*terminal_tables(found, intervals=True), *differences]:
+        console.print(rich_table(table, console.width))
 
 
 @otbench.command()
@@ -127,12 +132,12 @@ def regenerate(
     """Make rows again from their own settings, and say whether they come out the same."""
     from data.errors import MisuseError
     from evaluator.otbench.integrity import read_manifest
-    from stp.cli.watching_one import shown_one
+    from stp.cli.progress import shown_progress
 
     read_manifest(release.expanduser())
     different = False
-    with shown_one(_console(stderr=True)) as progress:
-        progress("starting", 0, 0)
+    with shown_progress(at_once=True) as progress:
+        progress.stage("starting")
         from evaluator.otbench.compare import check_labels
         from evaluator.otbench.leaderboard import read_rows
         from evaluator.otbench.session import open_release
@@ -143,24 +148,25 @@ def regenerate(
         if not found:
             raise MisuseError(f"{rows}: holds no row")
         check_labels(found, method or [])
-        found = [row for row in found if not method or row["label"] in method]
+        found = [row for row in found if not method or row.label in method]
         loaded = open_release(release.expanduser(), progress=progress)
         for place, row in enumerate(found, start=1):
-            which = "" if len(found) == 1 else f"row {place} of {len(found)}, "
             try:
                 again = make_again(
                     row,
                     loaded,
-                    progress=lambda stage, *far, which=which: progress(f"{which}{stage}", *far),
+                    progress=progress.within(f"row {place} of {len(found)}")
+                    if len(found) > 1
+                    else progress,
                 )
-                said = "the same" if again["digest"] == row["digest"] else "differs"
+                said = "the same" if again.digest == row.digest else "differs"
             except MisuseError as error:
                 if len(found) == 1:
                     raise
                 said = f"cannot be made again: {seen(str(error))}"
             different = different or said != "the same"
             with progress.aside():
-                typer.echo(f"{seen(row['label'])}: {said}")
+                typer.echo(f"{seen(row.label)}: {said}")
     if different:
         raise typer.Exit(1)
 
@@ -196,10 +202,10 @@ def list_methods() -> None:
     console.print("\nYour own: --method FILE.py:Class, or an entry point of the group stp.methods.")
 
 
-def _console(*, stderr: bool = False) -> "Console":
+def _console() -> "Console":
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False)
+    return Console(highlight=False)
 
 
 def register(app: typer.Typer) -> None:

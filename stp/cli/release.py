@@ -82,11 +82,11 @@ def _write(
 
     from evaluator.otbench.release import write_release
     from evaluator.otbench.splits import SplitRule
+    from stp.cli.progress import shown_progress
     from stp.cli.seen import seen
-    from stp.cli.watching import shown_stages
 
     rule = SplitRule(train=_fraction(train), validation=_fraction(validation), seed=seed)
-    with shown_stages(Console(stderr=True, highlight=False)) as progress:
+    with shown_progress() as progress:
         summary = write_release(
             campaigns,
             folder,
@@ -116,3 +116,8 @@ def _fraction(text: str):  # type: ignore[no-untyped-def]
         return Fraction(text)
     except (ValueError, ZeroDivisionError) as error:
         raise MisuseError(f"{text!r} is no fraction; write 1/2 or 0.5") from error
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to an application."""
+    app.command()(release)

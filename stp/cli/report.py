@@ -40,3 +40,8 @@ def report(
     for line in paths.headline.lines:
         console.print(line, highlight=False, markup=False)
     console.print(f"\nReport: {paths.page}", highlight=False, markup=False, soft_wrap=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to an application."""
+    app.command()(report)

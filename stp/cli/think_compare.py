@@ -1,18 +1,20 @@
 """What the commands of ``stp think`` share: runs are compared, and shown."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from evaluator.thinkbench import Comparison, Run
+    from data.progress import Progress
+    from evaluator.thinkbench import Comparison, ThinkRun
 
 
 def compare_and_print(
     console: "Console",
-    runs: "Sequence[Run]",
+    runs: "Sequence[ThinkRun]",
     pool: str,
     replicates: int,
     *,
@@ -23,6 +25,7 @@ def compare_and_print(
     out: Path | None = None,
 ) -> None:
     """Print a comparison's tables, those of campaigns and a judge among them, and write files."""
+    from evaluator.present.terminal import rich_table
     from evaluator.thinkbench import write_comparison
     from evaluator.thinkbench.bridge import bridge_campaign, bridge_table
     from evaluator.thinkbench.tables import comparison_tables
@@ -37,21 +40,22 @@ def compare_and_print(
     if judge is not None:
         tables += _judged(console, runs, judge, judge_samples)
     for table in tables:
-        console.print(table.to_rich(console.width))
+        console.print(rich_table(table, console.width))
     if out is None:
         return
     say_page(console, write_comparison(comparison, tables, out, bridge=bridge))
 
 
-def _judged(console: "Console", runs: "Sequence[Run]", judge: str, samples: int) -> list[Any]:
+def _judged(console: "Console", runs: "Sequence[ThinkRun]", judge: str, samples: int) -> list[Any]:
     from evaluator.thinkbench.judge import judge_runs
     from evaluator.thinkbench.tables import agreement_table
     from stp.asking import open_responder
+    from stp.asking.model_names import parse_model
 
     with status(console, f"Opening {judge}"):
-        responder = open_responder(judge)
+        responder = open_responder(parse_model(judge))
     with responder, bar("judging") as advance:
-        found = judge_runs(runs, responder, samples=samples, on_progress=advance)
+        found = judge_runs(runs, responder, samples=samples, progress=advance)
     tables = []
     for kind, agreement in (("error", found.errors), ("pattern", found.patterns)):
         if agreement is not None:
@@ -63,7 +67,7 @@ def _judged(console: "Console", runs: "Sequence[Run]", judge: str, samples: int)
 
 
 def compared(
-    runs: "Sequence[Run]", pool: str, replicates: int, allow_incomplete: bool
+    runs: "Sequence[ThinkRun]", pool: str, replicates: int, allow_incomplete: bool
 ) -> "Comparison":
     """Return runs scored in one pool, behind a bar."""
     from data.errors import ConfigError
@@ -71,7 +75,7 @@ def compared(
 
     if pool not in ("global", "per-task"):
         raise ConfigError(f"no pool {pool!r}; there are global and per-task")
-    with bar("bootstrap", unit="tasks") as advance:
+    with bar("bootstrap") as advance:
         return compare_runs(
             list(runs),
             kind="per-task" if pool == "per-task" else "global",
@@ -93,8 +97,10 @@ def status(console: "Console", text: str) -> Any:
     return console.status(escape(text))
 
 
-def bar(title: str, unit: str = "responses") -> Any:
-    """Return a context that shows how far a work is."""
-    from stp.cli.think_progress import shown_progress
+@contextmanager
+def bar(title: str) -> "Iterator[Progress]":
+    """Yield the progress of a stage, shown while the block runs."""
+    from stp.cli.progress import shown_progress
 
-    return shown_progress(title, unit)
+    with shown_progress() as progress:
+        yield progress.stage(title)

@@ -15,7 +15,7 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 from data.errors import EngineError, MisuseError
 
@@ -24,6 +24,13 @@ if TYPE_CHECKING:  # Arrays: the package itself loads without numpy.
 
 FinishReason = Literal["stop", "length"]
 """``"stop"``: a stop id or stop text was met; ``"length"``: the token limit was."""
+
+
+GREEDY_BELOW: Final = 1e-5
+"""Temperatures below are greedy, as in vLLM: logits over one of them are no numbers any more."""
+
+GREEDY_TOP_P: Final = 1e-6
+"""A nucleus up to this mass is the likeliest token alone: no vocabulary has a million ids."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +54,19 @@ class SamplingParameters:
     top_p: float = 1.0
     top_k: int = 0
     presence_penalty: float = 0.0
+
+    @property
+    def greedy(self) -> str | None:
+        """What leaves one token to choose from, in words; None where chance decides.
+
+        Samples of one prompt are then copies of each other, whatever their seeds.
+        """
+        if self.temperature < GREEDY_BELOW:
+            return f"temperature = {self.temperature:g}"
+        if self.top_k == 1:
+            return "top_k = 1"
+        # The likeliest token has at least one part in the size of a vocabulary.
+        return f"top_p = {self.top_p:g}" if self.top_p <= GREEDY_TOP_P else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,6 @@ What may pass (no connection, a time-out, 429, 5xx, an answer that is cut off or
 again after a wait that doubles and is jittered; what the server refuses is not.
 """
 
-import asyncio
 import email.utils
 import functools
 import json
@@ -15,6 +14,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
+
+import tenacity
 
 from data.errors import EngineError, MissingDependencyError
 
@@ -121,28 +122,41 @@ class Server:
         UnansweredError
             If every attempt failed.
         """
-        begin = time.monotonic()
-        for attempt in range(1, self.attempts + 1):
+
+        async def ask() -> dict[str, Any]:
+            reply = await _once(client, method, path, body)
             try:
-                reply = await _once(client, method, path, body)
-                try:
-                    check(reply)
-                except ValueError as error:
-                    raise _PassingError(str(error)) from error
-                return reply
-            except _PassingError as error:
-                on_failure()
-                if attempt == self.attempts:
-                    spent = time.monotonic() - begin
-                    raise UnansweredError(
-                        f"the server {self.url} failed {attempt} times in {spent:.0f} seconds, "
-                        f"last: {error}"
-                    ) from error
-                wait = min(_LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2.0 ** (attempt - 1))
-                # Jittered: many requests that failed together must not come back together.
-                jittered = wait * random.uniform(0.5, 1.0)
-                await asyncio.sleep(max(jittered, error.wait_seconds))
-        raise AssertionError("the last attempt returns or raises")
+                check(reply)
+            except ValueError as error:
+                raise _PassingError(str(error)) from error
+            return reply
+
+        begin = time.monotonic()
+        retrying = tenacity.AsyncRetrying(
+            retry=tenacity.retry_if_exception_type(_PassingError),
+            stop=tenacity.stop_after_attempt(self.attempts),
+            wait=_pause_seconds,
+            before_sleep=lambda _: on_failure(),
+            reraise=True,
+        )
+        try:
+            return await retrying(ask)
+        except _PassingError as error:
+            on_failure()
+            spent = time.monotonic() - begin
+            raise UnansweredError(
+                f"the server {self.url} failed {self.attempts} times in {spent:.0f} seconds, "
+                f"last: {error}"
+            ) from error
+
+
+def _pause_seconds(state: tenacity.RetryCallState) -> float:
+    """Return how long to wait after a failure: doubled each time, or what the server asks for."""
+    wait = min(_LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2.0 ** (state.attempt_number - 1))
+    error = state.outcome.exception() if state.outcome is not None else None
+    asked = error.wait_seconds if isinstance(error, _PassingError) else 0.0
+    # Jittered: many requests that failed together must not come back together.
+    return max(wait * random.uniform(0.5, 1.0), asked)
 
 
 @functools.cache

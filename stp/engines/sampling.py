@@ -13,7 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from stp.engines.base import SamplingParameters
+from stp.engines.base import GREEDY_BELOW, SamplingParameters
 
 _PHILOX_MULTIPLIERS: Final = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
 _PHILOX_WEYL: Final = (np.uint64(0x9E3779B9), np.uint64(0xBB67AE85))
@@ -24,9 +24,6 @@ _SHIFT_32: Final = np.uint64(32)
 _VOCABULARY_BLOCK: Final = 256
 # Candidates looked at first when only top_p limits the choice.
 _FIRST_CANDIDATES: Final = 128
-
-GREEDY_BELOW: Final = 1e-5
-"""Temperatures below are greedy, as in vLLM: logits over one of them are no numbers any more."""
 
 
 def philox_4x32(

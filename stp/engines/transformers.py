@@ -5,6 +5,7 @@ one batch with those of other positions and trajectories (:mod:`stp.engines.deco
 token ids only.
 """
 
+import contextlib
 import inspect
 import logging
 import math
@@ -17,8 +18,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from data.errors import ConfigError, EngineError, MissingDependencyError
-from stp.engines.base import Completion, Engine, Tree
+from data.errors import ConfigError, EngineError, MissingDependencyError, MisuseError
+from stp.engines.base import Branch, Completion, Engine, PromptTree, Tree, Usage
 from stp.engines.checks import TreeChecker, check_model_folder, weights_hash
 
 try:
@@ -48,6 +49,7 @@ from stp.engines.fork_attention import (
 from stp.engines.scoring import TreeReader
 from stp.engines.signals import SignalTree, check_signal_trees
 from stp.engines.stop_texts import StopTextWatcher
+from stp.tokenizers import load_tokenizer, unknown_ids
 
 _LOG = logging.getLogger(__name__)
 
@@ -58,6 +60,8 @@ _BATCH_DEPENDENT_ROPE: Final = frozenset({"dynamic", "longrope"})
 _CHECK_TOKENS: Final = 12
 _CHECK_CUT: Final = 5
 _CHECK_SUFFIX: Final = 5
+_TRIED_CUT: Final = 6
+_TRIED_TOKENS: Final = 10
 _CHECK_TOLERANCE: Final = {"float64": 1e-6, "float32": 1e-3}
 _CHECK_TOLERANCE_NARROW: Final = 0.1
 
@@ -160,6 +164,37 @@ class TransformersEngine(Engine):
             stop_text_met=self._stop_text_met,
             listener=self,
         )
+        self._try_out()
+
+    def _try_out(self) -> None:
+        """Sample a little as a campaign does, so that a model that fails at it fails here.
+
+        Branches of several lengths with several samples each: what is one row or one length alone
+        works in classes in which the rest does not.
+
+        Raises
+        ------
+        data.errors.EngineError
+            If the model's class cannot do it.
+        """
+        if self._context_limit < _TRIED_TOKENS:
+            return
+        ids = tuple(token % self._model.vocabulary for token in range(1, _TRIED_CUT + 1))
+        tree = PromptTree(
+            trunk_ids=ids,
+            branches=tuple(
+                Branch(cut=cut, suffix_ids=ids[:suffix], seeds=(0, 1))
+                for cut, suffix in ((1, 3), (3, 1), (_TRIED_CUT, 0))
+            ),
+            max_tokens=2,
+        )
+        try:
+            # What our own limits refuse (a memory of a few bytes) is said where it is asked for.
+            with contextlib.suppress(EngineError, MisuseError):
+                self.generate([tree])
+        except (RuntimeError, ValueError, TypeError, AttributeError, LookupError) as error:
+            raise EngineError(_no_fork(self._folder, _line(error))) from error
+        self.usage, self.pulse = Usage(), 0
 
     @property
     def context_limit(self) -> int:
@@ -318,7 +353,10 @@ class _ForkedModel:
         self.class_name = type(self._model).__name__
         self.dtype_name = str(self._model.dtype).removeprefix("torch.")
         self.bytes_per_token = 0
+        self._unsampled: Tensor | None = None
         self._check_fork()
+        # From here on: the check compares whole logits.
+        self._unsampled = self._ids_without_token()
 
     def _load_config(self) -> Any:
         try:
@@ -412,8 +450,24 @@ class _ForkedModel:
         position_ids: Tensor,
         logits_at: Tensor,
     ) -> Tensor:
-        """Run one pass; return logits [R, len(logits_at), V] at these places of the S tokens."""
-        return self.forward_seen(step, input_ids, position_ids, logits_at, ())[0]
+        """Run one pass; return logits [R, len(logits_at), V] at these places of the S tokens.
+
+        Ids that stand for no token cannot be drawn from them.
+        """
+        logits = self.forward_seen(step, input_ids, position_ids, logits_at, ())[0]
+        if self._unsampled is not None:
+            logits = logits.index_fill(-1, self._unsampled, -math.inf)
+        return logits
+
+    def _ids_without_token(self) -> Tensor | None:
+        """Return the ids with which the model's vocabulary is padded; None if there are none."""
+        if not (self._folder / "tokenizer.json").is_file():
+            return None
+        ids = unknown_ids(load_tokenizer(self._folder), self.vocabulary)
+        # A tokenizer of another model says nothing of this one: then all ids may be drawn.
+        if not ids or len(ids) == self.vocabulary:
+            return None
+        return torch.tensor(ids, device=self.device)
 
     def forward_seen(
         self,

@@ -5,13 +5,17 @@ Ids are copied here, never decoded and encoded again. Text is made once for a pr
 """
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, time
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
 
 from data.errors import ConfigError
 from stp.formats.family import ModelFamily
+from stp.formats.turn_end import find_turn_end
 from stp.tokenizers import Tokenizer, backend, exact_ids, token_bytes, tokenizer_name
 
 ThinkingFinish = Literal["end", "limit", "stop"]
@@ -69,6 +73,10 @@ class ThinkingFormat:
         Texts that do; empty unless the family's markers are written.
     answer_stop_ids
         Ids that end the sampling of an answer.
+    turn_end
+        The same with the places that name them.
+    stray_ids
+        Control tokens that no answer holds, but one that ran on into the next turn or thinks again.
     end_ids
         The end of thinking alone: one id, unless the model writes it in ordinary tokens.
     close_ids
@@ -103,7 +111,12 @@ class ThinkingFormat:
         self._end_id: int | None = end_id
         self.end_ids = exact_ids(tokenizer, family.thinking_end, self.forms)
         self.close_ids = exact_ids(tokenizer, family.thinking_end + family.answer_open, self.forms)
-        self.answer_stop_ids = frozenset(self._stop_ids())
+        self.turn_end = find_turn_end(family, tokenizer)
+        self.answer_stop_ids = self.turn_end.ids
+        control = backend(tokenizer).get_added_tokens_decoder().items()
+        self.stray_ids = frozenset(
+            int(token_id) for token_id, token in control if token.content in self._control_tokens
+        ).difference(self.answer_stop_ids)
         ends = () if end_id is None else (end_id,)
         self.thinking_stop_ids = self.answer_stop_ids.union(ends)
         stop_texts = (family.thinking_end,) if self.written else ()
@@ -112,6 +125,30 @@ class ThinkingFormat:
     def control_token_in(self, text: str) -> str | None:
         """Return a special token or a marker that the tokenizer reads in a text, or None."""
         return next((token for token in self._control_tokens if token in text), None)
+
+    def opening_ids(self, text: str) -> tuple[int, ...]:
+        """Return the ids of a text that an answer is to begin with; none for an empty one.
+
+        Raises
+        ------
+        data.errors.ConfigError
+            If the tokenizer reads a special token or a marker in it, or cannot spell it.
+        """
+        if not text:
+            return ()
+        token = self.control_token_in(text)
+        if token is not None:
+            raise ConfigError(
+                f"the opening of answers holds {token!r}, a control token of "
+                f"{tokenizer_name(self.tokenizer)}; write one of ordinary text"
+            )
+        return exact_ids(self.tokenizer, text, self.forms)
+
+    def knows(self, token_ids: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
+        """Return which ids stand for some text; bool of the ids' shape."""
+        has_text = np.array([bool(form) for form in self.forms] + [False])
+        inside = (token_ids >= 0) & (token_ids < len(self.forms))
+        return has_text[np.where(inside, token_ids, len(self.forms))]
 
     def _missing_marker(self, end_id: int | None) -> str | None:
         """Return a marker that is no token of the tokenizer, or None."""
@@ -123,20 +160,6 @@ class ThinkingFormat:
         if inner.token_to_id(start) is not None:
             return None
         return None if self._start_ids[0] in inner.get_added_tokens_decoder() else start
-
-    def _stop_ids(self) -> Iterable[int]:
-        inner = backend(self.tokenizer)
-        for text in self.family.answer_stops:
-            stop_id = inner.token_to_id(text)
-            if stop_id is None:
-                raise ConfigError(
-                    f"the tokenizer of {tokenizer_name(self.tokenizer)} has no token {text!r}, an "
-                    f"answer_stops entry of the model family {self.family.name!r}; choose another "
-                    "family or write a family TOML file"
-                )
-            yield stop_id
-        if (eos_id := getattr(self.tokenizer, "eos_token_id", None)) is not None:
-            yield int(eos_id)
 
     def prompt_ids(self, question_text: str, instruction: str = "") -> tuple[int, ...]:
         """Return a prompt that ends just after the start of thinking.
@@ -281,9 +304,13 @@ class ThinkingFormat:
         )
         return str(text)
 
+    def _form(self, token_id: int) -> bytes:
+        """Return a token's bytes; none for an id of padding, which stands for no text."""
+        return self.forms[token_id] if 0 <= token_id < len(self.forms) else b""
+
     def _start(self, ids: tuple[int, ...]) -> int:
         """Return where thinking starts: 0, or after a start marker that the output repeats."""
-        first = next((at for at, token in enumerate(ids) if self.forms[token].strip()), len(ids))
+        first = next((at for at, token in enumerate(ids) if self._form(token).strip()), len(ids))
         after = first + len(self._start_ids)
         if ids[first:after] == self._start_ids:
             return after
@@ -307,7 +334,7 @@ class ThinkingFormat:
         return None
 
     def _written_start(self, ids: tuple[int, ...]) -> int:
-        text = b"".join(self.forms[token] for token in ids)
+        text = b"".join(map(self._form, ids))
         marker = self.family.thinking_start.strip().encode()
         at = len(text) - len(text.lstrip())
         if not text.startswith(marker, at):
@@ -317,7 +344,7 @@ class ThinkingFormat:
 
     def _written_end(self, ids: tuple[int, ...]) -> tuple[int, int] | None:
         """Return the tokens wholly before the end marker, and the first that says some answer."""
-        text = b"".join(self.forms[token] for token in ids)
+        text = b"".join(map(self._form, ids))
         at = text.find(self.family.thinking_end.encode())
         if at < 0:
             return None
@@ -336,4 +363,4 @@ class ThinkingFormat:
 
     def _offsets(self, ids: tuple[int, ...]) -> list[int]:
         """Return where each token's bytes start, and the end of the last."""
-        return [0, *itertools.accumulate(len(self.forms[token]) for token in ids)]
+        return [0, *itertools.accumulate(len(self._form(token)) for token in ids)]

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from evaluator.answers.expressions import NotAnExpressionError, parse, variables
+from evaluator.answers.expressions import NotAnExpressionError, parse
 from evaluator.answers.judge import CannotDecideError
 from evaluator.answers.latex import normalise
 from evaluator.answers.math_equality import Reference
 from evaluator.answers.number_words import number_from_words
 from evaluator.answers.reading import read_forms
+from evaluator.answers.trees import variables
 from evaluator.answers.units import NotAUnitError, read_unit
 from evaluator.answers.values import NotRationalError, NoValueError, TooLargeError, exact, inexact
 

@@ -14,8 +14,9 @@ import pytest
 from data.question import Question
 from evaluator.answers.judge import Judge, SlowTools
 from evaluator.answers.judges import judge_for
-from evaluator.answers.sandbox import Run
+from evaluator.answers.sandbox import SandboxRun
 from evaluator.answers.verdict import Verdict
+from tests.answers.grammar import nasty
 from tests.answers.tables import KINDS, Case, read_table
 
 RESPONSES = int(os.environ.get("STP_FUZZ_RESPONSES", "100000"))
@@ -94,7 +95,9 @@ def judged(judge: Judge, response: str, tools: SlowTools) -> Verdict | None:
 
 
 def test_random_and_mutated_responses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaluator.answers.code.run_program", lambda *_, **__: Run(b"", None, None))
+    monkeypatch.setattr(
+        "evaluator.answers.code.run_program", lambda *_, **__: SandboxRun(b"", None, None)
+    )
     asked = 0
 
     def symbolic(gold: str, answer: str) -> bool:
@@ -143,7 +146,9 @@ def test_random_and_mutated_responses(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )  # fmt: skip
 def test_a_megabyte_of_one_thing(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaluator.answers.code.run_program", lambda *_, **__: Run(b"", None, None))
+    monkeypatch.setattr(
+        "evaluator.answers.code.run_program", lambda *_, **__: SandboxRun(b"", None, None)
+    )
     tools = SlowTools(symbolic_equal=lambda gold, answer: False)
     text = unit * (1_000_000 // len(unit))
     frames = (
@@ -175,3 +180,32 @@ def test_nesting(depth: int) -> None:
         for judge in judges()[:17]:
             verdict = judged(judge, response, tools)
             assert judged(judge, response, tools) == verdict
+
+
+def test_nested_and_long_texts_on_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Responses and references of a grammar: the rules themselves raise nothing."""
+    monkeypatch.setattr(
+        "evaluator.answers.code.run_program", lambda *_, **__: SandboxRun(b"", None, None)
+    )
+    tools = SlowTools(symbolic_equal=lambda gold, answer: False)
+    source = random.Random(20261130)
+    frames = (r"\boxed{%s}", "%s", "Answer: %s", "The answer is %s.", r"\boxed{7} %s", "So $%s$.")
+    slowest = 0.0
+    pool: list[Judge] = []
+    for number in range(RESPONSES):
+        if number % 50 == 0:
+            # Some references of their own, and those of the usual kinds.
+            references = [text for text in (nasty(source) for _ in range(4)) if text.strip()]
+            pool = judges() if number % 500 == 0 else pool[:18]
+            pool += [
+                judge_for(Question(id="q", prompt="", reference=text, answer_kind="math"))
+                for text in references
+            ]
+        response = source.choice(frames) % nasty(source)
+        judge = source.choice(pool)
+        start = time.process_time()
+        verdict = judged(judge, response, tools)
+        slowest = max(slowest, time.process_time() - start)
+        if number % 20 == 0:
+            assert judged(judge, response, tools) == verdict
+    assert slowest < 5.0

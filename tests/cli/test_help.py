@@ -96,3 +96,16 @@ def test_an_interrupted_command_says_so(monkeypatch, capsys):
         main.main([])
     assert stopped.value.code == 130
     assert capsys.readouterr().err == "stp: error: stopped at once; what was finished is kept\n"
+
+
+def test_lines_of_the_first_help_are_those_of_the_commands():
+    from typer.main import get_group
+
+    from stp.cli.lazily import COMMANDS
+    from stp.cli.main import app
+
+    group = get_group(app)
+    for name, (_, line) in COMMANDS.items():
+        command = group.get_command(None, name)
+        assert command.name == name
+        assert command.help.splitlines()[0] == line

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from stp.cli.progress import TimeLeft
+from stp.cli.stages import TimeLeft
 
 
 def replay(units, *, size=64, step=1.0):

@@ -95,7 +95,7 @@ class SlowAdmission:
     def expected(self, limit):
         total = spare = mine = 0.0
         begun = 0
-        for request, tree, began in self.flight.values():
+        for _, tree, began in self.flight.values():
             other = tree.max_tokens
             # Ages are counted in 64ths of the limit.
             age = min(63, self.steps * 64 // other - began * 64 // other)
@@ -115,7 +115,7 @@ class SlowAdmission:
         if len(self.flight) >= self.most:
             return False
         cuts = {}
-        for other, its, _ in self.flight.values():
+        for other, _, _ in self.flight.values():
             cuts[other.tree] = max(cuts.get(other.tree, 0), self.reached[other.tree])
         cut = tree.branches[request.branch].cut
         trunks = sum(cuts.values()) + max(0, cut - cuts.get(request.tree, 0))

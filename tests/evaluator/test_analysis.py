@@ -9,6 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from data.errors import MisuseError, StoreError
+from data.progress import Progress
 from evaluator.analysis.crossfit_frontier import cross_fitted_frontier
 from evaluator.analysis.direct import direct_accuracies, read_direct_accuracies
 from evaluator.analysis.files import write_analysis
@@ -96,7 +97,7 @@ def test_everything_is_written_in_every_form(analysis, tmp_path):
     for sentence in analysis.findings.sentences:
         assert f"- {sentence}\n" in text
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match="cannot write the analysis"):
+    with pytest.raises(StoreError, match=r"file/tables/\S+\.csv: cannot be written"):
         write_analysis(analysis, tmp_path / "file")
 
 
@@ -156,13 +157,16 @@ def test_unequal_models_are_analysed_only_if_allowed(configure, campaigns, tmp_p
 def test_stages_are_told_to_their_end(campaigns):
     told = {}
     asked = Asked(replicates=60, cross_fit=True)
-    analyse_campaigns(campaigns, asked=asked, watch=lambda stage, *at: told.update({stage: at}))
+    progress = Progress(lambda stage, *at: told.update({stage: at}))
+    analyse_campaigns(campaigns, asked=asked, progress=progress)
     assert list(told) == [
         "reading curves",
         "frontiers",
         "bootstrap",
         "frontier bootstrap",
+        "latent curves",
         "fewer trajectories",
+        "latent frontiers",
         "cross-fitted frontiers",
         "boundary audit",
         "step lengths",
@@ -329,7 +333,9 @@ def test_command_prints_findings_first_and_where_the_files_are(campaigns, tmp_pa
     out = tmp_path / "out"
     done = command([*campaigns, "--out", str(out), "--replicates", "20", "--direct", str(direct)])
     assert done.exit_code == 0, done.output
-    assert done.stdout.startswith("- 2 models, 1 benchmark, 10 questions")
+    # What must be known before any figure is believed comes before the findings.
+    assert done.stdout.startswith("- one on sevens: 5 of 30 trajectories (16.7%)")
+    assert "\n- 2 models, 1 benchmark, 10 questions" in done.stdout
     assert "Overthinking: OR in % of thinking tokens" in done.output
     assert str(out) in done.stdout.splitlines()[-2]
     assert len(done.stdout.splitlines()) < 60

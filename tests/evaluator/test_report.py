@@ -15,11 +15,11 @@ from evaluator.analysis.frontiers import cell_frontiers
 from evaluator.analysis.headline import make_headline
 from evaluator.analysis.overthinking import per_trajectory, summarise
 from evaluator.present.names import visible
+from evaluator.present.page import environment, script_json
 from evaluator.report.build import write_report
 from evaluator.report.load import count_answers
 from evaluator.report.payload import page_payload
 from evaluator.report.selection import SelectionLimits, select_trajectories
-from evaluator.report.text import html, script_json
 from stp.campaign.reader import ProbeView
 from stp.curves import Curves
 from tests.evaluator.synthetic import make_curves, make_report
@@ -139,7 +139,8 @@ def test_script_policy_allows_the_page_script_alone(plain):
 def test_text_helpers():
     assert visible("a\nb\tc") == "a\nb\tc"
     assert visible("x" * 10, limit=4) == "xxxx \u2026 [6 more characters]"
-    assert html('<a href="x">') == "&lt;a href=&quot;x&quot;&gt;"
+    text = environment().from_string("{{ text }}").render(text='<a href="x">\x00')
+    assert text == "&lt;a href=&#34;x&#34;&gt;\u2400"
     assert "<" not in script_json({"a": "</script>"})
     assert json.loads(script_json({"a": HOSTILE[:60]})) == {"a": HOSTILE[:60]}
     with pytest.raises(ValueError, match="not JSON compliant"):
@@ -232,7 +233,7 @@ def test_selection_keeps_text_small_but_never_empty():
 
 def test_a_folder_that_cannot_be_written_is_one_clear_error(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match="cannot write the report"):
+    with pytest.raises(StoreError, match="cannot be written: Not a directory"):
         write_report(make_report(make_curves()), tmp_path / "file" / "below")
 
 

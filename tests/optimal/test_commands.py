@@ -122,7 +122,7 @@ def test_select_writes_its_table(model, tmp_path, capsys):
 
 def test_select_says_how_far_it_is(model, tmp_path, capsys, monkeypatch):
     # Without a terminal a line comes now and then; here, at every step.
-    monkeypatch.setattr("stp.cli.lines.SECONDS_BETWEEN_LINES", 0)
+    monkeypatch.setattr("stp.cli.progress.SECONDS_BETWEEN_LINES", 0)
     stp(
         *("optimal", "select", f"{model}:ask", f"{model}:ask", "--out", tmp_path / "s"),
         *("--tasks", "letter_counting,chain_sum,maze", "--limit", 2, "--seeds", 1),
@@ -183,8 +183,8 @@ def test_a_t_max_that_no_curve_can_have_is_refused_before_anything(t_max, capsys
         (["run", "demo", "--out", "x", "--subsets", "nothing"], "no subset 'nothing'"),
         (["run", "demo", "--out", "x", "--methods", "fast"], "no method 'fast'"),
         (["run", "demo", "--out", "x", "--methods", "router"], "name both"),
-        (["score", "nowhere"], "no run of"),
-        (["compare", "nowhere"], "is not graded"),
+        (["score", "nowhere"], "no run here"),
+        (["compare", "nowhere"], "no run here"),
         (["compare"], "no runs"),
     ],
 )

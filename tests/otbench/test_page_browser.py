@@ -52,7 +52,7 @@ def test_renders_without_a_console_message(tmp_path, monkeypatch):
     assert "&lt;script&gt;alert(1)" in done.stdout
     assert re.findall(r"<script|<img src=x", done.stdout) == []
     assert "&lt;img src=x" in done.stdout
-    assert done.stdout.count('<img alt="') == 4
+    assert done.stdout.count('class="plot"') == 4
     assert "Against the best trivial line" in done.stdout
 
 

@@ -2,7 +2,8 @@
 
 Rows are in paper/tableN.tsv. An O-Score is given to three digits, an accuracy to hundredths of a
 percent (Table 9: to whole percents), tokens to tenths: a score follows from printed inputs if it
-lies within what their rounding allows. Which rows do not is said in docs/thinkbench.md.
+lies within what their rounding allows. Which rows do not is said in
+docs/published_numbers.md.
 """
 
 import csv

@@ -1,5 +1,6 @@
 """Tests, bootstrap, stability, correlations, fits and Pareto sets against naive twins."""
 
+import inspect
 import itertools
 import math
 
@@ -14,7 +15,7 @@ from evaluator.thinkbench.correlations import correlate
 from evaluator.thinkbench.lengths import fit_log_normal
 from evaluator.thinkbench.measures import wilson
 from evaluator.thinkbench.pools import TaskResult, make_pool, pareto_set, score_all
-from evaluator.thinkbench.significance import bootstrap_scores, paired_tests
+from evaluator.thinkbench.significance import DEFAULT_REPLICATES, bootstrap_scores, paired_tests
 from evaluator.thinkbench.stability import leave_one_out
 
 
@@ -146,7 +147,12 @@ def test_correlations_leave_out_what_is_unknown():
     assert found.count == 4
     expected = stats.pearsonr([1, 2, 4, 5], [0.2, 0.1, 0.4, 0.6])
     assert found.pearson == pytest.approx(expected.statistic)
-    assert found.pearson_p == pytest.approx(expected.pvalue)
+    exact = stats.permutation_test(
+        ([0.2, 0.1, 0.4, 0.6],),
+        lambda y: stats.pearsonr([1, 2, 4, 5], y).statistic,
+        permutation_type="pairings",
+    )
+    assert found.pearson_p == pytest.approx(exact.pvalue)
     assert correlate("a", "b", [1, 1, 1], [1, 2, 3]).pearson is None
     assert correlate("a", "b", [1, 2], [1, 2]).spearman is None
 
@@ -191,6 +197,35 @@ def test_wilsons_interval_holds_the_rate(successes, more):
     total = successes + more
     rate, low, high = wilson(successes, total)
     assert 0 <= low <= rate <= high <= 1
-    expected = stats.binomtest(successes, total).proportion_ci(method="wilson")
-    assert low == pytest.approx(expected.low, abs=1e-9)
-    assert high == pytest.approx(expected.high, abs=1e-9)
+    # The ends are the rates p at which the observed rate is z standard errors away.
+    z = stats.norm.ppf(0.975)
+    for end in (low, high):
+        assert (rate - end) ** 2 == pytest.approx(z**2 * end * (1 - end) / total, abs=1e-9)
+
+
+@pytest.mark.parametrize("size", [3, 4, 5, 6])
+def test_p_values_over_few_runs_are_exact(size):
+    """A slow twin: all orders, with scipy's coefficients."""
+    rng = np.random.default_rng(size)
+    for x, y in [(range(size), range(size)), (rng.normal(size=size), rng.integers(0, 3, size))]:
+        x, y = list(map(float, x)), list(map(float, y))
+        if len(set(y)) < 2:
+            continue
+        found = correlate("a", "b", x, y)
+        for name, coefficient in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr)):
+            seen = [
+                abs(coefficient(x, order).statistic) >= abs(coefficient(x, y).statistic) - 1e-9
+                for order in itertools.permutations(y)
+            ]
+            assert getattr(found, f"{name}_p") == pytest.approx(np.mean(seen))
+    assert correlate("a", "b", [1, 2, 3], [1, 2, 3]).spearman_p == pytest.approx(1 / 3)
+
+
+def test_leaderboard_and_compare_have_the_same_replicates():
+    from stp.cli.think import aggregate, compare, leaderboard
+
+    defaults = {
+        inspect.signature(command).parameters["replicates"].default
+        for command in (aggregate, compare, leaderboard)
+    }
+    assert defaults == {DEFAULT_REPLICATES}

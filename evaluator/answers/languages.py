@@ -1,0 +1,146 @@
+"""The table of languages: how an answer is announced in each of them.
+
+A row says: how "the answer" is called, what stands between it and the value (besides a colon), how
+an option is called, and whether decimals have a comma. The words are used together: models change
+their language in the middle of a response, so no response is said to be in one language.
+"""
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """One row of the table.
+
+    Attributes
+    ----------
+    answers
+        What "answer" is called, in regular expressions without groups.
+    verbs
+        What stands between "the answer" and the value: "is".
+    options
+        What the options of a multiple-choice question are called.
+    decimal_comma
+        Whether ``2,5`` is two and a half.
+    """
+
+    answers: str
+    verbs: str
+    options: str = ""
+    decimal_comma: bool = False
+
+
+LANGUAGES: dict[str, Language] = {
+    "zh": Language(
+        answers="(?:最终|正确)?(?:答案|结果|答)",
+        verbs="应该是|应该为|就是|应为|是|为|等于|选",
+        options="选项|选择|选",
+    ),
+    "ja": Language(answers="(?:最終的な)?(?:答え|解答|正解|回答|答)", verbs="は", options="選択肢"),
+    "ko": Language(answers="(?:최종 ?)?(?:정답|답변|답)", verbs="은|는", options="선택지"),
+    "fr": Language(
+        answers="(?:bonne |la )?réponse(?: finale| correcte)?|résultat(?: final)?",
+        verbs="est donc|est|serait|vaut",
+        options="option|choix|lettre",
+        decimal_comma=True,
+    ),
+    "de": Language(
+        answers="(?:richtige |endgültige )?antwort|(?:end)?ergebnis|lösung",
+        verbs="ist also|ist|lautet|beträgt",
+        options="option|antwort",
+        decimal_comma=True,
+    ),
+    "es": Language(
+        answers="respuesta(?: final| correcta)?|resultado(?: final)?",
+        verbs="es por lo tanto|es|sería",
+        options="opción|letra",
+        decimal_comma=True,
+    ),
+    "pt": Language(
+        answers="resposta(?: final| correta)?|resultado(?: final)?",
+        verbs="é portanto|é|seria",
+        options="opção|alternativa|letra",
+        decimal_comma=True,
+    ),
+    "it": Language(
+        answers="risposta(?: finale| corretta)?|risultato(?: finale)?",
+        verbs="è quindi|è",
+        options="opzione|lettera",
+        decimal_comma=True,
+    ),
+    "nl": Language(
+        answers="(?:juiste )?antwoord", verbs="is dus|is", options="optie", decimal_comma=True
+    ),
+    "pl": Language(
+        answers="(?:poprawna )?odpowiedź|odpowiedz|wynik",
+        verbs="to|jest|wynosi",
+        options="opcja",
+        decimal_comma=True,
+    ),
+    "ru": Language(
+        answers="(?:правильный |окончательный )?ответ|результат",
+        verbs="равен|—|–|это",
+        options="вариант",
+        decimal_comma=True,
+    ),
+    "tr": Language(
+        answers="(?:doğru |nihai )?(?:cevap|yanıt)|sonuç",
+        verbs="şudur",
+        options="seçenek",
+        decimal_comma=True,
+    ),
+    "vi": Language(
+        answers="đáp án(?: đúng)?|câu trả lời|kết quả",
+        verbs="là",
+        options="lựa chọn",
+        decimal_comma=True,
+    ),
+    "id": Language(
+        answers="jawaban(?: akhir(?:nya)?)?(?:nya)?",
+        verbs="adalah",
+        options="pilihan",
+        decimal_comma=True,
+    ),
+    "ar": Language(
+        answers="(?:الإجابة|الاجابة|الجواب)(?: النهائية| الصحيحة| النهائي)?", verbs="هي|هو"
+    ),
+    "hi": Language(answers="(?:सही |अंतिम )?(?:उत्तर|जवाब)", verbs="है"),
+}
+DECIMAL_COMMA = frozenset(
+    [code for code, language in LANGUAGES.items() if language.decimal_comma] + ["uk", "cs", "sv"]
+)
+"""Languages with a decimal comma, as two-letter codes."""
+
+
+def _all(attribute: str) -> str:
+    """One alternative of all languages' words, longest first."""
+    words = [getattr(language, attribute) for language in LANGUAGES.values()]
+    return "|".join(word for word in words if word)
+
+
+ANNOUNCEMENT = re.compile(
+    rf"(?:{_all('answers')})[ \t]{{0,2}}[*_]{{0,3}}[ \t]{{0,2}}"
+    rf"(?:[:：=]|(?:{_all('verbs')})[ \t]{{0,2}}[:：]?)[ \t*_]{{0,6}}\s{{0,2}}",
+    re.IGNORECASE,
+)
+"""How other languages than English announce the answer: "答案是", "la réponse est"."""
+OPTION_WORDS = _all("options")
+CHOSEN = re.compile(
+    rf"(?:{OPTION_WORDS})[ \t]{{0,2}}[:：][ \t*_]{{0,4}}|(?:选择|应选|故选|选)[ \t*_]{{0,4}}",
+    re.IGNORECASE,
+)
+"""How an option is named: "选 B", "opción: B"."""
+
+CHINESE_UNITS = {
+    "平方米": "m^2", "平方厘米": "cm^2", "平方千米": "km^2", "平方公里": "km^2", "平方分米": "dm^2",
+    "立方米": "m^3", "立方厘米": "cm^3", "立方分米": "dm^3", "米": "m", "厘米": "cm", "毫米": "mm",
+    "千米": "km", "公里": "km", "分米": "dm", "克": "g", "千克": "kg", "公斤": "kg", "吨": "tonne",
+    "秒": "s", "分钟": "min", "小时": "h", "天": "day", "升": "L", "毫升": "mL", "度": "degrees",
+    "元": "yuan", "美元": "dollars", "千米/小时": "km/h", "米/秒": "m/s", "年": "year",
+    "个月": "month",
+    "岁": "years",
+}  # fmt: skip
+"""Chinese names of units with a spelling that the table of units has."""
+CHANGING = re.compile("[或至到不非约左右上下多少和与及]|以上|以下|以内|と|または|또는")
+"""Characters behind a number that change what it means."""

@@ -1,0 +1,150 @@
+"""From responses to graded responses: the parsed answer, the verdict, and what was written.
+
+A response that failed (a failure of ours or of a provider) is never graded.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from data.puzzles import get_puzzle
+from evaluator.answers import Checker
+from evaluator.answers.boxes import last_boxes
+from evaluator.answers.visible import visible_text
+from evaluator.thinkbench.error_kinds import ErrorKind, error_kind
+from evaluator.thinkbench.patterns import Pattern, trace_pattern
+from evaluator.thinkbench.questions import TaskQuestion
+from stp.asking import Response
+
+TOKENS_PER_WORD: Final = 1.33
+"""Tokens of a word where nobody counted them (paper 000, F.5); always marked as an estimate."""
+
+_WORD: Final = re.compile(r"\S+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graded:
+    """One response, judged and measured.
+
+    Attributes
+    ----------
+    id, task, category, fold, size
+        Of the question.
+    answer
+        What was parsed as the answer; None if nothing was.
+    right
+        The verdict.
+    followed
+        Whether the answer stands where it was asked for (in a box; for puzzles, whether there is
+        one).
+    reason
+        Why the verdict is as it is.
+    tokens
+        Tokens generated; an estimate from words if ``estimated``.
+    thinking_tokens, answer_tokens
+        The two parts; None where unknown.
+    words, characters
+        Of all that the model wrote, thinking included.
+    finish, seconds, tool_calls
+        As in the response.
+    error
+        Kind of error of a wrong answer; None for a right one.
+    pattern
+        Pattern of a long trace; None for a short one.
+    """
+
+    id: str
+    task: str
+    category: str
+    fold: int
+    size: int
+    answer: str | None
+    right: bool
+    followed: bool
+    reason: str
+    tokens: int
+    estimated: bool
+    thinking_tokens: int | None
+    answer_tokens: int | None
+    words: int
+    characters: int
+    finish: str
+    seconds: float
+    tool_calls: int
+    error: ErrorKind | None
+    pattern: Pattern | None
+
+
+def grade_responses(
+    items: Sequence[TaskQuestion], responses: Mapping[str, Response]
+) -> list[Graded]:
+    """Grade all responses that there are, in the order of the questions.
+
+    Raises
+    ------
+    evaluator.answers.CheckerError
+        If the checker cannot work.
+    """
+    given = [
+        (item, responses[item.id])
+        for item in items
+        if item.id in responses and responses[item.id].error is None
+    ]
+    tasks = [(item, response) for item, response in given if item.category != "puzzle"]
+    with Checker() as checker:
+        verdicts = checker.check_many([(item.question, response.text) for item, response in tasks])
+    judged = {
+        item.id: (verdict.answer, verdict.right, verdict.reason)
+        for (item, _), verdict in zip(tasks, verdicts, strict=True)
+    }
+    for item, response in given:
+        if item.category == "puzzle":
+            outcome = get_puzzle(item.task).judge(item.question.reference, response.text)
+            reason = "right: it solves the puzzle" if outcome.right else "wrong: no solution"
+            judged[item.id] = (outcome.answer, outcome.right, reason)
+    return [_graded(item, response, *judged[item.id]) for item, response in given]
+
+
+def _graded(
+    item: TaskQuestion, response: Response, answer: str | None, right: bool, reason: str
+) -> Graded:
+    written = written_text(response)
+    words = sum(1 for _ in _WORD.finditer(written))
+    known = response.output_tokens
+    return Graded(
+        id=item.id,
+        task=item.task,
+        category=item.category,
+        fold=item.fold,
+        size=item.size,
+        answer=answer,
+        right=right,
+        followed=_boxed(response.text) if item.category != "puzzle" else answer is not None,
+        reason=reason,
+        tokens=round(words * TOKENS_PER_WORD) if known is None else known,
+        estimated=known is None,
+        thinking_tokens=response.thinking_tokens,
+        answer_tokens=response.answer_tokens,
+        words=words,
+        characters=len(written),
+        finish=response.finish,
+        seconds=response.seconds,
+        tool_calls=response.tool_calls,
+        error=None if right else error_kind(item, answer, response),
+        pattern=trace_pattern(written, cut=response.finish == "length"),
+    )
+
+
+def written_text(response: Response) -> str:
+    """Return all that a model wrote in a response: thinking, tool calls, answer."""
+    return "\n".join(
+        part for part in (response.thinking, response.tool_text, response.text) if part
+    )
+
+
+def _boxed(text: str) -> bool:
+    """Whether a text's last box is closed and holds something."""
+    visible = visible_text(text) if "box" in text else None
+    boxes = last_boxes(visible) if visible else []
+    return bool(boxes) and boxes[-1].closed and bool(boxes[-1].content.strip(" .…_?"))

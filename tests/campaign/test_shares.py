@@ -1,0 +1,185 @@
+"""Shares of rows that are not what they are taken for, counted by rows and by a slow twin."""
+
+import dataclasses
+import json
+
+import pyarrow.parquet as pq
+import pytest
+
+from evaluator.analysis.share_tables import share_sentences, share_table
+from stp.campaign.config import parse_config
+from stp.campaign.merge import merge_campaigns
+from stp.campaign.row_counts import trouble_of
+from stp.campaign.run import run_campaign
+from stp.campaign.status import campaign_shares, campaign_status
+from stp.campaign.store import Store
+from stp.campaign.tables import _COUNTS
+from stp.engines.base import Completion
+from tests.campaign.fakes import ScriptedEngine
+from tests.campaign.rows import table_rows
+
+DEMO = """
+[[models]]
+path = "demo"
+
+[[benchmarks]]
+name = "demo"
+limit = 3
+
+[generation]
+trajectories = 4
+thinking_limit = {thinking}
+answer_tokens = 32
+
+[probing]
+step_tokens = 16
+probes = 4
+answer_tokens = {answer}
+
+[engine.options]
+threads = 1
+"""
+
+
+class StrangeEngine(ScriptedEngine):
+    """Its answers run on into the next turn, or hold ids that no tokenizer knows."""
+
+    def _sample(self, tree, prompt, seed):
+        made = super()._sample(tree, prompt, seed)
+        if self._end in tree.stop_ids:
+            return made
+        stray = self._tokenizer.token_to_id("<|im_start|>")
+        ids = {0: (*made.token_ids, stray, 70), 1: (4000, *made.token_ids)}.get(seed % 4)
+        return made if ids is None else dataclasses.replace(made, token_ids=ids, finish="stop")
+
+
+def slow_twin(folder):
+    """Count by looking at every row with plain Python."""
+    trajectories, probes = table_rows(folder, "trajectories"), table_rows(folder, "probes")
+    verdicts = table_rows(folder, "verdicts")
+    answered = [row for row in trajectories if row["answer_finish"] != "none"]
+    asked = [row for row in probes if row["finish"] != "too_long"]
+    return {
+        "trajectories": len(trajectories),
+        "thinking_cut": sum(row["thinking_finish"] == "limit" for row in trajectories),
+        "never_closed": sum(row["thinking_finish"] == "stop" for row in trajectories),
+        "answers": len(answered),
+        "answers_cut": sum(row["answer_finish"] == "length" for row in answered),
+        "probes": len(asked),
+        "probes_cut": sum(row["finish"] == "length" for row in asked),
+        "probes_unread": sum(
+            row["position"] >= 0 and row["reason"] == "wrong: no answer found" for row in verdicts
+        ),
+        "answers_unread": sum(
+            row["position"] < 0 and row["reason"] == "wrong: no answer found" for row in verdicts
+        ),
+        "verdicts": len(verdicts),
+        "positions": sum(row["sample"] == 0 for row in probes),
+    }
+
+
+@pytest.mark.parametrize(
+    ("thinking", "answer", "noticed"),
+    [
+        (20, 32, {"thinking_cut"}),
+        (312, 3, {"probes_cut", "probes_unread"}),
+        (312, 32, set()),
+    ],
+)
+def test_on_the_demo_model(tmp_path, thinking, answer, noticed):
+    config = parse_config(DEMO.format(thinking=thinking, answer=answer), source="test")
+    folder = tmp_path / "campaign"
+    run_campaign(config, folder)
+    (cell,) = campaign_shares(folder)
+    for name, count in slow_twin(folder).items():
+        assert cell.counts[name] == count, name
+    assert {share.kind.name for share in cell.shares if share.noticed} >= noticed
+    assert ("thinking_cut" in noticed) == bool(cell.counts["thinking_cut"])
+    assert campaign_status(folder).shares == [cell]
+
+
+def test_the_demo_campaign_has_nothing_to_say(tmp_path):
+    config = parse_config(DEMO.format(thinking=512, answer=32), source="test")
+    run_campaign(config, tmp_path / "campaign")
+    (cell,) = campaign_shares(tmp_path / "campaign")
+    assert cell.sentences() == []
+    assert share_sentences([cell]) == ()
+
+
+@pytest.fixture
+def strange(configure, tmp_path):
+    folder = tmp_path / "strange"
+    run_campaign(configure(), folder, open_model=lambda name, path: StrangeEngine(path))
+    return folder
+
+
+def test_answers_that_run_on_and_ids_without_a_token(strange):
+    (cell,) = campaign_shares(strange)
+    rows = [*table_rows(strange, "trajectories"), *table_rows(strange, "probes")]
+    start = StoreTokenizer(strange)("<|im_start|>")
+    assert cell.counts["ran_on"] == sum(start in row["answer_ids"] for row in rows) > 0
+    assert cell.counts["unknown_ids"] == sum(4000 in row["answer_ids"] for row in rows) > 0
+    assert cell.counts["outputs"] == len(rows)
+    said = " ".join(cell.sentences())
+    assert "go on into the next turn" in said
+    assert "answer_stops" in said
+
+
+class StoreTokenizer:
+    def __init__(self, folder):
+        text = Store(folder).read_bytes("tokenizer/scripted/tokenizer.json")
+        self._ids = {token["content"]: token["id"] for token in json.loads(text)["added_tokens"]}
+
+    def __call__(self, token):
+        return self._ids[token]
+
+
+def test_shards_of_old_campaigns_are_counted_when_asked(strange):
+    new = campaign_shares(strange)[0].counts
+    for path in strange.rglob("*.parquet"):
+        table = pq.read_table(path)
+        metadata = {k: v for k, v in table.schema.metadata.items() if k != _COUNTS}
+        pq.write_table(table.replace_schema_metadata(metadata), path)
+    old = campaign_shares(strange)[0].counts
+    of_ids = {"ran_on", "unknown_ids", "outputs", "all_answers"}
+    assert old == {name: count for name, count in new.items() if name not in of_ids}
+
+
+def test_merged_parts_keep_their_counts(configure, tmp_path, strange):
+    merge_campaigns([strange], tmp_path / "merged")
+    assert campaign_shares(tmp_path / "merged") == campaign_shares(strange)
+
+
+def test_the_table_has_a_column_for_every_kind(strange):
+    table = share_table(campaign_shares(strange))
+    assert table.frame.notna().all().all()
+    assert "Ran on" in table.to_markdown()
+
+
+@pytest.mark.parametrize(
+    ("reason", "trouble"),
+    [
+        ("wrong: time limit", "time limit"),
+        ("wrong: test 3 of 4: killed: time limit", "time limit"),
+        ("wrong: worker died", "worker"),
+        ("wrong: no sandbox", "sandbox"),
+        ("wrong: test 1 of 2: another value", None),
+        ("wrong: differs from the reference", None),
+        ("right: equal to the reference", None),
+    ],
+)
+def test_trouble(reason, trouble):
+    assert trouble_of(reason) == trouble
+
+
+def test_a_finish_of_an_answer_that_is_cut_is_told(configure, tmp_path):
+    class Cut(ScriptedEngine):
+        def _sample(self, tree, prompt, seed):
+            made = super()._sample(tree, prompt, seed)
+            if self._end in tree.stop_ids:
+                return made
+            return Completion(token_ids=made.token_ids[:-1], finish="length")
+
+    run_campaign(configure(), tmp_path / "c", open_model=lambda name, path: Cut(path))
+    (cell,) = campaign_shares(tmp_path / "c")
+    assert cell.share("probes_cut").fraction == cell.share("answers_cut").fraction == 1.0
