@@ -118,7 +118,7 @@ def run(
             out,
             plan,
             router=parse_model(router) if router else None,
-            progress=progress.show,
+            progress=progress,
         )
     Console(highlight=False).print(
         f"Responses: {out}\nNext: stp optimal score {out}", markup=False, soft_wrap=True
@@ -169,7 +169,7 @@ def score(
             judge=judging,
             judge_name=judge or "",
             allow_incomplete=allow_incomplete,
-            progress=progress.show,
+            progress=progress,
         )
         results = make_results(
             [graded],
