@@ -154,6 +154,7 @@ def _settings(config: CampaignConfig, manifest: Manifest) -> Pairs:
     opening = (("Opening of a probe's answer", text),) if text else ()
     return (
         ("Models", ", ".join(model.name for model in config.models)),
+        ("Wording of the prompts", config.prompts.wording.label),
         ("Benchmarks", ", ".join(f"{name} ({n} questions)" for name, n in questions.items())),
         ("Trajectories per question", f"{config.generation.trajectories:,}"),
         ("Probes per position", _probes_text(config)),

@@ -10,7 +10,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
 
+from data.errors import ConfigError
 from data.hints import did_you_mean
+from data.prompts import OWN, OWN_VERSION, Prompts, load_prompts, make_prompts
 from stp.engines.names import engine_names
 
 SCHEDULING_OPTIONS = frozenset(
@@ -257,3 +259,49 @@ class ShardConfig(Section):
 
     questions: Count = 4
     trajectories: Count | None = None
+
+
+class PromptsConfig(Section):
+    """The words around the questions (:mod:`data.prompts`); left out: our own.
+
+    In a campaign file ``prompts`` may be the path of a file of prompts. The campaign keeps their
+    texts.
+
+    Attributes
+    ----------
+    name
+        What tables and reports call the wording.
+    version
+        Of our own, or a digest of the texts.
+    texts
+        What takes the place of our own words: a campaign uses the instructions.
+    """
+
+    name: str = OWN
+    version: str = OWN_VERSION
+    texts: dict[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _checked(cls, values: object) -> object:
+        if isinstance(values, str):
+            prompts = load_prompts(values)
+        elif isinstance(values, Mapping) and set(values) <= set(cls.model_fields):
+            texts = values.get("texts", {})
+            prompts = make_prompts(values.get("name", OWN), texts, {}, where="prompts")
+        else:
+            return values
+        if prompts.questions:
+            raise ConfigError(
+                f"prompts {prompts.name}: [questions] is for `stp think`; a campaign's questions "
+                "are those of its benchmarks"
+            )
+        stored = values.get("version") if isinstance(values, Mapping) else None
+        # A campaign's own file says with which words it was made, whatever ours are now.
+        version = stored or prompts.version
+        return {"name": prompts.name, "texts": dict(prompts.texts), "version": version}
+
+    @property
+    def wording(self) -> Prompts:
+        """The wording itself."""
+        return Prompts(name=self.name, texts=self.texts)

@@ -134,13 +134,15 @@ def _print(
     from rich.table import Table as RichTable
     from rich.text import Text
 
+    from evaluator.present.terminal import rich_table
+
     bullets = RichTable.grid(padding=(0, 1, 0, 0))
     for sentence in analysis.findings.sentences:
         bullets.add_row("-", Text(sentence))
     console.print(bullets)
     console.print()
     for table in shown:
-        console.print(table.to_rich(console.width))
+        console.print(rich_table(table, console.width))
     count = len(analysis.tables)
     console.print(
         f"{count} tables (CSV, Markdown, LaTeX), {len(paths.figures) // 2} figures (PNG, PDF) and "

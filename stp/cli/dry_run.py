@@ -6,9 +6,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from stp.cli.campaigns import print_shares
 from stp.cli.lines import duration
 from stp.cli.seen import seen
+from stp.cli.shares import print_shares
 
 if TYPE_CHECKING:
     from stp.campaign.config import CampaignConfig
@@ -35,6 +35,7 @@ def dry_run(config: "CampaignConfig", folder: str) -> None:
             on_cell=lambda cell: doing.update(f"warming up: {cell.model} on {cell.benchmark}"),
         )
     console = Console(highlight=False)
+    console.print(f"wording of the prompts: {config.prompts.wording.label}", markup=False)
     shown: set[tuple[str, str]] = set()
     for cell in plan.cells:
         _print_cell(console, cell)

@@ -327,11 +327,12 @@ def _cells(curves: "Curves | None", t_max: int, progress: "Progress") -> "list[B
 
 def _show(console: "Console", results: "Results", folder: Path, title: str) -> None:
     from evaluator.optimal.output import write_results
+    from evaluator.present.terminal import rich_table
 
     page = write_results(results, folder, title=title)
     for table in results.tables:
         if table.name in ("scores", "methods", "bridge"):
-            console.print(table.to_rich(console.width))
+            console.print(rich_table(table, console.width))
     console.print(f"Report: {page}", markup=False, soft_wrap=True)
 
 
