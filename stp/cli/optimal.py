@@ -329,6 +329,8 @@ def _show(console: "Console", results: "Results", folder: Path, title: str) -> N
     from evaluator.optimal.output import write_results
 
     page = write_results(results, folder, title=title)
+    for caution in results.cautions:
+        console.print(f"caution: {caution}", markup=False, style="bold yellow")
     for table in results.tables:
         if table.name in ("scores", "methods", "bridge"):
             console.print(table.to_rich(console.width))
