@@ -330,6 +330,8 @@ def _show(console: "Console", results: "Results", folder: Path, title: str) -> N
     from evaluator.present.terminal import rich_table
 
     page = write_results(results, folder, title=title)
+    for caution in results.cautions:
+        console.print(f"caution: {caution}", markup=False, style="bold yellow")
     for table in results.tables:
         if table.name in ("scores", "methods", "bridge"):
             console.print(rich_table(table, console.width))
