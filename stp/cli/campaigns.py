@@ -124,6 +124,11 @@ def _run(
     from stp.campaign.units import STAGES
     from stp.cli.stopping import end_stalled
 
+    if part is not None and settings.probing.plan == "adaptive":
+        raise MisuseError(
+            'probing.plan = "adaptive" chooses by what all units told, and a part knows its own '
+            "alone; run it without --shard (--ray shares it out), or with a uniform plan"
+        )
     go_on = f"stp run {folder}" + "".join(f" --stage {name}" for name in asked)
     result = watched(
         go_on + elsewhere(ray, part),
@@ -138,7 +143,29 @@ def _run(
             on_stall=end_stalled,
         ),
     )
+    if settings.probing.plan == "adaptive" and result.finished and not asked:
+        _run_rounds(settings, folder, ray)
     _say_how_it_ended(folder, settings, result, part)
+
+
+def _run_rounds(settings: "CampaignConfig", folder: str, ray: str | None) -> None:
+    """Do the rounds of an adaptive plan, chosen by latent curves."""
+    from evaluator.analysis.latent import next_answers
+    from stp.campaign.rounds import run_rounds
+    from stp.cli.stopping import end_stalled
+
+    watched(
+        f"stp run {folder}" + elsewhere(ray, None),
+        lambda observer, stop: run_rounds(
+            settings,
+            folder,
+            next_answers,
+            observer=observer,
+            stop=stop,
+            open_pool=None if ray is None else ray_pool(ray),
+            on_stall=end_stalled,
+        ),
+    )
 
 
 def elsewhere(ray: str | None, part: "Part | None") -> str:

@@ -73,7 +73,7 @@ def build(
             generator=parse_model(generator),
             answerer=parse_model(answerer or generator),
             judge=parse_model(judge or generator),
-            progress=progress.show,
+            progress=progress,
         )
     counts = statistics(built)
     console.print(f"{counts['questions']:,} questions of {len(recipe.pairs()) * per_pair:,} wanted")
@@ -125,7 +125,7 @@ def select(
             settings=Settings(
                 max_tokens=max_tokens, thinking_tokens=thinking_tokens, temperature=temperature
             ),
-            progress=progress.show,
+            progress=progress,
         )
     table = selection_table(selection_frame(selected), threshold)
     write_durably(out / "selection.csv", table.to_csv().encode())

@@ -15,7 +15,7 @@ from evaluator.analysis.latent.fitting import (
     read_others,
 )
 from evaluator.analysis.latent.frontiers import LatentFrontier, latent_frontier
-from evaluator.analysis.latent.spending import choose_positions, expected_gains
+from evaluator.analysis.latent.spending import choose_positions, expected_gains, next_answers
 
 __all__ = [
     "LatentCurves",
@@ -26,5 +26,6 @@ __all__ = [
     "held_out_log_likelihood",
     "interval_widths",
     "latent_frontier",
+    "next_answers",
     "read_others",
 ]
