@@ -17,7 +17,7 @@ _NO_STATEMENT = re.compile(
     r"maybe|perhaps|might|may|possibly|probably|guess|estimate|seems?|appears?|not sure|"
     r"either|or|let|"
     r"will|shall|i'll|we'll|should|would|try|consider|suppose|assume|assuming|if|until|"
-    r"stuck|give up|"
+    r"stuck|give up|so far|still|starts?|begins?|"
     r"gave up|mystery|ran out|wrong|incorrect|mistake|sorry|please|wait|hmm|times|"
     r"(?:step|question|problem|exercise|case|part|section|page|chapter|figure|equation|line|item|option|"
     r"method|approach|example|remark|note|theorem|lemma|day|term) \(?\d+|"
@@ -34,9 +34,16 @@ _NUMBER = re.compile(
     r"(?<![A-Za-z0-9_.])[-+−]?[$€£¥]?(?:\\\$)?[-+−]?"
     r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+ \d+/\d+|\d+/\d+|\d+(?:\.\d+)?|\.\d+)"
     r"(?: ?\\?%)?(?:[€£¥$]|°)?"
+    r"(?![\d√π]|\\(?:pi|sqrt))"
     r"(?: ?(?:k?m|cm|mm|km/h|m/s|kg|g|mph|ml|mL|L|cm²|m²|cm\^2|m\^2)(?![\w/]))?"
 )
-_ENDED = re.compile(r"[.!。！)\]$%°\d*]\s*$")
+_COMPUTATION = re.compile(
+    r"(?:[$€£]?\d[\d,.]{0,20}|"
+    r"\([\d+*/ .-]{1,40}\))(?: ?[-+*/×÷x^] ?(?:[$€£]?\d[\d,.]{0,20}|\([\d+*/ .-]{1,40}\))){1,9}"
+    r" ?= ?(?=[-$€£\d])"
+)
+"""The way to a value: ``9 * 2 =``."""
+_ENDED = re.compile(r"[.!。！।)\]$%°\d*]\s*$")
 _STARTS_AS_ITEM = re.compile(r"\s*(?:[-*•]\s|\(?\d{1,3}[.)](?:\s|$)|#)")
 _MAX_SENTENCE = 400
 
@@ -64,6 +71,7 @@ def only_value(sentence: str) -> str | None:
         return None
     if _NO_STATEMENT.search(sentence):
         return None
+    sentence = _COMPUTATION.sub(" ", sentence)
     formulas = [content_of(formula) for formula in FORMULA.finditer(sentence)]
     formulas = [content for content in formulas if re.search(r"\d|\\[a-z]", content)]
     bare = FORMULA.sub(" ", sentence) if formulas else sentence

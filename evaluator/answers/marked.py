@@ -9,6 +9,7 @@ fallback: the only value of the last sentence.
 import re
 
 from evaluator.answers.expressions_in_text import (
+    ADVERBS,
     FORMULA,
     MARKDOWN,
     PROSE_WORD,
@@ -21,6 +22,7 @@ from evaluator.answers.expressions_in_text import (
 from evaluator.answers.fallback import is_list_item, only_value
 from evaluator.answers.languages import ANNOUNCEMENT
 from evaluator.answers.sentences import last_sentence
+from evaluator.answers.units import is_unit
 
 TAIL_CHARACTERS = 6000
 """Unmarked answers are looked for in the end of a response only."""
@@ -49,9 +51,14 @@ _SENTENCE = re.compile(
     r"\b(?:is|are|should be|must be|would be|equals)\b[ \t]{0,3}:?[ \t*_]{0,6}\s{0,3}",
     re.IGNORECASE,
 )
+_DOUBTED = re.compile(
+    r"(?:n['’]t|\bnot|\bnever) (?:think|believe|say|claim|know|sure)|\bdoubt\b|"
+    r"\bunlikely\b|\bwhether\b",
+    re.IGNORECASE,
+)
 _BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
 _FEW_WORDS = re.compile(
-    r"[ \t*_:\"']{0,6}([a-zA-Z]{1,20}(?: [a-zA-Z]{1,20}){0,2})[*_\"']{0,3}[.!]?[*_]{0,3}[ "
+    r"[ \t*_:\"']{0,6}([a-zA-Z]{1,20}(?:[ -][a-zA-Z]{1,20}){0,3})[*_\"']{0,3}[.!]?[*_]{0,3}[ "
     r"\t]{0,3}(?=\n|$)"
 )
 _THEREFORE = re.compile(
@@ -59,8 +66,19 @@ _THEREFORE = re.compile(
 )
 _HEDGED = re.compile(
     r"\b(?:maybe|perhaps|possibly|might|i guess|would have to|have to|need to|let me|let us|let's|"
-    r"not sure|next)\b|\?",
+    r"not sure|next|suppose|assume|consider|if|so far|still|starts?|begins?|initially)\b|\?",
     re.IGNORECASE,
+)
+_AFTERTHOUGHT = re.compile(
+    r", (?:which is |and (?:it )?is )?(?:attained|achieved|reached|obtained|occurring|"
+    r"where|when|since|"
+    r"because|as (?:required|desired|claimed|expected)|with equality)\b.{0,200}$",
+    re.IGNORECASE,
+)
+_ASSIGNMENTS = re.compile(
+    r"\b([a-z](?:_\w)? ?= ?[-−\d./\\{}a-z]{1,40}(?:,? and |"
+    r", )[a-z](?:_\w)? ?= ?[-−\d./\\{}a-z]{1,40}?"
+    r"(?:(?:,? and |, )[a-z](?:_\w)? ?= ?[-−\d./\\{}a-z]{1,40}?)?)[.!]?$"
 )
 _TWO_WORDS = re.compile(r"(?<!\\)(?<![a-zA-Z])[a-zA-Z]{3,20}[ ,]{1,2}[a-zA-Z]{2,20}")
 _BARE_VALUE = re.compile(
@@ -85,6 +103,8 @@ def marked_answer(text: str) -> str | None:
         return label_words
     for pattern in (_SENTENCE, ANNOUNCEMENT):
         for sentence in reversed(list(pattern.finditer(tail))):
+            if _is_doubted(tail, sentence):
+                continue
             content = leading_expression(tail[sentence.end() : sentence.end() + 600])
             if content is not None:
                 return content
@@ -98,8 +118,18 @@ def _words_behind(pattern: re.Pattern[str], text: str) -> str | None:
         pass
     if last is None:
         return None
-    words = _FEW_WORDS.match(text, last.end())
+    adverbs = ADVERBS.match(text, last.end())
+    words = _FEW_WORDS.match(text, last.end() if adverbs is None else adverbs.end())
     return words.group(1) if words is not None else None
+
+
+def _is_doubted(text: str, mark: re.Match[str]) -> bool:
+    """Whether a sentence about the answer denies it, or is about another case."""
+    before = text[max(0, mark.start() - 160) : mark.start()]
+    before = re.split(r"[.!?\n](?=\s|$)", before)[-1]
+    return _DOUBTED.search(before) is not None or (
+        "would" in mark.group().lower() and re.search(r"\bif\b", before, re.IGNORECASE) is not None
+    )
 
 
 def labelled_answer(text: str, *, behind_box: bool = False) -> tuple[str, int] | None:
@@ -138,9 +168,19 @@ def _closing_answer(tail: str) -> str | None:
     if whole is not None and (len(lines) == 1 or not re.match(r"\d{1,3}[.)]|[-*] ", last)):
         return whole
     sentence = last_sentence(last)
+    clause = _AFTERTHOUGHT.search(sentence)
+    if clause is not None:
+        sentence = sentence[: clause.start()]
+    assignments = _ASSIGNMENTS.search(sentence)
+    if assignments is not None:
+        return assignments.group(1)
     formulas = list(FORMULA.finditer(sentence))
     if formulas and len(sentence) - formulas[-1].end() <= 3:
         return content_of(formulas[-1])
+    if formulas and re.search(r"\d", formulas[-1].group()):
+        behind = sentence[formulas[-1].end() :].strip(" .!*")
+        if is_unit(behind):
+            return rf"{content_of(formulas[-1])} \text{{ {behind}}}"
     if len(formulas) == 1 and "=" in formulas[0].group() and _THEREFORE.match(sentence):
         return content_of(formulas[0])
     return None if _HEDGED.search(sentence) else conclusion_of(sentence)

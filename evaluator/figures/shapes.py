@@ -106,16 +106,10 @@ def shapes_plot(curves: Curves, names: Mapping[int, str], *, note: str = "") -> 
             row = frame.iloc[trajectory]
             draw_curve(axes, curves.select([trajectory]), int(row["k_star"]), small=True)
             share = shapes.count(shape) / len(shapes)
-            axes.set_title(f"{SHAPES[shape]}: {share:.0%} of curves", pad=16)
+            axes.set_title(f"{SHAPES[shape]}: {share:.0%} of curves")
             points = 100 * row["accuracy_degradation"]
-            axes.set_title(
-                f"OR {row['overthinking_ratio']:.0%}   AD {points:.1f} pp",
-                loc="right",
-                fontsize=8,
-                fontweight="normal",
-                pad=4,
-            )
-            axes.set_xlabel(names[trajectory], fontsize=7.5)
+            measures = f"OR {row['overthinking_ratio']:.0%}, AD {points:.1f} pp"
+            axes.set_xlabel(f"{measures}\n{names[trajectory]}", fontsize=7.5)
         for axes in list(grid.flat)[len(chosen) :]:
             axes.set_visible(False)
         figure.supylabel("Accuracy, P(k)", fontsize=9)

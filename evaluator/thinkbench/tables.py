@@ -6,12 +6,14 @@ import pandas as pd
 
 from evaluator.present.names import visible
 from evaluator.present.table import Table
+from evaluator.runs.shares import CUT, UNREAD, cautions
 from evaluator.thinkbench.agreement import LabelAgreement
 from evaluator.thinkbench.comparison import Comparison
 from evaluator.thinkbench.error_kinds import ERROR_KINDS
 from evaluator.thinkbench.measures import Estimate, Group
 from evaluator.thinkbench.patterns import PATTERNS
-from evaluator.thinkbench.run import Run
+from evaluator.thinkbench.stored import ThinkRun
+from stp.campaign.shares import Share
 
 _TASK_LABELS = {
     "absolute_difference": "abs. diff.",
@@ -44,7 +46,20 @@ def _mean(value: Estimate | None) -> float | None:
     return None if value is None else value.mean
 
 
-def run_table(run: Run) -> Table:
+def run_cautions(runs: Sequence[ThinkRun]) -> list[str]:
+    """Return what must be said of runs before their figures."""
+    found = []
+    for run in runs:
+        group = run.measures.overall
+        shares = [
+            Share(kind=CUT, count=group.cut, of=group.responses),
+            Share(kind=UNREAD, count=group.responses - group.parsed, of=group.responses),
+        ]
+        found += cautions(_name(run.name), shares)
+    return found
+
+
+def run_table(run: ThinkRun) -> Table:
     """Return a run's measures: a row per task, per category (of several), and overall."""
     measures = run.measures
     groups = list(measures.tasks.values())
@@ -76,7 +91,7 @@ def run_table(run: Run) -> Table:
         frame=frame,
         formats=dict.fromkeys(("tokens", "think", "answer", "words", "characters"), ",.1f")
         | {"n": ","},
-        note="; ".join(notes) + ".",
+        note=" ".join([*run_cautions([run]), "; ".join(notes) + "."]),
     )
 
 
@@ -97,7 +112,7 @@ def _row(group: Group) -> dict[str, float | int | None]:
     }
 
 
-def summary_table(run: Run) -> Table:
+def summary_table(run: ThinkRun) -> Table:
     """Return the columns of :func:`run_table` that a terminal has room for."""
     table = run_table(run)
     rates: dict[str, str] = dict.fromkeys(("accuracy", "low", "high", "boxed", "parsed"), ".1f")
@@ -111,7 +126,7 @@ def summary_table(run: Run) -> Table:
     )
 
 
-def errors_table(runs: Sequence[Run]) -> Table:
+def errors_table(runs: Sequence[ThinkRun]) -> Table:
     """Return what kinds of error the wrong answers are, in % of them."""
     rows = []
     for run in runs:
@@ -130,7 +145,7 @@ def errors_table(runs: Sequence[Run]) -> Table:
     )
 
 
-def patterns_table(runs: Sequence[Run]) -> Table:
+def patterns_table(runs: Sequence[ThinkRun]) -> Table:
     """Return what long traces spend their tokens on, in % of them."""
     rows = []
     for run in runs:
@@ -183,8 +198,13 @@ def leaderboard_table(comparison: Comparison) -> Table:
             "thinking": ",.1f",
             "rank": "d",
         },
-        note=f"{comparison.pool.describe()}. O-Score: mean over tasks of the harmonic mean of "
-        "accuracy and efficiency; low, high: 95 % over questions.",
+        note=" ".join(
+            [
+                *run_cautions(comparison.runs),
+                f"{comparison.pool.describe()}. O-Score: mean over tasks of the harmonic mean of "
+                "accuracy and efficiency; low, high: 95 % over questions.",
+            ]
+        ),
     )
 
 
@@ -387,5 +407,5 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
     return [table for table in tables if table is not None]
 
 
-def _index(runs: Sequence[Run]) -> pd.Index:
+def _index(runs: Sequence[ThinkRun]) -> pd.Index:
     return pd.Index([_name(run.name) for run in runs], name="model")

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
+from stp.cli.arguments import MODEL_HELP
 from stp.cli.optimal_options import (
-    MODEL_HELP,
     JudgeRepeats,
     MaxTokens,
     Seeds,
@@ -50,17 +50,12 @@ def build(
 
     from rich.console import Console
 
-    from evaluator.answers import Checker
     from evaluator.optimal.building import build as build_data_set
-    from evaluator.optimal.model_names import parse_model
     from evaluator.optimal.recipe import SETTINGS, Recipe, statistics
-    from evaluator.optimal.running import opened_once
+    from stp.asking.model_names import parse_model
     from stp.cli.progress import shown_progress
 
     recipe = Recipe(
-        generator=parse_model(generator),
-        answerer=parse_model(answerer or generator),
-        judge=parse_model(judge or generator),
         domains=_domains(domains),
         answer_types=_kinds(types),
         per_pair=per_pair,
@@ -71,19 +66,14 @@ def build(
         settings=replace(SETTINGS, max_tokens=max_tokens, temperature=temperature),
     )
     console, out = Console(highlight=False), out.expanduser()
-    with (
-        opened_once() as opened,
-        Checker() as checker,
-        shown_progress() as progress,
-    ):
+    with shown_progress() as progress:
         built = build_data_set(
             recipe,
             out,
-            generator=opened(recipe.generator),
-            answerer=opened(recipe.answerer),
-            judge=opened(recipe.judge),
-            checker=checker,
-            progress=progress.show,
+            generator=parse_model(generator),
+            answerer=parse_model(answerer or generator),
+            judge=parse_model(judge or generator),
+            progress=progress,
         )
     counts = statistics(built)
     console.print(f"{counts['questions']:,} questions of {len(recipe.pairs()) * per_pair:,} wanted")
@@ -113,11 +103,12 @@ def select(
     """Find tasks that need thinking: a small thinking model against a large one that does not."""
     from rich.console import Console
 
-    from evaluator.optimal.model_names import parse_model
     from evaluator.optimal.selection import select as select_tasks
     from evaluator.optimal.selection import selection_frame, task_names
     from evaluator.optimal.tables import selection_table
+    from evaluator.present.terminal import rich_table
     from stp.asking import Settings
+    from stp.asking.model_names import parse_model
     from stp.cli.progress import shown_progress
     from stp.files import write_durably
 
@@ -134,12 +125,12 @@ def select(
             settings=Settings(
                 max_tokens=max_tokens, thinking_tokens=thinking_tokens, temperature=temperature
             ),
-            progress=progress.show,
+            progress=progress,
         )
     table = selection_table(selection_frame(selected), threshold)
     write_durably(out / "selection.csv", table.to_csv().encode())
     console = Console(highlight=False)
-    console.print(table.to_rich(console.width))
+    console.print(rich_table(table, console.width))
     kept = [item.task for item in selected if item.kept]
     console.print(f"Kept: {', '.join(kept) or 'none'}", markup=False)
     console.print(f"Table: {out / 'selection.csv'}", markup=False, soft_wrap=True)

@@ -44,6 +44,7 @@ def run(
 ) -> None:
     """Train methods on train, select on validation, measure on test; write rows and a report."""
     from evaluator.otbench.integrity import read_manifest
+    from evaluator.present.terminal import rich_table
     from stp.cli.progress import shown_progress
 
     release = release.expanduser()
@@ -73,7 +74,7 @@ def run(
     console = _console()
     rows = order_rows(session.rows)
     for table in terminal_tables(rows, intervals=False):
-        console.print(table.to_rich(console.width))
+        console.print(rich_table(table, console.width))
     console.print(lead(rows), markup=False)
     for note in session.notes:
         console.print(f"- {seen(note)}", markup=False)
@@ -104,18 +105,19 @@ def compare(
         terminal_tables,
     )
     from evaluator.otbench.leaderboard import read_rows
+    from evaluator.present.terminal import rich_table
 
     found = order_rows(read_rows(path.expanduser() for path in rows))
     if not found:
         raise MisuseError("the files hold no row")
     check_labels(found, [*(method or []), *([] if against is None else [against])])
     if method:
-        found = [row for row in found if row["label"] in (*method, against)]
+        found = [row for row in found if row.label in (*method, against)]
     # Made before anything is printed: rows that cannot be paired are refused.
     differences = [] if against is None else [differences_table(found, against)]
     console = _console()
     for table in [*terminal_tables(found, intervals=True), *differences]:
-        console.print(table.to_rich(console.width))
+        console.print(rich_table(table, console.width))
 
 
 @otbench.command()
@@ -146,7 +148,7 @@ def regenerate(
         if not found:
             raise MisuseError(f"{rows}: holds no row")
         check_labels(found, method or [])
-        found = [row for row in found if not method or row["label"] in method]
+        found = [row for row in found if not method or row.label in method]
         loaded = open_release(release.expanduser(), progress=progress)
         for place, row in enumerate(found, start=1):
             try:
@@ -157,14 +159,14 @@ def regenerate(
                     if len(found) > 1
                     else progress,
                 )
-                said = "the same" if again["digest"] == row["digest"] else "differs"
+                said = "the same" if again.digest == row.digest else "differs"
             except MisuseError as error:
                 if len(found) == 1:
                     raise
                 said = f"cannot be made again: {seen(str(error))}"
             different = different or said != "the same"
             with progress.aside():
-                typer.echo(f"{seen(row['label'])}: {said}")
+                typer.echo(f"{seen(row.label)}: {said}")
     if different:
         raise typer.Exit(1)
 

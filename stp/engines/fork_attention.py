@@ -484,7 +484,8 @@ class RowsStep:
         # [R, J, G·S, D]: the queries of the heads that share a key head, side by side.
         grouped = (query * how.scaling).reshape(rows, key_heads, -1, size)
         part = _attend_part(
-            grouped.view(rows * key_heads, -1, size),
+            # Some classes give queries whose rows and heads do not lie one after the other.
+            grouped.reshape(rows * key_heads, -1, size),
             keys[:, :, : self.longest].flatten(0, 1),
             values[:, :, : self.longest].flatten(0, 1),
             how.softcap,

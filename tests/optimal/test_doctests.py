@@ -10,11 +10,10 @@ MODULES = (
     "evaluator.answers.judged",
     "evaluator.answers.reasoning_gym",
     "evaluator.optimal.analyses",
-    "evaluator.optimal.examples",
     "evaluator.optimal.judge",
     "evaluator.optimal.methods",
     "evaluator.optimal.metrics",
-    "evaluator.optimal.model_names",
+    "stp.asking.model_names",
 )
 
 
