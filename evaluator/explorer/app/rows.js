@@ -2,7 +2,7 @@
 /* A campaign: its cells, the questions of a cell, and trajectories of one cell or of all. */
 (() => {
   const { el, link, card, tiles, folded, percent, points, number, plural, MISSING, piece, where, table } = stp;
-  const ENDS = { end: "closed by the model", limit: "cut at the limit", stop: "output ended", off: "no thinking" };
+  const ENDS = { end: "closed", limit: "cut", stop: "output ended", off: "none" };
   const CODES = ["end", "limit", "stop", "off"];
   const OWN = { 1: "right", 0: "wrong", "-1": MISSING };
 
@@ -83,7 +83,7 @@
       { key: "L", name: "Tokens", kind: "number", filter: true, value: (r) => c.L[r] },
       { key: "n", name: "Steps", kind: "number", value: (r) => c.n[r] },
       { key: "shape", name: "Curve", kind: "choice", filter: true, hint: "Flat: one accuracy throughout. Non-monotone: it falls somewhere.", value: (r) => (c.flat[r] ? "flat" : c.up[r] ? "never falls" : "non-monotone") },
-      { key: "end", name: "Thinking", kind: "choice", filter: true, hint: "Why thinking ended", value: (r) => ENDS[CODES[c.end[r]]] },
+      { key: "end", name: "Thinking", kind: "choice", filter: true, hint: "Closed by the model, cut at the limit, ended with the output, or none", value: (r) => ENDS[CODES[c.end[r]]] },
       { key: "own", name: "Own answer", kind: "choice", filter: true, hint: "The trajectory's own answer", value: (r) => OWN[c.own[r]] },
     ];
     const rowsOf = table({ title: `Trajectories of ${title}`, columns, count, sort: "-fall", onFilter: (kept) => { stp.order = { place, list: Array.from(kept.subarray(0, 5000), open) }; } });

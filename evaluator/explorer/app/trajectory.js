@@ -51,7 +51,7 @@
     });
 
     const facts = [`OR ${percent(t.tokens[n] ? (t.tokens[n] - t.tokens[best]) / t.tokens[n] : 0)}`, `AD ${points(t.tokens[n] ? share(best) - share(n) : 0).replace("+", "")} points`, `k* = ${best}`, `thinking ${ENDS[t.finish] || t.finish}`, `own answer ${t.own.right ? "right" : "wrong"}`];
-    const ruin = fall.k ? el("p", { class: "warning" }, `Step ${fall.k} ruined it: `, el("b", {}, `P falls from ${percent(share(fall.k - 1), 0)} to ${percent(share(fall.k), 0)}`), ". ", el("button", { type: "button", onclick: () => choose(fall.k) }, "Show the step")) : el("p", { class: "note" }, "No step makes its accuracy fall.");
+    const ruin = fall.k ? el("p", { class: "warning" }, fall.ruined ? `Step ${fall.k} ruined it: ` : `Largest fall, made good later: step ${fall.k}: `, el("b", {}, `P falls from ${percent(share(fall.k - 1), 0)} to ${percent(share(fall.k), 0)}`), ". ", el("button", { type: "button", onclick: () => choose(fall.k) }, "Show the step")) : el("p", { class: "note" }, "No step makes its accuracy fall.");
     const [before, after] = neighbours(place, cell, row);
     const go = (route) => () => { if (route) location.hash = route; };
     const move = el("span", { class: "stepper" }, el("button", { type: "button", disabled: !before, onclick: go(before) }, "\u2190 Previous"), el("button", { type: "button", disabled: !after, onclick: go(after) }, "Next \u2192"));
@@ -68,11 +68,12 @@
     choose(chosen);
   }
 
-  /* The step after which the accuracy falls most, the earliest on ties; k = 0: none falls. */
+  /* The step after which the accuracy falls most, the earliest on ties; k = 0: none falls. It ruined the answer if
+   * the end is worse than what was there before it. */
   function largestFall(correct) {
     let k = 0, lost = 0;
     for (let i = 1; i < correct.length; i++) if (correct[i - 1] - correct[i] > lost) { lost = correct[i - 1] - correct[i]; k = i; }
-    return { k, lost };
+    return { k, lost, ruined: k > 0 && correct.at(-1) < correct[k - 1] };
   }
   const nearest = (values, x) => values.reduce((best, value, i) => (Math.abs(value - x) < Math.abs(values[best] - x) ? i : best), 0);
 
@@ -85,7 +86,7 @@
 
   function stepItem(t, k, { best, fall, choose, hover }) {
     const share = t.correct[k] / t.probes, change = k ? (t.correct[k] - t.correct[k - 1]) / t.probes : 0;
-    const marks = [k === best ? "k*" : "", k && k === fall.k ? "ruined it" : ""].filter(Boolean).join(", ");
+    const marks = [k === best ? "k*" : "", k && k === fall.k ? (fall.ruined ? "ruined it" : "largest fall") : ""].filter(Boolean).join(", ");
     const button = el("button", { type: "button", onclick: () => choose(k, false) },
       el("b", {}, k ? `step ${k}` : "no thinking"), el("br"), `P ${percent(share, 0)}`, k && change ? [" ", el("i", { class: change > 0 ? "right" : "wrong" }, points(change, 0))] : null,
       marks ? [el("br"), el("span", { class: "marked" }, marks)] : null);
@@ -120,7 +121,7 @@
     const host = el("div"), box = el("select", { "aria-label": "Signal", onchange: () => draw() }, names.map((name) => el("option", { value: name }, SIGNALS[name] || name)));
     const draw = () => host.replaceChildren(chart({
       label: SIGNALS[box.value], height: 200, make: () => ({
-        grid: { left: 52, right: 16, top: 14, bottom: 44 }, xAxis: axis("Thinking tokens kept", { format: number }), yAxis: axis("", { scale: true }),
+        grid: { left: 52, right: 16, top: 14, bottom: 44 }, xAxis: axis("Thinking tokens kept", { format: (value) => number(value) }), yAxis: axis("", { scale: true }),
         tooltip: tooltip(({ dataIndex, data }) => tip([`k = ${dataIndex}`, `${SIGNALS[box.value]}: ${data[1]}`])),
         series: [{ type: "line", data: t.signals[box.value].map((value, k) => [t.tokens[k], value]), itemStyle: { color: colour("series-4") }, lineStyle: { color: colour("series-4"), width: 1.5 }, symbolSize: 5 }],
       }),
@@ -141,7 +142,7 @@
     const line = (x, name, shade) => ({ xAxis: x, label: { formatter: name, color: shade, fontWeight: 600, position: "end" }, lineStyle: { color: shade, type: "dashed" } });
     return {
       grid: { left: 52, right: 20, top: 26, bottom: 48 },
-      xAxis: axis("Thinking tokens kept, L(k)", { format: number, grid: false, max: Math.max(1, t.tokens.at(-1)) }),
+      xAxis: axis("Thinking tokens kept, L(k)", { format: (value) => number(value), grid: false, max: Math.max(1, t.tokens.at(-1)) }),
       yAxis: axis("", { min: 0, max: 1, format: (value) => percent(value, 0) }),
       tooltip: tooltip((mark) => tip(text(mark.dataIndex))),
       series: [
