@@ -31,7 +31,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class TraceRecipe:
     """What share of the traces does what.
 
     Attributes
@@ -122,7 +122,7 @@ def _wrong_answer(problem: DemoProblem, last_line: str, draws: StableDraws) -> i
     return problem.answer + (-10, -1, 1, 10)[draws.integer(0, 3)]
 
 
-def write_trace(problem: DemoProblem, draws: StableDraws, recipe: Recipe) -> list[Step]:
+def write_trace(problem: DemoProblem, draws: StableDraws, recipe: TraceRecipe) -> list[Step]:
     """Return the steps of one trace; the last one has no double newline, for thinking ends there.
 
     A step's belief is what a cut after it is closed with.
@@ -162,7 +162,7 @@ def _with_result(line: str, result: int) -> str:
     return f"{head}{mark}{result}"
 
 
-def _drawn_rounds(draws: StableDraws, recipe: Recipe) -> int:
+def _drawn_rounds(draws: StableDraws, recipe: TraceRecipe) -> int:
     drawn = draws.integer(1, sum(recipe.rounds))
     for rounds, weight in enumerate(recipe.rounds):
         drawn -= weight

@@ -146,7 +146,7 @@ def campaign(args: argparse.Namespace, model: Path) -> CampaignConfig:
     return parse_config(text, source="gpu_check")
 
 
-class Findings:
+class GpuFindings:
     """What was found, printed as it comes."""
 
     def __init__(self) -> None:
@@ -177,7 +177,7 @@ def timed_engine_start(config: CampaignConfig, model: Path) -> float:
     return seconds
 
 
-def check(args: argparse.Namespace, folder: Path, findings: Findings) -> None:
+def check(args: argparse.Namespace, folder: Path, findings: GpuFindings) -> None:
     """Run everything and note what comes out."""
     begin = time.monotonic()
     parameters = build_model(folder / "model", tiny=args.tiny, device=args.device)
@@ -251,7 +251,7 @@ def parse() -> argparse.Namespace:
 
 def main() -> None:
     args = parse()
-    findings = Findings()
+    findings = GpuFindings()
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="stp-gpu-check-") as folder:
         try:

@@ -33,7 +33,7 @@ from typing import Annotated
 import safetensors.torch
 import torch
 import typer
-from demo_traces import Recipe, write_trace
+from demo_traces import TraceRecipe, write_trace
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
@@ -109,7 +109,7 @@ def _demo_words(split: pre_tokenizers.Split) -> list[str]:
     problems = demo_problems(PAPER_SEED, held_out=False)
     for index in range(500):
         problem = next(problems)
-        steps = write_trace(problem, StableDraws("words", index), Recipe())
+        steps = write_trace(problem, StableDraws("words", index), TraceRecipe())
         for text in (problem.prompt + "\n" + INSTRUCTION, *(step.text for step in steps)):
             words.update(word for word, _ in split.pre_tokenize_str(text))
     return sorted(words)
@@ -119,7 +119,7 @@ def _demo_words(split: pre_tokenizers.Split) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class TrainingExample:
     """One trace as token ids, with its branches behind it.
 
     Attributes
@@ -146,7 +146,7 @@ class Example:
 class ExampleWriter:
     """Turns problems into examples with one tokenizer."""
 
-    def __init__(self, tokenizer: PreTrainedTokenizerFast, recipe: Recipe) -> None:
+    def __init__(self, tokenizer: PreTrainedTokenizerFast, recipe: TraceRecipe) -> None:
         self._tokenizer = tokenizer
         self._recipe = recipe
         # Lines repeat a great deal; encoding them again would cost more than drawing them.
@@ -167,7 +167,7 @@ class ExampleWriter:
         """Return the end of thinking and an answer."""
         return self.encode(f"{THINK_END}\n\n\\boxed{{{answer}}}{TURN_END}")
 
-    def write(self, problem: DemoProblem, draws: StableDraws) -> Example:
+    def write(self, problem: DemoProblem, draws: StableDraws) -> TrainingExample:
         """Return a drawn trace of a problem with drawn branches."""
         steps = write_trace(problem, draws, self._recipe)
         prompt = self.prompt_ids(problem)
@@ -177,7 +177,7 @@ class ExampleWriter:
             ends.append(len(trunk))
         trunk += self.closing_ids(steps[-1].belief)
         size = len(trunk)
-        example = Example(
+        example = TrainingExample(
             ids=trunk,
             positions=list(range(size)),
             branch=[0] * size,
@@ -197,7 +197,9 @@ class ExampleWriter:
             self._add_branch(example, start + kept, words[kept:], steps[index].belief)
         return example
 
-    def _add_branch(self, example: Example, cut: int, words: tuple[int, ...], answer: int) -> None:
+    def _add_branch(
+        self, example: TrainingExample, cut: int, words: tuple[int, ...], answer: int
+    ) -> None:
         """Add a branch: the rest of a step's words and the end of thinking are given."""
         ids = words + self.closing_ids(answer)
         given = len(words) + 1
@@ -218,7 +220,7 @@ class Batch:
     learned: Tensor
 
 
-def collate(examples: list[Example], pad_id: int) -> Batch:
+def collate(examples: list[TrainingExample], pad_id: int) -> Batch:
     """Pad examples and build the mask that lets a branch see its cut and itself alone."""
     size = max(len(example.ids) for example in examples)
 
@@ -481,7 +483,7 @@ def main(
     tokenizer = build_tokenizer()
     model = build_model(tokenizer, Size())
     logger.info("%d parameters, %d tokens", model.num_parameters(), len(tokenizer))
-    writer = ExampleWriter(tokenizer, Recipe())
+    writer = ExampleWriter(tokenizer, TraceRecipe())
     source = batches(writer, tokenizer.pad_token_id, seed=seed, batch_size=batch_size)
     saver = Saver(out=out, tokenizer=tokenizer, every=checkpoint_every)
     train(model, source, steps=steps, save=saver)

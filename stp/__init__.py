@@ -1,1 +1,5 @@
 """Step-wise truncation probing: what the model answers after k steps."""
+
+from stp.machine import prepare
+
+prepare()

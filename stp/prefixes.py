@@ -22,6 +22,7 @@ def prefix_branch(
     format: ThinkingFormat,
     content_ids: Mapping[int, tuple[int, ...]],
     seeds: Sequence[int] = (),
+    opening_ids: Sequence[int] = (),
 ) -> Branch:
     """Return the prompt of the probes at a position, as a branch of prompt and trajectory.
 
@@ -44,6 +45,8 @@ def prefix_branch(
         (:func:`stp.segmentation.content_token_ids`).
     seeds
         One per sample.
+    opening_ids
+        What of the answer is written for the model, after the close.
 
     Raises
     ------
@@ -63,7 +66,7 @@ def prefix_branch(
     kept = length if replacement is None else length - 1
     return Branch(
         cut=len(prompt_ids) + kept,
-        suffix_ids=(replacement or ()) + format.close_ids,
+        suffix_ids=(replacement or ()) + format.close_ids + tuple(opening_ids),
         seeds=tuple(int(seed) for seed in seeds),
     )
 
@@ -79,6 +82,7 @@ def probe_tree(
     max_tokens: int,
     sampling: SamplingParameters | None = None,
     positions: Sequence[int] | None = None,
+    opening_ids: Sequence[int] = (),
 ) -> PromptTree:
     """Return the probes of a trajectory: a branch per position, all from one trunk.
 
@@ -94,6 +98,8 @@ def probe_tree(
         How answers are sampled; the family's parameters when left out.
     positions
         Those to probe, rising; all when left out.
+    opening_ids
+        As for :func:`prefix_branch`.
 
     Raises
     ------
@@ -120,6 +126,7 @@ def probe_tree(
                 format=format,
                 content_ids=content_ids,
                 seeds=seeds_at(position),
+                opening_ids=opening_ids,
             )
             for position in asked
         ),

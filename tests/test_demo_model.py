@@ -203,7 +203,7 @@ def test_traces_are_right_until_they_slip(trainer: Any) -> None:
     """Every line before the first check is true, and the steps' beliefs follow the text."""
     slipped = 0
     for index, problem in enumerate(itertools.islice(demo_problems(2, held_out=False), 500)):
-        steps = trainer.write_trace(problem, StableDraws("test", index), trainer.Recipe())
+        steps = trainer.write_trace(problem, StableDraws("test", index), trainer.TraceRecipe())
         texts = [step.text for step in steps]
         result = texts.index(f"The answer is {problem.answer}.\n\n")
         for text in texts[1:result]:
@@ -223,7 +223,7 @@ def test_traces_are_right_until_they_slip(trainer: Any) -> None:
 
 
 def test_training_prompts_are_the_templates(trainer: Any, tokenizer: Any) -> None:
-    writer = trainer.ExampleWriter(tokenizer, trainer.Recipe())
+    writer = trainer.ExampleWriter(tokenizer, trainer.TraceRecipe())
     problem = next(demo_problems(1))
     expected = tokenizer.encode(prompt_text(tokenizer, problem.prompt), add_special_tokens=False)
     assert writer.prompt_ids(problem) == expected
@@ -238,7 +238,7 @@ def test_branches_see_their_own_prefix_alone(trainer: Any, tokenizer: Any, model
     """A branch's logits in a packed example equal those of its prefix run by itself."""
     import torch
 
-    writer = trainer.ExampleWriter(tokenizer, trainer.Recipe(guess=1.0))
+    writer = trainer.ExampleWriter(tokenizer, trainer.TraceRecipe(guess=1.0))
     problems = itertools.islice(demo_problems(8), 3)
     examples = [writer.write(p, StableDraws("b", i)) for i, p in enumerate(problems)]
     batch = trainer.collate(examples, tokenizer.pad_token_id)

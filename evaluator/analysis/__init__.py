@@ -8,4 +8,6 @@ says which. The names are imported on first use.
 
 import lazy_loader
 
+import stp  # noqa: F401 (finds compiled code a folder, before numba looks for one)
+
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

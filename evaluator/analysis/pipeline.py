@@ -58,6 +58,8 @@ from evaluator.analysis.tables import (
 )
 from evaluator.analysis.thinking_tables import thinking_tables
 from evaluator.figures.catalogue import Bands, NamedFigure, all_figures
+from evaluator.figures.sensitivity import sensitivity_plot
+from evaluator.present.names import visible
 from evaluator.present.table import Table
 from oracle.bootstrap import bootstrap_frontiers, percentile_interval
 from stp.campaign.curves import load_curves
@@ -141,6 +143,13 @@ class Analysis:
             bands=self.bands,
             lengths=self.lengths,
         )
+        frames = {table.name: table.frame for table in self.tables}
+        fewer = frames["probe-sensitivity"], frames["trajectory-sensitivity"]
+        if all(len(frame) > 1 for frame in fewer):
+            figure = sensitivity_plot(*fewer, note=f"Of {visible(self.name, 60)}.")
+            yield NamedFigure(
+                title="Fewer probes, fewer trajectories", stem="sensitivity", figure=figure
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

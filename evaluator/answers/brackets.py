@@ -8,7 +8,8 @@ _BRACKET = re.compile(
 )
 _SEPARATOR = re.compile(
     r"\\text\{ {0,3}(?:and|or|,) {0,3}\}|\\(?:lor|land|vee|wedge|quad)(?![a-zA-Z])"
-    r"|(?<![a-zA-Z\\])(?:and|or)(?![a-zA-Z])|, {0,2}\\text\{ {0,3}(?:and|or) {0,3}\}|[,;]"
+    r"|(?<![a-zA-Z\\])(?:and|or)(?![a-zA-Z])|[和与及或]|, {0,2}\\text\{ {0,3}(?:and|"
+    r"or) {0,3}\}|[,;]"
 )
 _AND = re.compile(r"\band\b|\\land|\\wedge")
 _OPENING = {"(": "(", "[": "[", r"\{": "{", r"\langle": "<"}

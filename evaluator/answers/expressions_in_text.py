@@ -16,7 +16,8 @@ PROSE_WORD = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]{2,30}")
 VALUE = (
     r"[-+−]?[$€£¥]?(?:\\\$)?[-+−]?"
     r"(?:\d[\d,. /]{0,40}|\.\d{1,40}|\\[dt]?frac\{\d{1,20}\}\{\d{1,20}\}|\[[-−\d., ]{1,300}\]"
-    r"|\([-−\d., ]{1,300}\))(?: ?\\?%)?[€£¥$]?(?:\\degree|°)?"
+    r"|\([-−\d., ]{1,300}\)|√\d{1,20})(?:√\d{1,20}|√\([^()]{1,40}\)|π|\\pi\b|"
+    r"\\sqrt\{[^{}]{1,40}\})?(?: ?\\?%)?[€£¥$]?(?:\\degree|°)?"
 )
 SENTENCE_END = re.compile(r"[.!?](?=\s|$|\*|\")|[。！？](?!\d)")
 STOP_WORD = re.compile(
@@ -48,6 +49,14 @@ _CHANGING = frozenset(
     ["or", "and", "more", "less", "percent", "million", "thousand", "billion", "not", "hundred"]
 )
 _HEDGING = re.compile(r"\b(?:or|and|to|million|thousand|billion|percent|more|less)\b|^\\")
+_COMPARED = re.compile(
+    r"\d\S{0,20} (?:less|more|fewer|greater|larger|smaller|times|above|below) ", re.IGNORECASE
+)
+_FOREIGN = "\u0590-\u06ff\u0900-\u0dff\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_FOREIGN_CONCLUSION = re.compile(
+    rf"(?:[是为有]|等于|=)[ *]{{0,3}}({VALUE}[{_FOREIGN}/]{{0,12}})[ *.]{{0,3}}$"
+)
+_FOREIGN_NUMBER = re.compile(rf"{VALUE}(?:[{_FOREIGN}/]{{0,6}}$)?")
 _UNIT_BEHIND = re.compile(r"[ \t]{1,2}([a-zA-Z]{1,20})(?=[.!,;\s]|$)")
 _PERCENT_BEHIND = re.compile(r"[ \t]{0,2}(?:\\?%|(?:percent|pct|per cent)\b)")
 _CONNECTOR = re.compile(r"[ \t]{0,3}(?:,[ \t]{0,3})?(?:and|or|,)[ \t]{1,3}")
@@ -86,6 +95,8 @@ def leading_expression(text: str) -> str | None:
     content = line.strip(MARKDOWN).rstrip(".,;:").strip(MARKDOWN)
     if not content or len(content) > _MAX_EXPRESSION or not _EXPRESSION_LIKE.search(content):
         return None
+    if re.match(rf"[{_FOREIGN}]", content):
+        return _value_in_foreign_prose(content)
     if len(PROSE_WORD.findall(content)) < 3 or is_unit(re.sub(r"^[^a-zA-Z]*", "", content)):
         return content
     return _value_in_prose(content)
@@ -111,10 +122,22 @@ def _value_at_the_end(sentence: str) -> str | None:
     return None
 
 
+def _value_in_foreign_prose(sentence: str) -> str | None:
+    """Read what a sentence in another script ends in, or its only number."""
+    conclusion = _FOREIGN_CONCLUSION.search(sentence)
+    if conclusion is not None:
+        return conclusion.group(1)
+    formulas = list(FORMULA.finditer(sentence))
+    if formulas:
+        return content_of(formulas[-1]) if len(formulas) == 1 else None
+    numbers = [number.group() for number in _FOREIGN_NUMBER.finditer(sentence)]
+    return numbers[0].rstrip(" .,") if len(numbers) == 1 else None
+
+
 def _number_of(value: str, number: re.Match[str]) -> str:
     """Take the number from ``53 such pairs``, with its unit from ``53 miles per hour``."""
     words = value[number.end() :].strip()
-    if is_unit(words) or _HEDGING.search(words):
+    if is_unit(words) or _HEDGING.search(words) or _COMPARED.search(value):
         return value
     return number.group().strip().rstrip(",.")
 
@@ -124,6 +147,8 @@ def _value_in_prose(sentence: str) -> str | None:
     conclusion = _CONCLUSION.search(sentence)
     if conclusion is not None:
         return _concluded(conclusion)
+    if _COMPARED.search(sentence):
+        return sentence
     numbers = _PROSE_NUMBER.findall(sentence)
     return str(numbers[0]).rstrip(".,") if len(numbers) == 1 else None
 

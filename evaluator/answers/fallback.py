@@ -17,7 +17,7 @@ _NO_STATEMENT = re.compile(
     r"maybe|perhaps|might|may|possibly|probably|guess|estimate|seems?|appears?|not sure|"
     r"either|or|let|"
     r"will|shall|i'll|we'll|should|would|try|consider|suppose|assume|assuming|if|until|"
-    r"stuck|give up|"
+    r"stuck|give up|so far|still|starts?|begins?|"
     r"gave up|mystery|ran out|wrong|incorrect|mistake|sorry|please|wait|hmm|times|"
     r"(?:step|question|problem|exercise|case|part|section|page|chapter|figure|equation|line|item|option|"
     r"method|approach|example|remark|note|theorem|lemma|day|term) \(?\d+|"
@@ -34,6 +34,7 @@ _NUMBER = re.compile(
     r"(?<![A-Za-z0-9_.])[-+−]?[$€£¥]?(?:\\\$)?[-+−]?"
     r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+ \d+/\d+|\d+/\d+|\d+(?:\.\d+)?|\.\d+)"
     r"(?: ?\\?%)?(?:[€£¥$]|°)?"
+    r"(?![\d√π]|\\(?:pi|sqrt))"
     r"(?: ?(?:k?m|cm|mm|km/h|m/s|kg|g|mph|ml|mL|L|cm²|m²|cm\^2|m\^2)(?![\w/]))?"
 )
 _ENDED = re.compile(r"[.!。！)\]$%°\d*]\s*$")

@@ -21,6 +21,7 @@ from evaluator.answers.expressions_in_text import (
 from evaluator.answers.fallback import is_list_item, only_value
 from evaluator.answers.languages import ANNOUNCEMENT
 from evaluator.answers.sentences import last_sentence
+from evaluator.answers.units import is_unit
 
 TAIL_CHARACTERS = 6000
 """Unmarked answers are looked for in the end of a response only."""
@@ -59,8 +60,19 @@ _THEREFORE = re.compile(
 )
 _HEDGED = re.compile(
     r"\b(?:maybe|perhaps|possibly|might|i guess|would have to|have to|need to|let me|let us|let's|"
-    r"not sure|next)\b|\?",
+    r"not sure|next|suppose|assume|consider|if|so far|still|starts?|begins?|initially)\b|\?",
     re.IGNORECASE,
+)
+_AFTERTHOUGHT = re.compile(
+    r", (?:which is |and (?:it )?is )?(?:attained|achieved|reached|obtained|occurring|"
+    r"where|when|since|"
+    r"because|as (?:required|desired|claimed|expected)|with equality)\b.{0,200}$",
+    re.IGNORECASE,
+)
+_ASSIGNMENTS = re.compile(
+    r"\b([a-z](?:_\w)? ?= ?[-−\d./\\{}a-z]{1,40}(?:,? and |"
+    r", )[a-z](?:_\w)? ?= ?[-−\d./\\{}a-z]{1,40}?"
+    r"(?:(?:,? and |, )[a-z](?:_\w)? ?= ?[-−\d./\\{}a-z]{1,40}?)?)[.!]?$"
 )
 _TWO_WORDS = re.compile(r"(?<!\\)(?<![a-zA-Z])[a-zA-Z]{3,20}[ ,]{1,2}[a-zA-Z]{2,20}")
 _BARE_VALUE = re.compile(
@@ -138,9 +150,19 @@ def _closing_answer(tail: str) -> str | None:
     if whole is not None and (len(lines) == 1 or not re.match(r"\d{1,3}[.)]|[-*] ", last)):
         return whole
     sentence = last_sentence(last)
+    clause = _AFTERTHOUGHT.search(sentence)
+    if clause is not None:
+        sentence = sentence[: clause.start()]
+    assignments = _ASSIGNMENTS.search(sentence)
+    if assignments is not None:
+        return assignments.group(1)
     formulas = list(FORMULA.finditer(sentence))
     if formulas and len(sentence) - formulas[-1].end() <= 3:
         return content_of(formulas[-1])
+    if formulas and re.search(r"\d", formulas[-1].group()):
+        behind = sentence[formulas[-1].end() :].strip(" .!*")
+        if is_unit(behind):
+            return rf"{content_of(formulas[-1])} \text{{ {behind}}}"
     if len(formulas) == 1 and "=" in formulas[0].group() and _THEREFORE.match(sentence):
         return content_of(formulas[0])
     return None if _HEDGED.search(sentence) else conclusion_of(sentence)

@@ -10,6 +10,7 @@ from evaluator.analysis.frontiers import CellFrontiers, average_endpoints, avera
 from evaluator.analysis.nesting import FloatArray
 from evaluator.analysis.overthinking import Summary
 from evaluator.figures.frontiers import frontier_plot
+from evaluator.figures.shapes import shapes_plot, typical_of_shapes
 from evaluator.figures.step_changes import FEWEST_STEPS, progress_plot
 from evaluator.figures.steps import step_length_plot, step_lengths
 from evaluator.figures.trajectories import (
@@ -23,7 +24,7 @@ from evaluator.present.numbers import count
 from stp.curves import Curves, IntArray
 
 NAME_LIMIT = 40
-MOST_FIGURES = 5
+MOST_FIGURES = 7
 Bands = Mapping[str, tuple[FloatArray, FloatArray]]
 
 
@@ -99,7 +100,7 @@ def _frontiers(cells: tuple[CellFrontiers, ...], note: str, bands: Bands | None)
 
 
 def _trajectories(curves: Curves, summary: Summary, note: str) -> Iterator[NamedFigure]:
-    """Yield the curve of a typical trajectory, and all those of a typical question."""
+    """Yield the curve of a typical trajectory, one of each shape, and those of one question."""
     group = representative_question(curves)
     if not group:
         return
@@ -114,6 +115,13 @@ def _trajectories(curves: Curves, summary: Summary, note: str) -> Iterator[Named
             note=f"Each point: {curves.probes} answer probes. Shaded: after k*. Chosen by rule: OR "
             f"and AD nearest to the averages. Of {note}",
         ),
+    )
+    chosen = typical_of_shapes(curves).values()
+    names = {s: f"{_where(curves, s)}, trajectory {int(curves.sample[s])}" for s in chosen}
+    yield NamedFigure(
+        title="Curves of every shape",
+        stem="shapes",
+        figure=shapes_plot(curves, names, note=f"Of {note}"),
     )
     yield NamedFigure(
         title="A question's trajectories",

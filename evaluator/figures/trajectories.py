@@ -22,7 +22,7 @@ from evaluator.present.figure_style import (
 from stp.curves import Curves
 
 
-def _draw_curve(axes: Axes, curve: Curves, k_star: int, *, small: bool) -> None:
+def draw_curve(axes: Axes, curve: Curves, k_star: int, *, small: bool) -> None:
     """Draw one trajectory; ``curve`` holds it alone."""
     tokens, accuracy = curve.tokens, curve.correct / curve.probes
     size = 2.6 if small else 4.2
@@ -67,7 +67,7 @@ def trajectory_curve(curves: Curves, trajectory: int, *, title: str = "", note: 
     with house_style():
         figure = new_figure(6.6, 3.7)
         axes = figure.subplots()
-        _draw_curve(axes, one, k_star, small=False)
+        draw_curve(axes, one, k_star, small=False)
         # k* is named at the top edge, the ends beside their points: they cannot meet.
         axes.annotate(
             f"k* = {k_star}",
@@ -138,7 +138,7 @@ def small_multiples(
         for axes, s in zip(grid.flat, trajectories, strict=False):
             one = curves.select([s])
             row = per_trajectory(one).iloc[0]
-            _draw_curve(axes, one, int(row["k_star"]), small=True)
+            draw_curve(axes, one, int(row["k_star"]), small=True)
             axes.set_title(
                 f"s{int(curves.sample[s])}  OR {row['overthinking_ratio']:.0%}"
                 f"  AD {100 * row['accuracy_degradation']:.0f} pp",

@@ -1,11 +1,12 @@
 """OptimalThinkingBench (paper 004): overthinking and underthinking in one score.
 
 The metrics are plain functions of arrays; everything else is imported on first use. Modules:
-``metrics`` (OAA, AUC_OAA, F1), ``records`` (graded responses), ``scores`` (from responses to one
+``metrics`` (OAA, AUC_OAA, F1), ``scores`` (from responses to one
 number, with intervals), ``subsets`` (what is asked), ``judge`` (a model as a judge), ``methods``
-(how it is asked), ``plan``, ``running`` and ``grading`` (a run on disk), ``recipe`` and
+(how it is asked), ``plan``, ``running``, ``grading`` and ``stored`` (a run on disk), ``recipe`` and
 ``building`` (how OvT-General is made), ``selection`` (which tasks need thinking), ``analyses`` and
-``examples``, ``bridging`` (to step-wise truncation probing), ``results`` and ``page`` (the report).
+``examples``, ``bridging`` (to step-wise truncation probing), ``results``, ``page`` and ``output``
+(the report).
 """
 
 import lazy_loader

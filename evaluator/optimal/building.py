@@ -7,42 +7,42 @@ of pair, round and place, so a build that was stopped goes on where it was, and 
 give the same data set.
 """
 
+import contextlib
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from string import Template
 from typing import Any
 
-from data.errors import EngineError
 from data.optimal import prompt_text
 from data.optimal.general import GeneralQuestion
 from evaluator.answers import Checker
 from evaluator.answers.judged import boxed_or_whole
 from evaluator.optimal.card import write_data_set
-from evaluator.optimal.formats import Candidate, Dropped, Seen, parse_reply
+from evaluator.optimal.formats import Candidate, Dropped, SeenQuestions, parse_reply
 from evaluator.optimal.grading import decide_by_rule, reference_text
 from evaluator.optimal.judge import Case, Judgement, ModelJudge, agreement
-from evaluator.optimal.recipe import RECIPE_FILE, Built, Pair, Recipe, write_recipe
-from evaluator.optimal.running import check_models
+from evaluator.optimal.recipe import KIND, Built, Pair, Recipe
+from evaluator.optimal.running import StageProgress
 from evaluator.optimal.subsets import GENERAL, Item
-from evaluator.runs.folder import check_free, locked_folder
-from stp.asking import Request, Responder, Response, ResponseStore, Settings
-from stp.asking.resuming import ask_missing
+from evaluator.runs.asking import ask_missing, check_answered, opened_once
+from evaluator.runs.folder import locked_folder
+from evaluator.runs.plain import to_plain
+from evaluator.runs.record import RunRecord, begin_run, check_folder, finish_run
+from stp.asking import ModelSpec, Request, Responder, Response, ResponseStore
 from stp.seeds import sample_seed
-
-Progress = Callable[[str, int, int], None]
 
 
 def build(
     recipe: Recipe,
     folder: Path,
     *,
-    generator: Responder,
-    answerer: Responder,
-    judge: Responder,
-    checker: Checker,
-    progress: Progress | None = None,
+    generator: str | ModelSpec | Responder,
+    answerer: str | ModelSpec | Responder,
+    judge: str | ModelSpec | Responder,
+    checker: Checker | None = None,
+    progress: StageProgress | None = None,
 ) -> Built:
     """Make a data set, or go on making it.
 
@@ -53,9 +53,9 @@ def build(
     folder
         Where replies and the data set go.
     generator, answerer, judge
-        The three models; the same responder may serve for several.
+        The models that write questions, answer them, and compare answers; one may do all.
     checker
-        Decides by rule where the answer type allows it.
+        Decides by rule where the answer type allows it; by default one of its own.
     progress
         Told how far each stage is.
 
@@ -70,50 +70,42 @@ def build(
     data.errors.EngineError
         If a model fails. What was answered is kept.
     """
-    if not (folder / RECIPE_FILE).exists():
-        check_free(folder, "data set of `stp optimal build`")
-    with locked_folder(folder):
-        return _build(recipe, folder, generator, answerer, judge, checker, progress)
-
-
-def _build(
-    recipe: Recipe,
-    folder: Path,
-    generator: Responder,
-    answerer: Responder,
-    judge: Responder,
-    checker: Checker,
-    progress: Progress | None,
-) -> Built:
-    write_recipe(folder, recipe)
-    check_models(folder, generator=generator, answerer=answerer, judge=judge)
-    work = _Work(recipe, folder, generator, answerer, judge, checker, progress)
-    rounds = 0
-    for number in range(recipe.rounds):
-        lacking = work.lacking()
-        if not lacking:
-            break
-        work.round(number, lacking)
-        rounds = number + 1
-    built = Built(
-        questions=tuple(work.questions()),
-        dropped=tuple(work.dropped),
-        agreement=agreement(work.judgements),
-        rounds=rounds,
-        by_rule=work.by_rule,
-        by_judge=work.by_judge,
-    )
-    write_data_set(
-        folder,
-        recipe,
-        built,
-        models={
-            "generator": generator.describe(),
-            "answerer": answerer.describe(),
-            "judge": judge.describe(),
-        },
-    )
-    return built
+    check_folder(folder, KIND)
+    with contextlib.ExitStack() as stack:
+        opened = stack.enter_context(opened_once())
+        named = {"generator": generator, "answerer": answerer, "judge": judge}
+        models = {role: opened(model) for role, model in named.items()}
+        checker = checker or stack.enter_context(Checker())
+        stack.enter_context(locked_folder(folder))
+        record = begin_run(
+            folder,
+            RunRecord(
+                kind=KIND,
+                name=GENERAL,
+                asked=to_plain(recipe),
+                models={role: model.describe() for role, model in models.items()},
+            ),
+            replies=[folder / "replies" / f"{role}.jsonl" for role in models],
+            free=["rounds"],
+        )
+        work = _Work(recipe, folder, models, checker, progress)
+        rounds = 0
+        for number in range(recipe.rounds):
+            lacking = work.lacking()
+            if not lacking:
+                break
+            work.round(number, lacking)
+            rounds = number + 1
+        built = Built(
+            questions=tuple(work.questions()),
+            dropped=tuple(work.dropped),
+            agreement=agreement(work.judgements),
+            rounds=rounds,
+            by_rule=work.by_rule,
+            by_judge=work.by_judge,
+        )
+        write_data_set(folder, recipe, built, finish_run(folder, record).models)
+        return built
 
 
 class _Work:
@@ -123,22 +115,22 @@ class _Work:
         self,
         recipe: Recipe,
         folder: Path,
-        generator: Responder,
-        answerer: Responder,
-        judge: Responder,
+        models: Mapping[str, Responder],
         checker: Checker,
-        progress: Progress | None,
+        progress: StageProgress | None,
     ) -> None:
         self._recipe = recipe
-        self._generator, self._answerer = generator, answerer
+        self._models = models
+        self._names = {
+            role: str(model.describe().get("model") or "model") for role, model in models.items()
+        }
+        self._replies = folder / "replies"
         self._checker = checker
         self._progress = progress
-        self._generated = ResponseStore(folder / "replies" / "generator.jsonl")
-        self._answers = ResponseStore(folder / "replies" / "answerer.jsonl")
         self._judge = ModelJudge(
-            judge, folder / "replies" / "judge.jsonl", repeats=recipe.judge_repeats
+            models["judge"], self._replies / "judge.jsonl", repeats=recipe.judge_repeats
         )
-        self._seen = Seen()
+        self._seen = SeenQuestions()
         self._tried: dict[Pair, list[str]] = {pair: [] for pair in recipe.pairs()}
         self._accepted: dict[Pair, list[GeneralQuestion]] = {pair: [] for pair in recipe.pairs()}
         self.dropped: list[Dropped] = []
@@ -158,13 +150,11 @@ class _Work:
         requests = {self._name(pair, number): pair for pair in lacking}
         prompts = {name: self._prompt(pair) for name, pair in requests.items()}
         replies = self._ask(
-            self._generator,
-            self._generated,
+            "generator",
             [
                 Request(id=name, prompt=prompt, seed=self._seed(name, "generate", 0))
                 for name, prompt in prompts.items()
             ],
-            self._recipe.settings,
             f"writing questions (round {number + 1})",
         )
         candidates = self._fresh(requests, replies)
@@ -179,9 +169,7 @@ class _Work:
                 continue
             reply = candidate.id.rpartition("-")[0]
             provenance = {
-                "generator": self._recipe.generator.model,
-                "answerer": self._recipe.answerer.model,
-                "judge": self._recipe.judge.model,
+                **self._names,
                 "reply": reply,
                 "round": number + 1,
                 "seed": self._seed(reply, "generate", 0),
@@ -275,8 +263,7 @@ class _Work:
         k = self._recipe.k
         items = {candidate.id: _item(candidate) for candidate in candidates}
         replies = self._ask(
-            self._answerer,
-            self._answers,
+            "answerer",
             [
                 Request(
                     id=f"{name}/{sample}",
@@ -286,7 +273,6 @@ class _Work:
                 for sample in range(k)
                 for name, item in items.items()
             ],
-            self._recipe.settings,
             f"answering them {k} times (round {number + 1})",
         )
         texts = {name: [replies[f"{name}/{s}"].text for s in range(k)] for name in items}
@@ -324,28 +310,18 @@ class _Work:
             outcome.append((candidate, agreed, sum(by_rule), by_judge.count(None)))
         return outcome
 
-    def _ask(
-        self,
-        responder: Responder,
-        store: ResponseStore,
-        requests: Sequence[Request],
-        settings: Settings,
-        doing: str,
-    ) -> dict[str, Response]:
+    def _ask(self, role: str, requests: Sequence[Request], doing: str) -> dict[str, Response]:
+        store = ResponseStore(self._replies / f"{role}.jsonl")
         missing = store.missing(requests)
         errors = ask_missing(
-            responder,
+            self._models[role],
             store,
             missing,
-            settings,
+            self._recipe.settings,
             total=len(requests),
             progress=partial(self._tell, doing),
         )
-        if errors:
-            raise EngineError(
-                f"{len(errors)} of {len(missing)} requests were not answered, the first "
-                f"{errors[0]}; run again, what was answered is kept"
-            )
+        check_answered(errors, len(missing), f"the {role}")
         return store.read()
 
     def _tell(self, doing: str, done: int, total: int) -> None:

@@ -246,7 +246,7 @@ def _arranged(name: str, options: Sequence[str], right: str) -> tuple[str, ...]:
     return tuple(others)
 
 
-class Seen:
+class SeenQuestions:
     """Questions that there are already, to tell a new one from a repeated one."""
 
     def __init__(self) -> None:

@@ -6,7 +6,7 @@ A row is one response to one question under one method. What has no verdict stay
 
 import contextlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,37 +18,36 @@ from data.reasoning_gym_tasks import ANSWER_KIND as REASONING_GYM
 from evaluator.answers import Checker, Verdict
 from evaluator.answers.judged import boxed_or_whole, plain_words
 from evaluator.answers.reasoning_gym import partial_credit
-from evaluator.optimal.graded_file import Judging, write_graded
 from evaluator.optimal.judge import Agreement, Case, ModelJudge, agreement, reason_of
 from evaluator.optimal.methods import MODES, NO_THINKING, ORACLE_ROUTER, ROUTER, THINKING
-from evaluator.optimal.plan import Plan, read_plan
-from evaluator.optimal.running import (
-    items_of,
-    requests_of,
+from evaluator.optimal.plan import OptimalPlan
+from evaluator.optimal.running import StageProgress, items_of, requests_of, routes_of
+from evaluator.optimal.stored import (
+    Judging,
+    OptimalRun,
+    read_asked,
     response_file,
     route_file,
-    routes_of,
+    store_graded,
 )
 from evaluator.optimal.subsets import Item
 from evaluator.runs.folder import locked_folder
 from stp.asking import Response, ResponseStore
-
-Progress = Callable[[str, int, int], None]
 
 _PLAIN_NUMBER = re.compile(r"[-+]?\d[\d.,/ ]*")
 _NO_ANSWER = Verdict(right=False, answer=None, reason="wrong: no answer")
 
 
 def grade(
-    folder: Path,
+    folder: str | Path,
     *,
     judge: ModelJudge | None = None,
     judge_name: str = "",
     checker: Checker | None = None,
     allow_incomplete: bool = False,
-    progress: Progress | None = None,
-) -> tuple[pd.DataFrame, Judging]:
-    """Grade a run, and write ``graded.parquet`` and ``judging.json`` into its folder.
+    progress: StageProgress | None = None,
+) -> OptimalRun:
+    """Grade a run's stored responses, and write ``graded.jsonl`` into its folder.
 
     Parameters
     ----------
@@ -65,13 +64,6 @@ def grade(
     progress
         Told how far it is.
 
-    Returns
-    -------
-    rows : pandas.DataFrame
-        See :func:`evaluator.optimal.graded_file.read_graded`.
-    judging : Judging
-        How they came about.
-
     Raises
     ------
     data.errors.MisuseError
@@ -79,59 +71,53 @@ def grade(
     data.errors.StoreError
         If another process works in the folder, or a file cannot be read or written.
     """
-    plan = read_plan(folder)
-    with locked_folder(folder):
-        return _grade(plan, folder, judge, judge_name, checker, progress, allow_incomplete)
+    path = Path(folder).expanduser()
+    record, plan = read_asked(path)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(locked_folder(path))
+        pairs = _answered(path, plan, allow_incomplete=allow_incomplete)
+        if checker is None:
+            checker = stack.enter_context(Checker(cache_path=path / "verdicts.sqlite"))
+        verdicts = _by_rule(pairs, checker, progress)
+        judged, votes = _by_judge(pairs, verdicts, judge, progress)
+        rows = [
+            _row(plan, mode, name, item, response, verdicts[place], by_judge=place in judged)
+            for place, (mode, name, item, response) in enumerate(pairs)
+        ]
+        frame, unrouted = _with_routers(pd.DataFrame(rows), plan, path)
+        judging = Judging(
+            responses=len(pairs),
+            by_rule=len(pairs) - len(judged),
+            by_judge=sum(verdicts[place] is not None for place in judged),
+            undecided=sum(verdicts[place] is None for place in judged),
+            agreement=votes,
+            judge=judge_name if judged else "",
+            unrouted=unrouted,
+        )
+        return store_graded(path, record, plan, frame, judging)
 
 
-def _grade(
-    plan: Plan,
-    folder: Path,
-    judge: ModelJudge | None,
-    judge_name: str,
-    checker: Checker | None,
-    progress: Progress | None,
-    allow_incomplete: bool,
-) -> tuple[pd.DataFrame, Judging]:
+def _answered(
+    folder: Path, plan: OptimalPlan, *, allow_incomplete: bool
+) -> list[tuple[str, str, Item, Response]]:
+    """Return mode, name, question and response of all that was answered."""
     items = items_of(plan, folder)
     by_key = {item.key: item for item in items}
-    modes = [name for name in plan.methods if name in MODES]
-    responses = {
-        mode: _responses(folder, mode, plan, items, allow_incomplete=allow_incomplete)
-        for mode in modes
-    }
     pairs = [
         (mode, name, by_key[name.rpartition("/")[0]], response)
-        for mode in modes
-        for name, response in responses[mode].items()
+        for mode in plan.methods
+        if mode in MODES
+        for name, response in _responses(
+            folder, mode, plan, items, allow_incomplete=allow_incomplete
+        ).items()
     ]
     if not pairs:
         raise MisuseError(f"{folder}: no responses yet; `stp optimal run` asks for them")
-    with contextlib.ExitStack() as stack:
-        if checker is None:
-            checker = stack.enter_context(Checker(cache_path=folder / "verdicts.sqlite"))
-        verdicts = _by_rule(pairs, checker, progress)
-    judged, votes = _by_judge(pairs, verdicts, judge, progress)
-    rows = [
-        _row(plan, mode, name, item, response, verdicts[place], by_judge=place in judged)
-        for place, (mode, name, item, response) in enumerate(pairs)
-    ]
-    frame = pd.DataFrame(rows)
-    frame, unrouted = _with_routers(frame, plan, folder)
-    judging = Judging(
-        responses=len(pairs),
-        by_rule=len(pairs) - len(judged),
-        by_judge=sum(verdicts[place] is not None for place in judged),
-        undecided=sum(verdicts[place] is None for place in judged),
-        agreement=votes,
-        judge=judge_name if judged else "",
-        unrouted=unrouted,
-    )
-    return write_graded(folder, plan, frame, judging), judging
+    return pairs
 
 
 def _responses(
-    folder: Path, mode: str, plan: Plan, items: Sequence[Item], *, allow_incomplete: bool
+    folder: Path, mode: str, plan: OptimalPlan, items: Sequence[Item], *, allow_incomplete: bool
 ) -> dict[str, Response]:
     """Return the responses of a mode, in the order of the requests."""
     stored = ResponseStore(response_file(folder, mode)).read()
@@ -148,7 +134,7 @@ def _responses(
 def _by_rule(
     pairs: Sequence[tuple[str, str, Item, Response]],
     checker: Checker,
-    progress: Progress | None,
+    progress: StageProgress | None,
 ) -> list[Verdict | None]:
     """Return the verdicts of rules; None where they do not decide."""
     verdicts: list[Verdict | None] = [None] * len(pairs)
@@ -207,7 +193,7 @@ def _by_judge(
     pairs: Sequence[tuple[str, str, Item, Response]],
     verdicts: list[Verdict | None],
     judge: ModelJudge | None,
-    progress: Progress | None,
+    progress: StageProgress | None,
 ) -> tuple[set[int], Agreement]:
     """Fill in the verdicts that rules left open; return whose they are, and the agreement."""
     open_places = [place for place, verdict in enumerate(verdicts) if verdict is None]
@@ -239,7 +225,7 @@ def _by_judge(
 
 
 def _row(
-    plan: Plan,
+    plan: OptimalPlan,
     mode: str,
     name: str,
     item: Item,
@@ -273,7 +259,7 @@ def _row(
     }
 
 
-def _with_routers(frame: pd.DataFrame, plan: Plan, folder: Path) -> tuple[pd.DataFrame, int]:
+def _with_routers(frame: pd.DataFrame, plan: OptimalPlan, folder: Path) -> tuple[pd.DataFrame, int]:
     """Add the rows of routers: each question's responses in the mode that the router chose."""
     added, unrouted = [], 0
     chosen: dict[str, Mapping[str, bool]] = {}

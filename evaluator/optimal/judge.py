@@ -2,25 +2,23 @@
 
 Sees questions, references and answers as text. A verdict is the last "Verdict: yes" or
 "Verdict: no" of the judge's reply; a reply without one is asked for again, and if none ever comes
-the answer stays *undecided*: it is never counted as wrong in silence. Every reply is stored under
-a hash of all that it depends on, so the same question to the same judge is asked once.
+the answer stays *undecided*: it is never counted as wrong in silence. How replies are
+kept is in :mod:`evaluator.runs.judge`.
 """
 
-import hashlib
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
 
-from data.errors import EngineError, MisuseError
 from data.optimal import prompt_text
 from data.question import Question
 from evaluator.answers import CheckerError, Verdict
-from stp.asking import Request, Responder, Response, ResponseStore, Settings
-from stp.asking.base import reply_identity
-from stp.seeds import sample_seed
+from evaluator.runs.asking import Progress
+from evaluator.runs.judge import KeptJudge
+from stp.asking import Responder, ResponseStore, Settings
 
 SETTINGS = Settings(max_tokens=1024, temperature=0.6, thinking="default")
 ATTEMPTS = 4
@@ -32,8 +30,6 @@ _VERDICT = re.compile(
     re.IGNORECASE,
 )
 _ALONE = re.compile(r"[\s*_`\"'({\[]*(?:\\boxed\{)?(yes|no)[\s*_`\"')}\].!]*", re.I)
-
-Progress = Callable[[int, int], None]
 
 
 def read_verdict(reply: str) -> bool | None:
@@ -141,14 +137,14 @@ def agreement(judgements: Sequence[Judgement]) -> Agreement:
 
 
 class ModelJudge:
-    """Judges cases with a model, and remembers what it said.
+    """Judges whether answers say the same as their references, and remembers what the model said.
 
     Parameters
     ----------
     responder
         The model.
     store
-        File of replies; it is also the cache, and may be shared by runs.
+        File of replies; it may be shared by runs.
     repeats
         Votes for each case.
     attempts
@@ -170,29 +166,19 @@ class ModelJudge:
         settings: Settings = SETTINGS,
         prompt: str | None = None,
     ) -> None:
-        if repeats < 1 or attempts < 1:
-            raise MisuseError(f"repeats {repeats} and attempts {attempts} must be at least 1")
-        self._responder = responder
+        self._kept = KeptJudge(
+            responder, settings, read_verdict, repeats=repeats, attempts=attempts
+        )
         self._store = ResponseStore(store)
-        self._stored: dict[str, Response] | None = None
-        self._repeats = repeats
+        self._recalled = False
         self._attempts = attempts
-        self._settings = settings
         # One reply after the other: a checker asks from several threads.
         self._lock = threading.Lock()
         self._prompt = Template(prompt_text("judge") if prompt is None else prompt)
-        # Where a model is served from says nothing of what it says.
-        self._identity = repr(reply_identity(responder.describe()))
 
     def key(self, case: Case) -> str:
         """Return the hash under which a case's replies are stored."""
-        digest = hashlib.blake2b(digest_size=16)
-        settings = replace(self._settings, timeout_seconds=None, retries=0)
-        parts = (self._identity, repr(settings), self._prompt.template)
-        for part in (*parts, case.question, case.reference, case.answer):
-            encoded = part.encode("utf-8", "surrogatepass")
-            digest.update(len(encoded).to_bytes(8, "little") + encoded)
-        return digest.hexdigest()
+        return self._kept.key(self._prompt.template, case.question, case.reference, case.answer)
 
     def judge(self, cases: Sequence[Case], progress: Progress | None = None) -> list[Judgement]:
         """Judge cases, each distinct one once.
@@ -214,27 +200,13 @@ class ModelJudge:
         data.errors.EngineError
             If the judge did not answer: trouble of ours, never a verdict.
         """
-        keyed = {self.key(case): case for case in cases}
-        wanted = [(key, repeat) for key in keyed for repeat in range(self._repeats)]
-        votes: dict[tuple[str, int], bool] = {}
-        # Read once: a checker asks for one answer at a time.
-        stored = self._stored = self._stored if self._stored is not None else self._store.read()
-        for attempt in range(self._attempts):
-            for place in wanted:
-                reply = stored.get(_id(*place, attempt))
-                verdict = read_verdict(reply.text) if reply and reply.error is None else None
-                if verdict is not None and place not in votes:
-                    votes[place] = verdict
-            waiting = [place for place in wanted if place not in votes]
-            if not waiting:
-                break
-            self._ask(keyed, waiting, attempt, stored, votes, progress, len(wanted))
-        return [
-            Judgement(
-                votes=tuple(votes.get((self.key(case), repeat)) for repeat in range(self._repeats))
-            )
-            for case in cases
-        ]
+        if not self._recalled:
+            # Read once: a checker asks for one answer at a time.
+            self._kept.recall(self._store)
+            self._recalled = True
+        prompts = {self.key(case): self._text(case) for case in cases}
+        votes = self._kept.judge(prompts, self._store, progress)
+        return [Judgement(votes=votes[self.key(case)]) for case in cases]
 
     def verdict(self, question: Question, answer: str) -> Verdict:
         """Judge one answer; for :class:`evaluator.answers.Checker`.
@@ -253,46 +225,6 @@ class ModelJudge:
                 f"{self._attempts} attempts; use a judge that follows its instructions"
             )
         return Verdict(judgement.right, answer, reason_of(judgement.right))
-
-    def _ask(
-        self,
-        keyed: dict[str, Case],
-        waiting: Sequence[tuple[str, int]],
-        attempt: int,
-        stored: dict[str, Response],
-        votes: dict[tuple[str, int], bool],
-        progress: Progress | None,
-        total: int,
-    ) -> None:
-        """Ask for the replies of one attempt that are not stored, and read their verdicts."""
-        places = {_id(key, repeat, attempt): (key, repeat) for key, repeat in waiting}
-        requests = [
-            Request(id=name, prompt=self._text(keyed[key]), seed=_seed(key, repeat, attempt))
-            for name, (key, repeat) in places.items()
-            if name not in stored or stored[name].error is not None
-        ]
-        errors: list[str] = []
-
-        def take(reply: Response) -> None:
-            store.append(reply)
-            stored[reply.id] = reply
-            if reply.error is not None:
-                errors.append(reply.error)
-                return
-            verdict = read_verdict(reply.text)
-            if verdict is not None:
-                votes[places[reply.id]] = verdict
-            if progress is not None:
-                progress(len(votes), total)
-
-        if requests:
-            with self._store as store:
-                self._responder.respond(requests, self._settings, take)
-        if errors:
-            raise EngineError(
-                f"the judge failed on {len(errors)} of {len(requests)} requests: {errors[0]}; "
-                "run again, what was judged is kept"
-            )
 
     def _text(self, case: Case) -> str:
         answer = case.answer
@@ -314,19 +246,3 @@ def open_judge(
 def reason_of(right: bool) -> str:
     """Return the line that a verdict of the judge gives as its reason."""
     return f"{'right' if right else 'wrong'}: by the judge"
-
-
-def _id(key: str, repeat: int, attempt: int) -> str:
-    return f"{key}-{repeat}-{attempt}"
-
-
-def _seed(key: str, repeat: int, attempt: int) -> int:
-    return sample_seed(
-        0,
-        model="judge",
-        benchmark="judge",
-        question=key,
-        trajectory=repeat,
-        phase="judge",
-        sample=attempt,
-    )

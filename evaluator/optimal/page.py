@@ -8,10 +8,10 @@ import pandas as pd
 from markupsafe import Markup
 
 from evaluator.optimal.bridging import BridgeCell
-from evaluator.optimal.graded_file import Judging
 from evaluator.optimal.metrics import oaa_curve
 from evaluator.optimal.results import Results
 from evaluator.optimal.scores import MEASURES
+from evaluator.optimal.stored import Judging
 from evaluator.present import page
 from evaluator.present.charts import Line, bar_chart, line_chart
 from evaluator.present.names import visible

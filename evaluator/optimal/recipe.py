@@ -1,26 +1,22 @@
 """What OvT-General is made of, and what came of making it (paper 004, section 2.1)."""
 
-import json
 from collections import Counter
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
-from data.errors import MisuseError, StoreError, StoreMismatchError
+from data.errors import MisuseError
 from data.hints import did_you_mean
 from data.optimal.domains import domain_names
 from data.optimal.general import ANSWER_TYPES, AnswerType, GeneralQuestion
 from evaluator.optimal.formats import LEAST_OPTIONS, MOST_OPTIONS, Dropped
 from evaluator.optimal.judge import Agreement
 from stp.asking import Settings
-from stp.asking.opening import ModelSpec
-from stp.files import json_bytes, read_json, write_durably
 
 PER_PAIR = 5
 K = 8
 ROUNDS = 3
 SETTINGS = Settings(temperature=0.6, top_p=1.0, max_tokens=4096)
-RECIPE_FILE = "recipe.json"
+KIND = "stp optimal build"
 
 Pair = tuple[str, AnswerType]
 
@@ -31,8 +27,6 @@ class Recipe:
 
     Attributes
     ----------
-    generator, answerer, judge
-        The models that write questions, answer them, and compare answers.
     domains
         By default the 72 of :mod:`data.optimal.domains`.
     answer_types
@@ -53,9 +47,6 @@ class Recipe:
         How generator and answerer are sampled.
     """
 
-    generator: ModelSpec
-    answerer: ModelSpec
-    judge: ModelSpec
     domains: tuple[str, ...] = field(default_factory=domain_names)
     answer_types: tuple[AnswerType, ...] = ANSWER_TYPES
     per_pair: int = PER_PAIR
@@ -144,38 +135,3 @@ def statistics(built: Built) -> dict[str, Any]:
         "answers_decided_by_judge": built.by_judge,
         "judge_agreement": asdict(built.agreement),
     }
-
-
-def write_recipe(folder: Path, recipe: Recipe) -> None:
-    """Write a recipe into its folder, or check that it is the one that is there.
-
-    Raises
-    ------
-    data.errors.StoreMismatchError
-        If the folder holds a data set of another recipe; more rounds are no other recipe.
-    data.errors.StoreError
-        If it cannot be read or written.
-    """
-    path = folder / RECIPE_FILE
-    values = asdict(recipe)
-    for who in ("generator", "answerer", "judge"):
-        values[who]["options"] = dict(values[who]["options"])
-    values = json.loads(json.dumps(values))
-    try:
-        stored, given = read_json(path), json.loads(json.dumps(values))
-        # More rounds add to what is there, and addresses say nothing of the replies.
-        for each in (stored, given):
-            each["rounds"] = None
-            for who in ("generator", "answerer", "judge"):
-                each[who]["base_url"] = each[who]["batch"] = None
-    except FileNotFoundError:
-        pass
-    except (TypeError, KeyError) as error:
-        raise StoreError(f"{path}: is no recipe of a data set ({error!r})") from error
-    else:
-        differs = [key for key in given if stored.get(key) != given[key]]
-        if differs:
-            raise StoreMismatchError(
-                f"{folder}: holds a data set with another {differs[0]}; give another folder"
-            )
-    write_durably(path, json_bytes(values, indent=1) + b"\n")

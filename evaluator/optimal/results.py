@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 
 import pandas as pd
 
@@ -11,13 +10,12 @@ from data.errors import MisuseError
 from data.progress import NOBODY, Progress
 from evaluator.optimal.bridging import BridgeCell
 from evaluator.optimal.examples import Example, find_examples
-from evaluator.optimal.graded_file import Judging
 from evaluator.optimal.metrics import T_MAX
-from evaluator.optimal.plan import read_plan
-from evaluator.optimal.running import items_of, response_file
+from evaluator.optimal.running import items_of
 from evaluator.optimal.scores import REPLICATES, Scores, score
+from evaluator.optimal.stored import Judging, OptimalRun, response_file
 from evaluator.optimal.tables import all_tables
-from evaluator.present.table import Table, write_tables
+from evaluator.present.table import Table
 from stp.asking import ResponseStore
 from stp.seeds import PAPER_SEED
 
@@ -52,7 +50,7 @@ class Results:
     Attributes
     ----------
     rows
-        Graded rows of all runs; see :func:`evaluator.optimal.graded_file.read_graded`.
+        Graded rows of all runs; see :class:`evaluator.optimal.stored.OptimalRun`.
     scores
         Their scores.
     judgings
@@ -77,9 +75,8 @@ class Results:
 
 
 def make_results(
-    graded: Sequence[tuple[pd.DataFrame, Judging]],
+    runs: Sequence[OptimalRun],
     *,
-    folders: Sequence[Path] = (),
     further_rows: pd.DataFrame | None = None,
     cells: Sequence[BridgeCell] = (),
     t_max: int = T_MAX,
@@ -92,10 +89,8 @@ def make_results(
 
     Parameters
     ----------
-    graded
-        Rows and judging of each run.
-    folders
-        The runs' folders, for the texts of examples.
+    runs
+        Graded runs.
     further_rows
         Of :func:`evaluator.optimal.bridging.method_rows`.
     cells
@@ -108,7 +103,7 @@ def make_results(
     data.errors.MisuseError
         If two runs have the same model and method, or there is nothing to score.
     """
-    frames = [rows for rows, _ in graded]
+    frames = [run.rows for run in runs]
     _check_names(frames)
     if further_rows is not None:
         frames.append(further_rows)
@@ -123,14 +118,14 @@ def make_results(
         allow_undecided=allow_undecided,
         progress=progress,
     )
-    own = pd.concat([frame for frame, _ in graded], ignore_index=True) if graded else rows.iloc[:0]
+    own = pd.concat([run.rows for run in runs], ignore_index=True) if runs else rows.iloc[:0]
     examples = tuple(find_examples(own)) if len(own) else ()
     return Results(
         rows=rows,
         scores=scores,
-        judgings={str(frame["model"].iloc[0]): judging for frame, judging in graded},
+        judgings={run.plan.name: run.judging for run in runs},
         examples=examples,
-        shown=_with_texts(examples[:SHOWN_EXAMPLES], folders),
+        shown=_with_texts(examples[:SHOWN_EXAMPLES], runs),
         cells=tuple(cells),
         tables=tuple(all_tables(own if len(own) else rows, scores, examples=examples, cells=cells)),
     )
@@ -147,16 +142,18 @@ def _check_names(frames: Sequence[pd.DataFrame]) -> None:
                 )
 
 
-def _with_texts(examples: Sequence[Example], folders: Sequence[Path]) -> tuple[ShownExample, ...]:
+def _with_texts(
+    examples: Sequence[Example], runs: Sequence[OptimalRun]
+) -> tuple[ShownExample, ...]:
     shown = []
-    by_model = {read_plan(folder).name: folder for folder in folders}
-    items = cache(lambda folder: {i.key: i for i in items_of(read_plan(folder), folder)})
+    by_model = {run.plan.name: run for run in runs}
+    items = cache(
+        lambda name: {i.key: i for i in items_of(by_model[name].plan, by_model[name].folder)}
+    )
     stored = cache(lambda path: ResponseStore(path).read())
     for example in examples:
-        folder = by_model.get(example.model)
-        if folder is None:
-            continue
-        item = items(folder)[example.question]
+        folder = by_model[example.model].folder
+        item = items(example.model)[example.question]
         texts = {}
         for method, sample in (
             (example.better, example.better_sample),
@@ -175,18 +172,3 @@ def _with_texts(examples: Sequence[Example], folders: Sequence[Path]) -> tuple[S
             )
         )
     return tuple(shown)
-
-
-def write_results(results: Results, folder: Path, *, title: str) -> Path:
-    """Write tables (CSV, Markdown, LaTeX) and the page; returns the page's path.
-
-    Raises
-    ------
-    data.errors.StoreError
-        If they cannot be written.
-    """
-    from evaluator.optimal.page import render_page
-    from evaluator.present.page import write_page
-
-    write_tables(results.tables, folder / "tables")
-    return write_page(folder / "report.html", render_page(results, title=title))

@@ -101,7 +101,7 @@ def score(
     Parameters
     ----------
     graded
-        Rows as :func:`evaluator.optimal.graded_file.read_graded` gives them, of several runs put
+        Rows as :class:`evaluator.optimal.stored.OptimalRun` has them, of several runs put
         together, or :func:`evaluator.optimal.bridging.method_rows`: ``right`` may be a fraction of
         the probes of a trajectory.
     t_max

@@ -4,7 +4,7 @@ A task is kept if the small model, thinking, is better than the large model, not
 than λ. The paper says 0.1 in its text and 0.3 in its appendix; it is a parameter.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,19 +15,16 @@ import pandas as pd
 from data.catalogue.underthinking import TASKS
 from data.errors import MisuseError
 from evaluator.optimal.grading import grade
-from evaluator.optimal.plan import SEEDS, TEMPERATURE, Plan
-from evaluator.optimal.running import run
+from evaluator.optimal.plan import SEEDS, TEMPERATURE, OptimalPlan
+from evaluator.optimal.running import StageProgress, run
 from evaluator.optimal.scores import score
-from stp.asking import Responder, Settings
-from stp.asking.opening import ModelSpec
+from stp.asking import ModelSpec, Responder, Settings
 
 LAMBDA = 0.1
 QUESTIONS = 50
 LEFT_OUT = frozenset({"acre", "composite", "word_ladder"})
 """Tasks that ``all`` does not name: ``composite`` is made of others, and of nothing without them;
 ``acre`` makes all questions at once, and ``word_ladder`` few, where we draw from a million."""
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +77,8 @@ def task_names(names: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def select(
-    small: ModelSpec,
-    large: ModelSpec,
+    small: str | ModelSpec | Responder,
+    large: str | ModelSpec | Responder,
     folder: Path,
     *,
     tasks: Sequence[str],
@@ -90,9 +87,7 @@ def select(
     seeds: int = SEEDS,
     settings: Settings | None = None,
     replicates: int = 2000,
-    small_responder: Responder | None = None,
-    large_responder: Responder | None = None,
-    progress: Progress | None = None,
+    progress: StageProgress | None = None,
 ) -> list[SelectedTask]:
     """Measure both models on tasks, and say which are kept.
 
@@ -112,8 +107,6 @@ def select(
         How both models are sampled.
     replicates
         Of the bootstrap.
-    small_responder, large_responder
-        Who answers; opened from the specifications where left out.
     progress
         Told how far it is.
 
@@ -132,9 +125,8 @@ def select(
     if not -1 <= threshold <= 1:
         raise MisuseError(f"lambda must lie between -1 and 1, not {threshold}")
 
-    def plan(name: str, model: ModelSpec, method: str) -> Plan:
-        return Plan(
-            model=model,
+    def plan(name: str, model: str | ModelSpec | Responder, method: str) -> OptimalPlan:
+        return OptimalPlan(
             # Both runs are rows of one table, whatever the two models are called.
             name=name,
             subsets=tuple(f"ut:gym:{task}" for task in tasks),
@@ -145,30 +137,33 @@ def select(
         )
 
     parts = (
-        (plan("small", small, "thinking"), small_responder),
-        (plan("large", large, "no-thinking"), large_responder),
+        (small, plan("small", small, "thinking")),
+        (large, plan("large", large, "no-thinking")),
     )
-    rows = [_graded(each, folder / each.name, answers, progress) for each, answers in parts]
+    rows = [_graded(model, folder / each.name, each, progress) for model, each in parts]
     return _selected(pd.concat(rows, ignore_index=True), tasks, threshold, replicates, progress)
 
 
 def _graded(
-    plan: Plan, folder: Path, responder: Responder | None, progress: Progress | None
+    model: str | ModelSpec | Responder,
+    folder: Path,
+    plan: OptimalPlan,
+    progress: StageProgress | None,
 ) -> pd.DataFrame:
     """Return the graded rows of one of the two models, asked first for what is missing."""
     told = None if progress is None else _named(progress, f"{plan.name} model")
-    run(plan, folder, responder=responder, progress=told)
-    rows, _ = grade(folder, progress=told)
-    return rows.assign(method="selection")
+    run(model, folder, plan, progress=told)
+    return grade(folder, progress=told).rows.assign(method="selection")
 
 
-def _named(progress: Progress, who: str) -> Progress:
+def _named(progress: StageProgress, who: str) -> StageProgress:
     return lambda doing, done, total: progress(f"{who}, {doing}", done, total)
 
 
-def _possible(model: ModelSpec, method: str) -> str:
+def _possible(model: str | ModelSpec | Responder, method: str) -> str:
     """Return the mode: a model without a thinking format is asked as it is."""
-    return "default" if method == "no-thinking" and model.family == "none" else method
+    plain = isinstance(model, ModelSpec) and model.family == "none"
+    return "default" if method == "no-thinking" and plain else method
 
 
 def _selected(
@@ -176,7 +171,7 @@ def _selected(
     tasks: Sequence[str],
     threshold: float,
     replicates: int,
-    progress: Progress | None,
+    progress: StageProgress | None,
 ) -> list[SelectedTask]:
     selected = []
     for number, task in enumerate(tasks):

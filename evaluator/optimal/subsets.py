@@ -18,7 +18,7 @@ from data.errors import MisuseError, StoreError
 from data.hints import did_you_mean
 from data.optimal import prompt_text
 from data.optimal.general import JUDGED, load_general
-from stp.files import json_object, write_durably
+from stp.files import json_lines, read_json_lines, write_durably
 
 Side = Literal["ovt", "ut", "none"]
 
@@ -283,9 +283,7 @@ def write_items(path: Path, items: Sequence[Item]) -> None:
     data.errors.StoreError
         If it cannot be written.
     """
-    from stp.files import json_bytes
-
-    write_durably(path, b"".join(json_bytes(asdict(item)) + b"\n" for item in items))
+    write_durably(path, json_lines(map(asdict, items)))
 
 
 def read_items(path: Path) -> list[Item]:
@@ -297,15 +295,8 @@ def read_items(path: Path) -> list[Item]:
         If the file is damaged.
     """
     items: dict[str, Item] = {}
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except OSError as error:
-        raise StoreError(f"{path}: cannot be read: {error.strerror}") from error
-    for number, line in enumerate(lines, start=1):
-        if not line:
-            continue
-        where = f"{path}, line {number}"
-        item = _read_item(json_object(line, where), where)
+    for number, values in enumerate(read_json_lines(path), start=1):
+        item = _read_item(values, f"{path}, line {number}")
         if item.key in items:
             raise StoreError(f"{path}: the question {item.key} is there twice; remove one")
         items[item.key] = item

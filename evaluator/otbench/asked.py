@@ -19,7 +19,7 @@ _CALL = re.compile(r"(?P<spec>.*\.py:[^()]+|[^()]+)\((?P<inside>.*)\)", re.DOTAL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class AskedMethod:
     """A method to evaluate: where its class is, and its hyperparameters."""
 
     source: Source
@@ -55,12 +55,12 @@ class Chosen:
         What was left out, and why; and which methods could have read the release from disk.
     """
 
-    asked: tuple[Asked, ...]
+    asked: tuple[AskedMethod, ...]
     named: frozenset[str]
     notes: tuple[str, ...]
 
 
-def parse_method(text: str, release: Release | None = None) -> Asked:
+def parse_method(text: str, release: Release | None = None) -> AskedMethod:
     """Return the method that a text names.
 
     Parameters
@@ -102,11 +102,11 @@ def _is_finite(value: Any) -> bool:
     return not isinstance(value, float | complex) or cmath.isfinite(value)
 
 
-def ask(spec: str, hyperparameters: dict[str, Any], release: Release | None = None) -> Asked:
+def ask(spec: str, hyperparameters: dict[str, Any], release: Release | None = None) -> AskedMethod:
     """Return a method with its hyperparameters; see :func:`parse_method`."""
     hidden = () if release is None else (release.folder.resolve(),)
     source = find_source(spec, hyperparameters, hidden)
-    return Asked(source=source, hyperparameters=hyperparameters)
+    return AskedMethod(source=source, hyperparameters=hyperparameters)
 
 
 def methods_for(release: Release, texts: Sequence[str] = ()) -> Chosen:
@@ -158,9 +158,9 @@ def methods_for(release: Release, texts: Sequence[str] = ()) -> Chosen:
     return Chosen(asked=tuple(named), named=frozenset(labels), notes=tuple(notes))
 
 
-def _of_other_packages(release: Release) -> tuple[list[Asked], list[str]]:
+def _of_other_packages(release: Release) -> tuple[list[AskedMethod], list[str]]:
     """Return the methods that other packages register, and which cannot be had, and why."""
-    found: dict[str, Asked] = {}
+    found: dict[str, AskedMethod] = {}
     broken = []
     for name in method_names():
         if name in BUILT_IN:
@@ -177,7 +177,7 @@ def _of_other_packages(release: Release) -> tuple[list[Asked], list[str]]:
     return list(found.values()), broken
 
 
-def _why_not(asked: Asked, release: Release) -> str:
+def _why_not(asked: AskedMethod, release: Release) -> str:
     """Return why a method that nobody named cannot run; empty if it can."""
     missing = release.lacking(asked.description.needs)
     if missing:

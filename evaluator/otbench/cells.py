@@ -29,7 +29,7 @@ from evaluator.otbench.checks import (
     rising_order,
 )
 from evaluator.otbench.columns import columns_of, schema_of
-from evaluator.otbench.integrity import MANIFEST, CellRecord, Manifest, shown
+from evaluator.otbench.integrity import MANIFEST, ReleasedCell, ReleaseManifest, shown
 from evaluator.otbench.splits import SPLITS, divide, lot
 from stp.curves import Curves, IntArray
 from stp.ragged import index_within, offsets_of, spread
@@ -88,7 +88,7 @@ class CellRows:
         The rows of the cell's positions in this order; None: they lie so.
     """
 
-    record: CellRecord
+    record: ReleasedCell
     question_s: IntArray
     sample_s: IntArray
     steps_s: IntArray
@@ -108,7 +108,7 @@ class CellRows:
         return _positions(self.question_s, self.sample_s, self.steps_s)
 
 
-def check_tables(folder: Path, manifest: Manifest) -> None:
+def check_tables(folder: Path, manifest: ReleaseManifest) -> None:
     """Refuse a release in which a table lacks a column or has another number of rows.
 
     Only footers are read.
@@ -131,7 +131,7 @@ def check_tables(folder: Path, manifest: Manifest) -> None:
             check_columns(folder / "hidden" / cell.file, states, cell.positions)
 
 
-def read_questions(folder: Path, manifest: Manifest) -> Questions:
+def read_questions(folder: Path, manifest: ReleaseManifest) -> Questions:
     """Return the questions, in order of benchmark and id.
 
     Raises
@@ -184,7 +184,9 @@ def read_questions(folder: Path, manifest: Manifest) -> Questions:
     )
 
 
-def _check_benchmarks(folder: Path, manifest: Manifest, number: dict[str, dict[str, int]]) -> None:
+def _check_benchmarks(
+    folder: Path, manifest: ReleaseManifest, number: dict[str, dict[str, int]]
+) -> None:
     for cell in manifest.cells:
         questions = len(number.get(cell.benchmark, {}))
         if cell.questions != questions:
@@ -203,7 +205,7 @@ def _check_benchmarks(folder: Path, manifest: Manifest, number: dict[str, dict[s
 
 def _check_splits(
     path: Path,
-    manifest: Manifest,
+    manifest: ReleaseManifest,
     keys: Sequence[tuple[str, str]],
     splits: Sequence[str],
     digests: Sequence[str],
@@ -237,7 +239,7 @@ def _check_splits(
             )
 
 
-def read_cell(folder: Path, probes: int, cell: CellRecord, questions: Questions) -> CellRows:
+def read_cell(folder: Path, probes: int, cell: ReleasedCell, questions: Questions) -> CellRows:
     """Return a cell's trajectories and their curves, the two tables checked against each other.
 
     Raises

@@ -10,7 +10,8 @@ import pandas as pd
 from data.errors import MisuseError
 from evaluator.analysis.frontiers import STRATEGY_LABELS
 from evaluator.analysis.intervals import central_range
-from evaluator.otbench.leaderboard import Row, replicates_of
+from evaluator.otbench.leaderboard import replicates_of
+from evaluator.otbench.row import Row, ValuePart
 from evaluator.present.names import visible
 from evaluator.present.numbers import Span
 from evaluator.present.table import Table
@@ -48,11 +49,11 @@ def order_rows(rows: Sequence[Row]) -> list[Row]:
     return sorted(
         rows,
         key=lambda row: (
-            row["release"]["name"],
-            strategies.index(row["method"]["strategy"]),
-            row["method"]["trivial"],
-            -(row["summary"]["curve_area"]["value"] or 0.0),
-            row["label"],
+            row.release.name,
+            strategies.index(row.method.strategy),
+            row.method.trivial,
+            -row.area,
+            row.label,
         ),
     )
 
@@ -65,14 +66,14 @@ def leaderboard_table(rows: Sequence[Row]) -> Table:
     rows
         In the order to show.
     """
-    several = len({row["release"]["checksum"] for row in rows}) > 1
+    several = len({row.release.checksum for row in rows}) > 1
     index, lines = [], []
     for row in rows:
-        release = f" · {row['release']['name']}" if several else ""
+        release = f" · {row.release.name}" if several else ""
         index.append(_labels(row, release))
         lines.append(
-            {heading: _span(row["summary"][key]) for key, heading in COLUMNS.items()}
-            | {"setting": visible(_setting(row["selected"]["setting"]), 24)}
+            {heading: _span(row.summary[key]) for key, heading in COLUMNS.items()}
+            | {"setting": visible(_setting(row.selected.setting), 24)}
         )
     return Table(
         name="leaderboard",
@@ -95,24 +96,21 @@ def terminal_tables(rows: Sequence[Row], *, intervals: bool) -> list[Table]:
         Show fewer numbers, each with its interval.
     """
     tables = []
-    for checksum in dict.fromkeys(row["release"]["checksum"] for row in rows):
-        mine = [row for row in rows if row["release"]["checksum"] == checksum]
+    for checksum in dict.fromkeys(row.release.checksum for row in rows):
+        mine = [row for row in rows if row.release.checksum == checksum]
         keys = FEWER if intervals else tuple(COLUMNS)
         lines = [
-            {SHORT.get(key, COLUMNS[key]): _span(row["summary"][key], intervals) for key in keys}
+            {SHORT.get(key, COLUMNS[key]): _span(row.summary[key], intervals) for key in keys}
             for row in mine
         ]
         frame = pd.DataFrame(lines, _index([_labels(row) for row in mine]), dtype=object)
         tables.append(
             Table(
                 name="methods",
-                title=f"{visible(mine[0]['release']['name'], 40)}, test questions: "
-                f"{_ends(mine[0])}",
+                title=f"{visible(mine[0].release.name, 40)}, test questions: {_ends(mine[0])}",
                 frame=frame,
                 formats=dict.fromkeys(frame.columns, ".1f"),
-                note=_terminal_note(intervals)
-                if checksum == rows[-1]["release"]["checksum"]
-                else "",
+                note=_terminal_note(intervals) if checksum == rows[-1].release.checksum else "",
                 grouped=True,
             )
         )
@@ -120,8 +118,8 @@ def terminal_tables(rows: Sequence[Row], *, intervals: bool) -> list[Table]:
 
 
 def _labels(row: Row, release: str = "") -> tuple[str, str]:
-    star = " *" if row["method"]["trivial"] else ""
-    return STRATEGY_LABELS[row["method"]["strategy"]], f"{visible(row['label'], 60)}{star}{release}"
+    star = " *" if row.method.trivial else ""
+    return STRATEGY_LABELS[row.method.strategy], f"{visible(row.label, 60)}{star}{release}"
 
 
 def _index(labels: list[tuple[str, str]]) -> pd.MultiIndex:
@@ -144,7 +142,7 @@ def differences_table(rows: Sequence[Row], against: str) -> Table:
         If there is no such row, or rows cannot be paired.
     """
     check_labels(rows, [against])
-    base = next(row for row in rows if row["label"] == against)
+    base = next(row for row in rows if row.label == against)
     if len(rows) == 1:
         raise MisuseError(f"{visible(against, 60)} is the only row; there is none to compare it to")
     check_pairable(rows)
@@ -158,7 +156,7 @@ def differences_table(rows: Sequence[Row], against: str) -> Table:
         for key in ("curve_area", "tokens_saved_fraction", "selected_accuracy", "selected_gap"):
             low, high = central_range(100 * (values[key] - base_values[key]))
             line[COLUMNS[key]] = Span(_difference(row, base, key), low, high)
-        index.append((STRATEGY_LABELS[row["method"]["strategy"]], visible(row["label"], 60)))
+        index.append((STRATEGY_LABELS[row.method.strategy], visible(row.label, 60)))
         lines.append(line)
     return Table(
         name="differences",
@@ -166,7 +164,7 @@ def differences_table(rows: Sequence[Row], against: str) -> Table:
         frame=pd.DataFrame(lines, _index(index), dtype=object),
         formats=dict.fromkeys(COLUMNS.values(), "+.1f"),
         grouped=True,
-        note=f"{base['resampling']['replicates']:,} replicates of test questions and trajectories.",
+        note=f"{base.resampling.replicates:,} replicates of test questions and trajectories.",
     )
 
 
@@ -178,7 +176,7 @@ def check_labels(rows: Sequence[Row], labels: Sequence[str]) -> None:
     data.errors.MisuseError
         Names the first of them, the labels that there are, and those that are much like it.
     """
-    there = list(dict.fromkeys(row["label"] for row in rows))
+    there = list(dict.fromkeys(row.label for row in rows))
     for label in labels:
         if label in there:
             continue
@@ -200,10 +198,10 @@ def best_trivial(rows: Sequence[Row]) -> str:
     data.errors.MisuseError
         If no row is a trivial method's.
     """
-    trivial = [row for row in rows if row["method"]["trivial"]]
+    trivial = [row for row in rows if row.method.trivial]
     if not trivial:
         raise MisuseError("none of the rows is a trivial method; name one to compare with")
-    return str(max(trivial, key=lambda row: row["summary"]["curve_area"]["value"])["label"])
+    return max(trivial, key=lambda row: row.area).label
 
 
 def check_pairable(rows: Sequence[Row]) -> None:
@@ -216,38 +214,37 @@ def check_pairable(rows: Sequence[Row]) -> None:
     """
     first = rows[0]
     for row in rows:
-        if row["release"]["checksum"] != first["release"]["checksum"]:
+        if row.release.checksum != first.release.checksum:
             raise MisuseError(
-                f"{row['label']} was measured on another release than {first['label']}; "
+                f"{row.label} was measured on another release than {first.label}; "
                 "differences need the same questions"
             )
-        if row["resampling"] != first["resampling"]:
+        if row.resampling != first.resampling:
             raise MisuseError(
-                f"{row['label']} and {first['label']} have other replicates or another seed; run "
+                f"{row.label} and {first.label} have other replicates or another seed; run "
                 "both with the same --replicates"
             )
-        if not row["resampling"]["replicates"] or replicates_of(row) is None:
+        if not row.resampling.replicates or replicates_of(row) is None:
             raise MisuseError(
-                f"{row['label']}: its replicates are not beside {row['run']['file']}; run it with "
-                "--replicates"
+                f"{row.label}: its replicates are not beside {row.file}; run it with --replicates"
             )
 
 
 def _replicates(row: Row) -> dict[str, Any]:
     found = replicates_of(row)
     if found is None:
-        raise MisuseError(f"{row['label']}: its replicates are not beside its file")
+        raise MisuseError(f"{row.label}: its replicates are not beside its file")
     return found
 
 
 def _difference(row: Row, base: Row, key: str) -> float:
-    values = [r["summary"][key]["value"] for r in (row, base)]
-    return math.nan if None in values else 100 * (values[0] - values[1])
+    value, other = (r.summary[key].value for r in (row, base))
+    return math.nan if value is None or other is None else 100 * (value - other)
 
 
-def _span(summary: dict[str, float | None], intervals: bool = True) -> Span | str:
+def _span(summary: ValuePart, intervals: bool = True) -> Span | str:
     """Return a summary in percent or points; an empty text where it has no meaning."""
-    value, low, high = (summary.get(key) for key in ("value", "low", "high"))
+    value, low, high = summary.value, summary.low, summary.high
     if value is None:
         return ""
     if not intervals or low is None or high is None:
@@ -264,12 +261,12 @@ def _setting(setting: Any) -> str:
 
 
 def _ends(row: Row) -> str:
-    return f"P(0) {100 * row['zero_accuracy']:.1f} %, P(n) {100 * row['full_accuracy']:.1f} %"
+    return f"P(0) {100 * row.zero_accuracy:.1f} %, P(n) {100 * row.full_accuracy:.1f} %"
 
 
 def _note(rows: Sequence[Row]) -> str:
     return (
-        f"Test questions of {visible(rows[0]['release']['name'], 60)}; {_ends(rows[0])}. Area: the "
+        f"Test questions of {visible(rows[0].release.name, 60)}; {_ends(rows[0])}. Area: the "
         "method curve above P(0), in points averaged over budgets up to "
         "full thinking. From tokens on: the setting that validation questions selected, with its "
         "retained thinking tokens, its accuracy, the frontier less it at the same tokens, the "

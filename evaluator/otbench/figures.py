@@ -18,7 +18,7 @@ from matplotlib.transforms import ScaledTranslation
 from evaluator.analysis.frontiers import STRATEGY_LABELS, AverageFrontier
 from evaluator.figures.catalogue import NamedFigure
 from evaluator.otbench.compare import PAPER_METHODS
-from evaluator.otbench.leaderboard import Row
+from evaluator.otbench.row import Row
 from evaluator.present.figure_style import (
     INK,
     MUTED,
@@ -57,8 +57,8 @@ def method_figures(
         The release, for captions.
     """
     by_strategy = {frontier.strategy: frontier for frontier in frontiers}
-    trivial = [row for row in rows if row["method"]["trivial"]]
-    paper = [row for row in rows if row["method"]["name"] in PAPER_METHODS]
+    trivial = [row for row in rows if row.method.trivial]
+    paper = [row for row in rows if row.method.name in PAPER_METHODS]
     if paper:
         yield NamedFigure(
             stem="otbench_methods",
@@ -66,11 +66,7 @@ def method_figures(
             figure=_figure(list(frontiers), paper, trivial, "Methods and frontiers", name),
         )
     for strategy in STRATEGIES:
-        mine = [
-            row
-            for row in rows
-            if row["method"]["strategy"] == strategy and not row["method"]["trivial"]
-        ]
+        mine = [row for row in rows if row.method.strategy == strategy and not row.method.trivial]
         label = STRATEGY_LABELS[strategy]
         yield NamedFigure(
             stem=f"otbench_{strategy}",
@@ -90,7 +86,7 @@ def _figure(
         figure = new_figure(7.4, 4.9)
         axes = figure.subplots()
         reference = [*rows, *trivial][0]
-        full, zero = reference["full_accuracy"], reference["zero_accuracy"]
+        full, zero = reference.full_accuracy, reference.zero_accuracy
         axes.axhline(full, color=MUTED, linewidth=1.0, linestyle=(0, (6, 3)), zorder=1)
         for frontier in frontiers:
             style = STRATEGY_STYLES[frontier.strategy]
@@ -109,7 +105,7 @@ def _figure(
             _trivial(axes, row)
         for place, row in enumerate(rows):
             colour = (
-                STRATEGY_STYLES[row["method"]["strategy"]].colour
+                STRATEGY_STYLES[row.method.strategy].colour
                 if len(frontiers) > 1
                 else SERIES_COLOURS[place % len(SERIES_COLOURS)]
             )
@@ -172,17 +168,17 @@ def _beside(x: float, y: float, ha: str, va: str) -> dict[str, Any]:
 
 
 def _curve(row: Row) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    points = row["points"]
-    kept = np.array([point["on_curve"] for point in points])
-    x, y = (np.array([p[key] for p in points]) for key in ("tokens_fraction", "accuracy"))
+    points = row.points
+    kept = np.array([point.on_curve for point in points])
+    x, y = (np.array([getattr(p, key) for p in points]) for key in ("tokens_fraction", "accuracy"))
     return x, y, kept
 
 
 def _trivial(axes: Axes, row: Row) -> None:
     """Draw a line of a grid of settings; the two single points are marked anyway."""
-    if row["method"]["name"] not in _TRIVIAL:
+    if row.method.name not in _TRIVIAL:
         return
-    label, colour, dash = _TRIVIAL[row["method"]["name"]]
+    label, colour, dash = _TRIVIAL[row.method.name]
     x, y, kept = _curve(row)
     order = np.argsort(x[kept], kind="stable")
     axes.step(
@@ -213,10 +209,10 @@ def _method(axes: Axes, row: Row, colour: str, marker: str) -> None:
         markeredgecolor="white",
         markeredgewidth=0.5,
         linewidth=1.4,
-        label=visible(row["label"], 120),
+        label=visible(row.label, 120),
         zorder=4,
     )
-    chosen = row["selected"]["index"]
+    chosen = row.selected.index
     axes.plot(
         [x[chosen]],
         [y[chosen]],

@@ -90,7 +90,7 @@ class FileRecord(_Record):
     blocks: list[str]
 
 
-class CellRecord(_Record):
+class ReleasedCell(_Record):
     """A model on a benchmark: its file's name in every table's folder, and what is in them."""
 
     model: str
@@ -132,7 +132,7 @@ class _Sealed(_Record):
     files: dict[Annotated[str, AfterValidator(_inside)], FileRecord]
 
 
-class Manifest(_Sealed):
+class ReleaseManifest(_Sealed):
     """The content of ``manifest.json``, as far as anything here reads it."""
 
     name: str
@@ -143,12 +143,12 @@ class Manifest(_Sealed):
     splits: SplitRecord
     signals: _Signals
     notes: list[str]
-    cells: Annotated[list[CellRecord], Field(min_length=1)]
+    cells: Annotated[list[ReleasedCell], Field(min_length=1)]
     campaigns: list[dict[str, Any]]
     packages: dict[str, str]
 
     @model_validator(mode="after")
-    def _check_together(self) -> "Manifest":
+    def _check_together(self) -> "ReleaseManifest":
         cells = self.cells
         for what, values in (
             ("a model on a benchmark", [(cell.model, cell.benchmark) for cell in cells]),
@@ -276,12 +276,12 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
     return content, checksum
 
 
-def verify(folder: Path, manifest: dict[str, Any], progress: Progress = NOBODY) -> Manifest:
+def verify(folder: Path, manifest: dict[str, Any], progress: Progress = NOBODY) -> ReleaseManifest:
     """Check every file of a release against its manifest, and what the manifest says.
 
     Returns
     -------
-    Manifest
+    ReleaseManifest
         The manifest, typed.
 
     Raises
@@ -304,7 +304,7 @@ def verify(folder: Path, manifest: dict[str, Any], progress: Progress = NOBODY) 
             raise ChangedReleaseError(f"{path}: {_change(entry, found)}; get the release anew")
         done += entry["bytes"]
         progress(done, total)
-    checked = _validated(Manifest, folder / MANIFEST, manifest)
+    checked = _validated(ReleaseManifest, folder / MANIFEST, manifest)
     try:
         _ = checked.splits.rule
     except MisuseError as error:

@@ -16,7 +16,6 @@ import math
 import re
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -31,11 +30,11 @@ from baselines.registry import BUILT_IN, Description, locate
 from data.errors import MisuseError, StoreError
 from evaluator.analysis.intervals import central_range
 from evaluator.otbench.apart import isolation_of
-from evaluator.otbench.asked import Asked, ask
+from evaluator.otbench.asked import AskedMethod, ask
 from evaluator.otbench.integrity import first_error
 from evaluator.otbench.intervals import POINT_COLUMNS, Replicates
 from evaluator.otbench.load import Release
-from evaluator.otbench.row_model import RowModel
+from evaluator.otbench.row import Resampling, Row
 from evaluator.otbench.run import MethodResult
 from evaluator.otbench.summary import SUMMARIES, gaps, shares
 from stp.files import write_durably
@@ -46,23 +45,13 @@ REPLICATES_FOLDER = "replicates"
 SCHEMA_VERSION = 1
 _PACKAGES = ("stp-engine", "numpy", "scikit-learn", "torch")
 
-Row = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resampling:
-    """How intervals were made: replicates (0: none) and their seed."""
-
-    replicates: int
-    seed: int
-
 
 def make_row(
     release: Release, result: MethodResult, resampling: Resampling, replicates: Replicates | None
 ) -> Row:
     """Return the row of a method on a release."""
     method = result.asked.description
-    row: Row = {
+    row: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "label": result.label,
         "method": {
@@ -104,7 +93,7 @@ def make_row(
         "fit_seconds": round(result.fit_seconds, 3),
         "decide_seconds": round(result.decide_seconds, 3),
     }
-    return row
+    return Row.model_validate(row)
 
 
 def versions() -> dict[str, str]:
@@ -118,7 +107,7 @@ def digest_of(row: Mapping[str, Any]) -> str:
     return hashlib.sha256(_json(lasting).encode()).hexdigest()
 
 
-def asked_in(row: Mapping[str, Any], release: Release | None = None) -> Asked:
+def asked_in(row: Row, release: Release | None = None) -> AskedMethod:
     """Return the method that a row is about, found and configured again.
 
     Raises
@@ -128,9 +117,9 @@ def asked_in(row: Mapping[str, Any], release: Release | None = None) -> Asked:
     """
     given = {
         key: tuple(value) if isinstance(value, list) else value
-        for key, value in row["method"]["given"].items()
+        for key, value in row.method.given.items()
     }
-    spec, then = row["method"]["spec"], row["method"]["origin"]
+    spec, then = row.method.spec, row.method.origin
     now = "stp-engine" if spec in BUILT_IN else locate(spec).origin
     if now != then:
         raise MisuseError(f"method {spec}: the row was made with {then}, and here is {now}")
@@ -218,18 +207,18 @@ def check_replaceable(
     """
     if not (folder / ROWS).exists():
         return
-    there = {row["label"]: row for row in read_rows([folder])}
+    there = {row.label: row for row in read_rows([folder])}
     for row in there.values():
-        if row["release"]["checksum"] != release.checksum:
+        if row.release.checksum != release.checksum:
             raise MisuseError(
-                f"{folder / ROWS}: holds rows of another release ({row['release']['name']}); "
+                f"{folder / ROWS}: holds rows of another release ({row.release.name}); "
                 "choose another folder"
             )
     for label, method in methods:
-        old = there[label]["method"] if label in there else None
-        if old and _whose(old["spec"], old["origin"]) != _whose(method.spec, method.origin):
+        old = there[label].method if label in there else None
+        if old and _whose(old.spec, old.origin) != _whose(method.spec, method.origin):
             raise MisuseError(
-                f"{folder / ROWS}: holds a row {label!r} of another method ({old['spec']}); give "
+                f"{folder / ROWS}: holds a row {label!r} of another method ({old.spec}); give "
                 "the new one another name, or choose another --out"
             )
 
@@ -252,21 +241,19 @@ def write_rows(folder: Path, rows: Sequence[Row], replicates: Mapping[str, Repli
         If it cannot be written.
     """
     path = folder / ROWS
-    labels = {row["label"] for row in rows}
-    kept = [row for row in read_rows([path]) if row["label"] not in labels] if path.exists() else []
-    for row in kept:
-        del row["run"]["file"]
+    labels = {row.label for row in rows}
+    kept = [row for row in read_rows([path]) if row.label not in labels] if path.exists() else []
     for row in rows:
-        stored = folder / REPLICATES_FOLDER / _file_name(row["label"])
-        if row["label"] not in replicates:
+        stored = folder / REPLICATES_FOLDER / _file_name(row.label)
+        if row.label not in replicates:
             # Those of the row before would not be this row's.
             stored.unlink(missing_ok=True)
             continue
         content = io.BytesIO()
-        summaries: dict[str, Any] = dict(replicates[row["label"]].summaries)
-        np.savez_compressed(content, allow_pickle=False, **summaries, digest=row["digest"])
+        summaries: dict[str, Any] = dict(replicates[row.label].summaries)
+        np.savez_compressed(content, allow_pickle=False, **summaries, digest=row.digest)
         write_durably(stored, content.getvalue())
-    lines = "".join(f"{_json(row)}\n" for row in [*kept, *rows])
+    lines = "".join(f"{_json(row.plain())}\n" for row in [*kept, *rows])
     write_durably(path, lines.encode())
     points = points_frame([*kept, *rows]).to_csv(index=False)
     write_durably(folder / POINTS, points.encode())
@@ -297,20 +284,18 @@ def read_rows(paths: Iterable[Path]) -> list[Row]:
             if not line.strip():
                 continue
             try:
-                row = json.loads(line)
-                known = row["schema_version"] == SCHEMA_VERSION
-                same = row["digest"] == digest_of(row)
-                if known and same:
-                    RowModel.model_validate(row)
+                values = json.loads(line)
+                known = values["schema_version"] == SCHEMA_VERSION
+                same = values["digest"] == digest_of(values)
+                # Where its replicates are; no part of the row itself.
+                row = Row.model_validate({**values, "file": str(file)}) if known and same else None
             except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
                 why = f": {first_error(error)}" if isinstance(error, ValidationError) else ""
                 raise MisuseError(f"{file}, line {number}: no leaderboard row{why}") from error
-            if not known or not same:
+            if row is None:
                 raise MisuseError(
                     f"{file}, line {number}: changed since it was written (its digest does not fit)"
                 )
-            # Where its replicates are; no part of the row itself.
-            row["run"]["file"] = str(file)
             rows.append(row)
     return rows
 
@@ -320,19 +305,20 @@ def points_frame(rows: Sequence[Row]) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                "label": row["label"],
-                "strategy": row["method"]["strategy"],
-                "setting": str(point["setting"]),
-                "selected": i == row["selected"]["index"],
-                **{k: v for k, v in point.items() if k not in ("setting", "intervals")},
+                "label": row.label,
+                "strategy": row.method.strategy,
+                "setting": str(point.setting),
+                "selected": i == row.selected.index,
+                **point.model_dump(exclude={"setting", "intervals", "on_curve"}),
+                "on_curve": point.on_curve,
             }
             for row in rows
-            for i, point in enumerate(row["points"])
+            for i, point in enumerate(row.points)
         ]
     )
 
 
-def replicates_of(row: Mapping[str, Any]) -> dict[str, npt.NDArray[np.float64]] | None:
+def replicates_of(row: Row) -> dict[str, npt.NDArray[np.float64]] | None:
     """Return a read row's replicates by summary, or None where they are not beside its file.
 
     Raises
@@ -340,22 +326,21 @@ def replicates_of(row: Mapping[str, Any]) -> dict[str, npt.NDArray[np.float64]] 
     data.errors.StoreError
         If their file is torn.
     """
-    file = Path(row["run"]["file"])
-    path = file.parent / REPLICATES_FOLDER / _file_name(row["label"])
+    path = Path(row.file or "").parent / REPLICATES_FOLDER / _file_name(row.label)
     if not path.is_file():
         return None
     try:
         with np.load(path, allow_pickle=False) as stored:
-            if str(stored["digest"]) != row["digest"]:
+            if str(stored["digest"]) != row.digest:
                 return None
             found = {name: stored[name] for name in SUMMARIES}
-        count = row["resampling"]["replicates"]
+        count = row.resampling.replicates
         if any(each.shape != (count,) or each.dtype != np.float64 for each in found.values()):
             raise ValueError
         return found
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise StoreError(
-            f"{path}: torn or changed; run {row['label']} again with --replicates"
+            f"{path}: torn or changed; run {row.label} again with --replicates"
         ) from error
 
 

@@ -38,7 +38,7 @@ from evaluator.otbench.checks import (
     read_columns,
 )
 from evaluator.otbench.columns import columns_of, hidden_column
-from evaluator.otbench.integrity import MANIFEST, Manifest, read_manifest, verify
+from evaluator.otbench.integrity import MANIFEST, ReleaseManifest, read_manifest, verify
 from evaluator.otbench.splits import SPLITS
 from stp.curves import Curves, IntArray
 from stp.ragged import gather, index_within, offsets_of, row_of
@@ -79,7 +79,7 @@ class Release:
     question_ids: tuple[tuple[str, str], ...]
     split_q: IntArray
     lot_q: npt.NDArray[np.float64]
-    _record: Manifest = field(repr=False)
+    _record: ReleaseManifest = field(repr=False)
     _questions: Questions = field(repr=False)
     _cells: tuple[tuple[CellRows, ...], ...] = field(repr=False)
     _cache: dict[tuple[str, str], Array] = field(default_factory=dict, repr=False)

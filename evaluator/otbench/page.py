@@ -19,8 +19,8 @@ from evaluator.otbench.compare import (
     leaderboard_table,
     order_rows,
 )
-from evaluator.otbench.leaderboard import Row
 from evaluator.otbench.load import Release
+from evaluator.otbench.row import Row
 from evaluator.otbench.run import split_curves
 from evaluator.present import page
 from evaluator.present.charts import Line, line_chart, share_title
@@ -87,18 +87,18 @@ def write_page(
 
 def lead(rows: Sequence[Row]) -> str:
     """Return what the rows say in a sentence: the best method, and whether it is any good."""
-    real = [row for row in rows if not row["method"]["trivial"]]
+    real = [row for row in rows if not row.method.trivial]
     if not real:
         return "Only trivial methods were run."
-    best = max(real, key=lambda row: row["summary"]["curve_area"]["value"])
-    base = next(row for row in rows if row["label"] == best_trivial(rows))
-    share = best["summary"]["hypervolume_share"]["value"]
+    best = max(real, key=lambda row: row.area)
+    base = next(row for row in rows if row.label == best_trivial(rows))
+    share = best.summary["hypervolume_share"].value
     reached = "" if share is None else f", {100 * share:.0f}% of its frontier's"
-    ahead = best["summary"]["curve_area"]["value"] - base["summary"]["curve_area"]["value"]
+    ahead = best.area - base.area
     verdict = f"{100 * abs(ahead):.1f} points of area {'more' if ahead > 0 else 'less'} than"
     return (
-        f"{best['label']} has the largest area of {count(len(real), 'method')}{reached}: {verdict} "
-        f"the best trivial line, {base['label']}."
+        f"{best.label} has the largest area of {count(len(real), 'method')}{reached}: {verdict} "
+        f"the best trivial line, {base.label}."
     )
 
 
@@ -109,18 +109,18 @@ def _scope(release: Release, rows: Sequence[Row]) -> str:
         f"{questions['train']:,} training, {questions['validation']:,} validation and "
         f"{questions['test']:,} test questions; {count(len(curves.model_names), 'model')}, "
         f"{count(len(curves.benchmark_names), 'benchmark')}; "
-        f"P(0) {100 * rows[0]['zero_accuracy']:.1f}%, P(n) "
-        f"{100 * rows[0]['full_accuracy']:.1f}% on test questions. Release "
-        f"{release.checksum[:12]}; {rows[0]['resampling']['replicates']:,} bootstrap replicates."
+        f"P(0) {100 * rows[0].zero_accuracy:.1f}%, P(n) "
+        f"{100 * rows[0].full_accuracy:.1f}% on test questions. Release "
+        f"{release.checksum[:12]}; {rows[0].resampling.replicates:,} bootstrap replicates."
     )
 
 
 def _differences(rows: Sequence[Row]) -> tuple[Table | None, int]:
     """Return the rows that can be paired with the best trivial one, less it; how many cannot."""
     label = best_trivial(rows)
-    base = next(row for row in rows if row["label"] == label)
-    paired = [row for row in rows if row["resampling"] == base["resampling"]]
-    if not base["resampling"]["replicates"] or len(paired) < 2:
+    base = next(row for row in rows if row.label == label)
+    paired = [row for row in rows if row.resampling == base.resampling]
+    if not base.resampling.replicates or len(paired) < 2:
         return None, 0
     return differences_table(paired, label), len(rows) - len(paired)
 
@@ -129,8 +129,8 @@ def _charts(
     rows: Sequence[Row], frontiers: Sequence[AverageFrontier]
 ) -> Iterator[tuple[str, Markup]]:
     """Yield a chart for each strategy: its methods, its frontier, and the trivial lines."""
-    trivial = [_line(row, "background") for row in rows if row["method"]["trivial"]]
-    full = rows[0]["full_accuracy"]
+    trivial = [_line(row, "background") for row in rows if row.method.trivial]
+    full = rows[0].full_accuracy
     always = Line(name=f"always think: {percent(full)}", x=(0, 1), y=(full,) * 2, kind="reference")
 
     def chart(own: Sequence[Row], bounds: Sequence[AverageFrontier]) -> Markup:
@@ -154,21 +154,21 @@ def _charts(
             y_range=None,
         )
 
-    real = [row for row in rows if not row["method"]["trivial"]]
-    paper = [row for row in real if row["method"]["name"] in PAPER_METHODS]
+    real = [row for row in rows if not row.method.trivial]
+    paper = [row for row in real if row.method.name in PAPER_METHODS]
     if paper:
         yield "The paper's methods and the three frontiers", chart(paper, frontiers[::-1])
     for frontier in frontiers[::-1]:
-        own = [row for row in real if row["method"]["strategy"] == frontier.strategy]
+        own = [row for row in real if row.method.strategy == frontier.strategy]
         yield STRATEGY_LABELS[frontier.strategy], chart(own, [frontier])
 
 
 def _line(row: Row, kind: str = "") -> Line:
     """Return a method's measured points; those that no other beats are joined."""
-    label, points = row["label"], row["points"]
-    kept = sorted((p["tokens_fraction"], p["accuracy"]) for p in points if p["on_curve"])
-    chosen = points[row["selected"]["index"]]
-    at = chosen["tokens_fraction"], chosen["accuracy"]
+    label, points = row.label, row.points
+    kept = sorted((p.tokens_fraction, p.accuracy) for p in points if p.on_curve)
+    chosen = points[row.selected.index]
+    at = chosen.tokens_fraction, chosen.accuracy
     return Line(
         name=label,
         x=[x for x, _ in kept],

@@ -19,7 +19,7 @@ from baselines.registry import Description
 from baselines.signals import with_costs
 from data.errors import MisuseError
 from data.progress import NOBODY, Progress
-from evaluator.otbench.asked import Asked
+from evaluator.otbench.asked import AskedMethod
 from evaluator.otbench.decide import Decisions, decide
 from evaluator.otbench.intervals import Decided
 from evaluator.otbench.load import Release
@@ -76,7 +76,7 @@ class MethodResult:
         What it took.
     """
 
-    asked: Asked
+    asked: AskedMethod
     strategy: str
     settings: tuple[Setting, ...]
     totals: CellTotals
@@ -94,7 +94,7 @@ class MethodResult:
         return self.asked.label
 
 
-def train(asked: Asked, training: Measurements, validation: Measurements) -> Trained:
+def train(asked: AskedMethod, training: Measurements, validation: Measurements) -> Trained:
     """Return a new method trained on one model's questions.
 
     Raises
@@ -144,7 +144,7 @@ def decide_on(
     return decide(trained.start, trained.description, test, lots, progress=progress)
 
 
-def evaluate(release: Release, asked: Asked, *, progress: Progress = NOBODY) -> MethodResult:
+def evaluate(release: Release, asked: AskedMethod, *, progress: Progress = NOBODY) -> MethodResult:
     """Train a method for every model, select its setting, and measure it.
 
     Parameters
@@ -201,7 +201,7 @@ class _OfModel:
     decide_seconds: float
 
 
-def _of_model(release: Release, asked: Asked, model: int, progress: Progress) -> _OfModel:
+def _of_model(release: Release, asked: AskedMethod, model: int, progress: Progress) -> _OfModel:
     needs = with_costs(asked.description.needs)
     splits = {split: release.measurements(model, split, needs) for split in SPLITS}
     for split, measured in splits.items():
@@ -237,7 +237,7 @@ def split_curves(release: Release, split: str) -> Curves:
 
 
 def _points(
-    release: Release, split: str, asked: Asked, decisions: Sequence[Decisions]
+    release: Release, split: str, asked: AskedMethod, decisions: Sequence[Decisions]
 ) -> tuple[CellTotals, Points]:
     curves = split_curves(release, split)
     totals = cell_totals(
@@ -248,7 +248,7 @@ def _points(
     return totals, points_of(totals, cell_frontiers_of(curves, asked.description.strategy))
 
 
-def _same_settings(asked: Asked, decisions: Sequence[Decisions]) -> tuple[Setting, ...]:
+def _same_settings(asked: AskedMethod, decisions: Sequence[Decisions]) -> tuple[Setting, ...]:
     first = decisions[0].settings
     if any(d.settings != first for d in decisions[1:]):
         raise MisuseError(

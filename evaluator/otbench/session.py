@@ -7,12 +7,10 @@ from pathlib import Path
 from baselines.registry import BUILT_IN
 from data.errors import MisuseError, StpError
 from data.progress import NOBODY, Progress
-from evaluator.otbench.asked import Asked, Chosen, methods_for
+from evaluator.otbench.asked import AskedMethod, Chosen, methods_for
 from evaluator.otbench.intervals import REPLICATES, Replicates, bootstrap_methods
 from evaluator.otbench.leaderboard import (
     ROWS,
-    Resampling,
-    Row,
     asked_in,
     check_replaceable,
     make_row,
@@ -22,6 +20,7 @@ from evaluator.otbench.leaderboard import (
 )
 from evaluator.otbench.load import Release, load_release
 from evaluator.otbench.page import write_page
+from evaluator.otbench.row import Resampling, Row
 from evaluator.otbench.run import MethodResult, evaluate, split_curves
 from evaluator.runs.folder import locked_folder
 from stp.seeds import PAPER_SEED
@@ -92,7 +91,7 @@ def run_methods(
 def _run(
     release: Release,
     chosen: Chosen,
-    asked: Sequence[Asked],
+    asked: Sequence[AskedMethod],
     resampling: Resampling,
     out: Path,
     workers: int | None,
@@ -148,7 +147,7 @@ def regenerate(row: Row, release: Release | str | Path, *, progress: Progress = 
 
     Returns
     -------
-    dict
+    Row
         The new row; its ``digest`` is the old one's where nothing differs.
 
     Raises
@@ -158,14 +157,14 @@ def regenerate(row: Row, release: Release | str | Path, *, progress: Progress = 
     """
     if not isinstance(release, Release):
         release = open_release(release, progress=progress)
-    if release.checksum != row["release"]["checksum"]:
+    if release.checksum != row.release.checksum:
         raise MisuseError(
             f"{release.folder}: its checksum begins {release.checksum[:12]}, and the row was "
-            f"measured on a release whose begins {row['release']['checksum'][:12]}"
+            f"measured on a release whose begins {row.release.checksum[:12]}"
         )
     asked = asked_in(row, release)
     results = [evaluate(release, asked, progress=progress.within(asked.label))]
-    rows, _ = _measured(release, results, Resampling(**row["resampling"]), None, progress)
+    rows, _ = _measured(release, results, row.resampling, None, progress)
     return rows[0]
 
 
@@ -174,17 +173,17 @@ def _known(out: Path, release: Release, resampling: Resampling) -> set[str]:
     if not (out / ROWS).is_file():
         return set()
     return {
-        row["label"]
+        row.label
         for row in read_rows([out])
-        if row["method"]["trivial"]
-        and row["release"]["checksum"] == release.checksum
-        and Resampling(**row["resampling"]) == resampling
-        and row["versions"] == versions()
+        if row.method.trivial
+        and row.release.checksum == release.checksum
+        and row.resampling == resampling
+        and row.versions == versions()
     }
 
 
 def _evaluated(
-    release: Release, asked: Sequence[Asked], progress: Progress
+    release: Release, asked: Sequence[AskedMethod], progress: Progress
 ) -> tuple[list[MethodResult], dict[str, StpError]]:
     """Return the results of those methods that can be run, and by label why others cannot."""
     results, failed = [], {}

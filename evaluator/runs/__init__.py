@@ -1,1 +1,1 @@
-"""What every run has: its files, and whether what was made of them is still valid."""
+"""What any run is: its folder, its record, the loop that asks, graded rows, a judge's replies."""

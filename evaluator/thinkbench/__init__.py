@@ -1,12 +1,12 @@
 r"""LLMThinkBench: basic arithmetic, how right and at what length (papers 000, 001, 003).
 
-``evaluate(model, out)`` runs it; ``compare_runs`` scores several runs in one pool. The modules:
-``config`` and ``questions`` (what is asked), ``run`` (asking, grading, the folder), ``grade``
-(responses to verdicts and counts), ``measures`` (per task, category, overall), ``pools`` (token
-efficiency and O-Scores), ``significance``, ``stability``, ``correlations``, ``lengths`` and
-``comparison`` (runs beside each other), ``error_kinds``, ``patterns``, ``judge`` and ``agreement``
-(the taxonomy), ``bridge`` (beside a campaign of step-wise truncation probing), ``leaderboard``,
-``tables``, ``page`` and ``output`` (what people read).
+``run(model, out)`` runs it; ``compare_runs`` scores several runs in one pool. The modules:
+``config`` and ``questions`` (what is asked), ``running`` (asking and grading), ``stored`` (the
+folder), ``grading`` (responses to verdicts and counts), ``measures`` (per task, category, overall),
+``pools`` (token efficiency and O-Scores), ``significance``, ``stability``, ``correlations``,
+``lengths`` and ``comparison`` (runs beside each other), ``error_kinds``, ``patterns``, ``judge``
+and ``agreement`` (the taxonomy), ``bridge`` (beside a campaign of step-wise truncation probing),
+``leaderboard``, ``tables``, ``page`` and ``output`` (what people read).
 """
 
 import lazy_loader

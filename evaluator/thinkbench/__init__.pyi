@@ -19,9 +19,9 @@ from .pools import make_pool as make_pool
 from .pools import pareto_set as pareto_set
 from .pools import score_all as score_all
 from .pools import score_model as score_model
-from .run import Run as Run
-from .run import evaluate as evaluate
-from .run import grade_run as grade_run
-from .run import load_run as load_run
+from .running import grade as grade
+from .running import run as run
 from .significance import paired_tests as paired_tests
 from .stability import leave_one_out as leave_one_out
+from .stored import ThinkRun as ThinkRun
+from .stored import load_run as load_run

@@ -20,7 +20,6 @@ from evaluator.thinkbench.pools import (
     pareto_set,
     score_all,
 )
-from evaluator.thinkbench.run import Run
 from evaluator.thinkbench.significance import (
     DEFAULT_REPLICATES,
     FloatArray,
@@ -29,6 +28,7 @@ from evaluator.thinkbench.significance import (
     paired_tests,
 )
 from evaluator.thinkbench.stability import Stability, leave_one_out
+from evaluator.thinkbench.stored import ThinkRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class Comparison:
         Whether all runs answered the same questions.
     """
 
-    runs: tuple[Run, ...]
+    runs: tuple[ThinkRun, ...]
     pool: Pool
     scores: Mapping[str, Score]
     intervals: Mapping[str, tuple[float, float]]
@@ -71,7 +71,7 @@ class Comparison:
     paired: bool
 
 
-def run_results(runs: Sequence[Run]) -> Results:
+def run_results(runs: Sequence[ThinkRun]) -> Results:
     """Return the accuracies and mean tokens of runs, by name and task.
 
     Raises
@@ -93,7 +93,7 @@ def run_results(runs: Sequence[Run]) -> Results:
 
 
 def compare_runs(
-    runs: Sequence[Run],
+    runs: Sequence[ThinkRun],
     *,
     kind: PoolKind = "global",
     replicates: int = DEFAULT_REPLICATES,
@@ -172,7 +172,7 @@ def _with_bootstrap(test: PairedTest, found: tuple[float, float, float]) -> Pair
     return replace(test, low=low, high=high, p_bootstrap=p_value)
 
 
-def _same_questions(runs: Sequence[Run]) -> bool:
+def _same_questions(runs: Sequence[ThinkRun]) -> bool:
     """Whether all runs were asked, and answered, the very same questions."""
     first = runs[0]
     ids = [row.id for row in first.graded]
@@ -183,7 +183,7 @@ def _same_questions(runs: Sequence[Run]) -> bool:
     )
 
 
-def _outcomes(run: Run) -> dict[str, tuple[FloatArray, FloatArray]]:
+def _outcomes(run: ThinkRun) -> dict[str, tuple[FloatArray, FloatArray]]:
     by_task: dict[str, list[tuple[float, float]]] = {}
     for row in run.graded:
         by_task.setdefault(row.task, []).append((float(row.right), float(row.tokens)))
@@ -194,7 +194,7 @@ def _outcomes(run: Run) -> dict[str, tuple[FloatArray, FloatArray]]:
     return outcomes
 
 
-def _correlations(runs: Sequence[Run], scores: Mapping[str, Score]) -> list[Correlation]:
+def _correlations(runs: Sequence[ThinkRun], scores: Mapping[str, Score]) -> list[Correlation]:
     """Return how accuracy, tokens and the runs' attributes go with each other and the score."""
     oscores: list[float | None] = [scores[run.name].mean_oscore for run in runs]
     accuracy: list[float | None] = [run.measures.overall.accuracy.mean for run in runs]
@@ -206,9 +206,9 @@ def _correlations(runs: Sequence[Run], scores: Mapping[str, Score]) -> list[Corr
         correlate("accuracy", "O-Score", accuracy, oscores),
         correlate("instruction following", "O-Score", following, oscores),
     ]
-    names = sorted({name for run in runs for name in run.record["attributes"]})
+    names = sorted({name for run in runs for name in run.record.attributes})
     for name in names:
-        values = [_number(run.record["attributes"].get(name)) for run in runs]
+        values = [_number(run.record.attributes.get(name)) for run in runs]
         found.append(correlate(name, "O-Score", values, oscores))
     return found
 

@@ -1,17 +1,17 @@
 """What a run of LLMThinkBench is: its questions, how they are put, and how they are answered."""
 
-import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 from data.errors import ConfigError, MisuseError
 from data.hints import did_you_mean
 from data.puzzles import puzzle_names
 from data.tasks import TaskParameters, task_names
 from data.tasks.base import DEFAULT_HIGH, DEFAULT_LOW, DEFAULT_SAMPLES
+from evaluator.runs.plain import to_plain
 from stp.asking import Settings
 from stp.seeds import PAPER_SEED
 
@@ -123,58 +123,8 @@ class ThinkConfig:
             for task in self.tasks
         }
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the configuration as plain values."""
-        values = dataclasses.asdict(self)
-        return {
-            **values,
-            "tasks": list(self.tasks),
-            "sizes": None if self.sizes is None else list(self.sizes),
-            "task_sizes": {task: list(sizes) for task, sizes in self.task_sizes.items()},
-            "settings": {**values["settings"], "tools": list(self.settings.tools)},
-        }
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "ThinkConfig":
-        """Return the configuration that :meth:`to_json` wrote.
-
-        Raises
-        ------
-        data.errors.ConfigError
-            If a key or a value is not one of a configuration.
-        """
-        try:
-            settings = dict(values["settings"])
-            settings["tools"] = tuple(settings["tools"])
-            sizes = values["sizes"]
-            return cls(
-                **{
-                    **values,
-                    "tasks": tuple(values["tasks"]),
-                    "sizes": None if sizes is None else tuple(sizes),
-                    "task_sizes": {
-                        task: tuple(given) for task, given in values["task_sizes"].items()
-                    },
-                    "settings": Settings(**settings),
-                }
-            )
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ConfigError(f"this is no configuration of a run: {error}") from error
-
     def questions_hash(self) -> str:
         """Return a digest of all that decides the questions: runs that share it can be paired."""
-        values = self.to_json()
+        values = to_plain(self)
         del values["settings"], values["style"]
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
-
-
-def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """Return in words where two plain configurations differ."""
-    found: list[str] = []
-    for key in sorted({*old, *new}):
-        before, after = old.get(key), new.get(key)
-        if isinstance(before, dict) and isinstance(after, dict):
-            found += differences(before, after, f"{prefix}{key}.")
-        elif before != after:
-            found.append(f"{prefix}{key} was {before!r} and is {after!r}")
-    return found

@@ -9,22 +9,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from data.errors import MisuseError, StoreError
+from evaluator.runs.record import RECORD
 from evaluator.thinkbench.comparison import Comparison
-from evaluator.thinkbench.run import RUN, SCHEMA, Run, load_run
+from evaluator.thinkbench.stored import ThinkRun, load_run
 from stp.files import json_bytes, read_json, write_durably
 
 LEADERBOARD: Final = "leaderboard"
-_METADATA: Final = (
-    "config",
-    "questions_hash",
-    "fold_seeds",
-    "model",
-    "attributes",
-    "versions",
-    "checker",
-    "started",
-    "finished",
-)
+_METADATA: Final = ("attributes", "versions", "checker", "started", "finished")
 
 
 def aggregate_runs(comparison: Comparison, beside: str | Path | None = None) -> dict[str, Any]:
@@ -45,7 +36,7 @@ def aggregate_runs(comparison: Comparison, beside: str | Path | None = None) -> 
     """
     return {
         "kind": LEADERBOARD,
-        "schema": SCHEMA,
+        "schema": 1,
         "made_by": f"stp-engine {version('stp-engine')}",
         "pool": comparison.pool.to_json(),
         "pareto": list(comparison.pareto),
@@ -56,7 +47,7 @@ def aggregate_runs(comparison: Comparison, beside: str | Path | None = None) -> 
     }
 
 
-def _row(run: Run, comparison: Comparison, beside: str | Path | None) -> dict[str, Any]:
+def _row(run: ThinkRun, comparison: Comparison, beside: str | Path | None) -> dict[str, Any]:
     score = comparison.scores[run.name]
     interval = comparison.intervals.get(run.name)
     fit = comparison.lengths[run.name]
@@ -68,11 +59,17 @@ def _row(run: Run, comparison: Comparison, beside: str | Path | None) -> dict[st
         "measures": run.measures.to_json(),
         "lengths": None if fit is None else asdict(fit),
         "failed": len(run.failed),
-        "metadata": {key: run.record.get(key) for key in _METADATA},
+        "metadata": {
+            "config": run.record.asked,
+            "questions_hash": run.config.questions_hash(),
+            "fold_seeds": run.config.fold_seeds(),
+            "model": run.record.models["model"],
+            **{key: getattr(run.record, key) for key in _METADATA},
+        },
     }
 
 
-def _folder(run: Run, beside: str | Path | None) -> str:
+def _folder(run: ThinkRun, beside: str | Path | None) -> str:
     folder = run.folder.resolve()
     if beside is not None:
         # Another drive has no relative path.
@@ -126,7 +123,7 @@ def _listed(path: Path) -> list[Path]:
             f"{path}: names no folders of runs; make it again with stp think aggregate"
         ) from error
     for folder in named:
-        if not (folder / RUN).is_file():
+        if not (folder / RECORD).is_file():
             raise MisuseError(
                 f"{path}: its run {folder} is not there; move a leaderboard together with its "
                 "runs, or name their folders"
@@ -134,7 +131,7 @@ def _listed(path: Path) -> list[Path]:
     return named
 
 
-def find_runs(places: Sequence[str | Path]) -> list[Run]:
+def find_runs(places: Sequence[str | Path]) -> list[ThinkRun]:
     """Return the graded runs of :func:`run_folders`.
 
     Raises
@@ -160,10 +157,10 @@ def run_folders(places: Sequence[str | Path]) -> list[Path]:
         path = Path(place).expanduser()
         if path.is_file():
             folders = _listed(path)
-        elif (path / RUN).is_file():
+        elif (path / RECORD).is_file():
             folders = [path]
         else:
-            folders = sorted(found.parent for found in path.rglob(RUN))
+            folders = sorted(found.parent for found in path.rglob(RECORD))
         if not folders:
             raise MisuseError(f"{place}: no run here; start one with stp think run MODEL --out DIR")
         runs += folders

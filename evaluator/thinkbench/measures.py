@@ -15,7 +15,7 @@ import numpy as np
 from scipy import stats
 
 from evaluator.thinkbench.error_kinds import ERROR_KINDS
-from evaluator.thinkbench.grade import Graded
+from evaluator.thinkbench.grading import Graded
 from evaluator.thinkbench.patterns import PATTERNS
 
 LEVEL = 0.95

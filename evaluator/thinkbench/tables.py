@@ -11,7 +11,7 @@ from evaluator.thinkbench.comparison import Comparison
 from evaluator.thinkbench.error_kinds import ERROR_KINDS
 from evaluator.thinkbench.measures import Estimate, Group
 from evaluator.thinkbench.patterns import PATTERNS
-from evaluator.thinkbench.run import Run
+from evaluator.thinkbench.stored import ThinkRun
 
 _TASK_LABELS = {
     "absolute_difference": "abs. diff.",
@@ -44,7 +44,7 @@ def _mean(value: Estimate | None) -> float | None:
     return None if value is None else value.mean
 
 
-def run_table(run: Run) -> Table:
+def run_table(run: ThinkRun) -> Table:
     """Return a run's measures: a row per task, per category (of several), and overall."""
     measures = run.measures
     groups = list(measures.tasks.values())
@@ -97,7 +97,7 @@ def _row(group: Group) -> dict[str, float | int | None]:
     }
 
 
-def summary_table(run: Run) -> Table:
+def summary_table(run: ThinkRun) -> Table:
     """Return the columns of :func:`run_table` that a terminal has room for."""
     table = run_table(run)
     rates: dict[str, str] = dict.fromkeys(("accuracy", "low", "high", "boxed", "parsed"), ".1f")
@@ -111,7 +111,7 @@ def summary_table(run: Run) -> Table:
     )
 
 
-def errors_table(runs: Sequence[Run]) -> Table:
+def errors_table(runs: Sequence[ThinkRun]) -> Table:
     """Return what kinds of error the wrong answers are, in % of them."""
     rows = []
     for run in runs:
@@ -130,7 +130,7 @@ def errors_table(runs: Sequence[Run]) -> Table:
     )
 
 
-def patterns_table(runs: Sequence[Run]) -> Table:
+def patterns_table(runs: Sequence[ThinkRun]) -> Table:
     """Return what long traces spend their tokens on, in % of them."""
     rows = []
     for run in runs:
@@ -387,5 +387,5 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
     return [table for table in tables if table is not None]
 
 
-def _index(runs: Sequence[Run]) -> pd.Index:
+def _index(runs: Sequence[ThinkRun]) -> pd.Index:
     return pd.Index([_name(run.name) for run in runs], name="model")

@@ -1,7 +1,7 @@
-r"""How fast and how right is grading? Ours against math-verify called on each response.
+r"""How fast and how right is grading? Ours against public graders called on each response.
 
     python scripts/benchmarks/grading.py speed      one million probe answers, some minutes
-    python scripts/benchmarks/grading.py quality    precision and recall on tests/answers/*.tsv
+    python scripts/benchmarks/grading.py quality    precision and recall on our sets of responses
 
 The speed run makes answers as probes of reasoning models look: 100 questions (integers, fractions,
 roots, intervals, expressions), a few hundred distinct answers per question with a skewed
@@ -10,6 +10,7 @@ same responses in the same run, and its time is extrapolated to all of them on t
 """
 
 import argparse
+import json
 import logging
 import random
 import sys
@@ -25,6 +26,7 @@ from math_verify import (
     parse,
     verify,
 )
+from mathruler.grader import extract_boxed_content, grade_answer
 
 from data.question import Question
 from evaluator.answers import Checker
@@ -198,23 +200,54 @@ def table(kind: str) -> Iterator[tuple[Question, str, bool]]:
         yield question, response.replace("⏎", "\n"), right == "yes"
 
 
+def written_set() -> Iterator[tuple[Question, str, bool]]:
+    """Read the responses that somebody wrote who had not seen the rules."""
+    for path in sorted(TABLES.glob("set_*.jsonl")):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
+            row = json.loads(line)
+            question = Question(
+                id=f"{path.stem}-{number}",
+                prompt=row.get("question") or "",
+                reference=row["reference"],
+                answer_kind=row["kind"],
+                choices=tuple(row.get("choices") or ()),
+                language=row.get("language") or "",
+            )
+            if row["kind"] in ("math", "choice"):
+                yield question, row["response"], row["right"]
+
+
+def mathruler_says(question: Question, response: str) -> bool:
+    """Call mathruler as its documentation shows: the box's content against the reference."""
+    return bool(grade_answer(extract_boxed_content(response), question.reference))
+
+
 def quality() -> None:
-    """Print precision and recall of ours and of math-verify on the tables."""
-    for kind in ("math", "choice", "task"):
-        rows = list(table(kind))
+    """Print precision and recall of ours and of two public graders on all sets."""
+    sets = {
+        **{f"table of {kind}": list(table(kind)) for kind in ("math", "choice", "task")},
+        "written by others": list(written_set()),
+    }
+    for name, rows in sets.items():
+        wanted = [right for _, _, right in rows]
+        print(f"{name}: {len(rows)} responses, {sum(wanted)} right")
         with Checker() as checker:
             ours = [v.right for v in checker.check_many([(q, r) for q, r, _ in rows])]
-        theirs = [math_verify_says(question, response) for question, response, _ in rows]
-        wanted = [right for _, _, right in rows]
-        print(f"{kind}: {len(rows)} responses, {sum(wanted)} right")
-        for name, verdicts in (("ours", ours), ("math-verify", theirs)):
+        verdicts_of = {
+            "ours": ours,
+            "math-verify": [math_verify_says(question, response) for question, response, _ in rows],
+            "mathruler": [mathruler_says(question, response) for question, response, _ in rows],
+        }
+        for grader, verdicts in verdicts_of.items():
             counts = Counter(zip(verdicts, wanted, strict=True))
             true = counts[True, True]
             precision = true / max(1, true + counts[True, False])
             recall = true / max(1, true + counts[False, True])
+            agrees = (true + counts[False, False]) / max(1, len(rows))
             print(
-                f"  {name:12} precision {precision:.3f}  recall {recall:.3f}  "
-                f"wrong verdicts {counts[True, False] + counts[False, True]}"
+                f"  {grader:12} right verdicts {100 * agrees:5.1f} %  precision {precision:.3f}  "
+                f"recall {recall:.3f}  wrong accepted {counts[True, False]}  "
+                f"right refused {counts[False, True]}"
             )
 
 

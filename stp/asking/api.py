@@ -27,6 +27,7 @@ from stp.asking.base import (
     failed,
     parted_noted,
 )
+from stp.asking.providers import PROVIDERS
 from stp.asking.reach import check_reachable, split_address
 from stp.asking.tools import Tool, get_tools, use
 from stp.formats import Found, ModelFamily, find_family
@@ -115,7 +116,7 @@ class ApiResponder(Responder):
     ) -> None:
         if connections < 1:
             raise MisuseError(f"connections is {connections}; it must be at least 1")
-        if "/" not in model or (base_url and not _has_provider(model)):
+        if "/" not in model or (base_url and model.partition("/")[0] not in PROVIDERS):
             if not base_url:
                 raise MisuseError(
                     f"model {model!r} names no provider; write provider/model, such as "
@@ -189,7 +190,7 @@ class ApiResponder(Responder):
             raise ConfigError(
                 f"thinking of {self._model} cannot be turned off: "
                 + (
-                    "no model family fits its name; name one (--family NAME, or none if it does "
+                    "no model family fits its name; name one (;family=NAME, or none if it does "
                     "not think; `stp families` lists them)"
                     if unknown
                     else "it has no mode without thinking; ask for its least effort or a budget"
@@ -440,10 +441,3 @@ def _total(counts: Any) -> int | None:
     """Return the sum, or None if one is unknown."""
     known = list(counts)
     return None if any(count is None for count in known) else sum(known)
-
-
-def _has_provider(model: str) -> bool:
-    """Whether the part before the first slash is a provider of inspect_ai."""
-    from stp.asking.opening import is_provider
-
-    return is_provider(model.partition("/")[0])

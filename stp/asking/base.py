@@ -286,7 +286,17 @@ def reply_identity(description: Description) -> list[tuple[str, str | int | floa
 
 
 class Responder(ABC):
-    """Answers requests: a model of ours, an API's, or a function."""
+    """Answers requests: a model of ours, an API's, or a function.
+
+    Attributes
+    ----------
+    on_ended
+        Called within a batch with the number of samples that ended since the last call, by
+        responders that know it; a request that takes several passes ends several times. None:
+        nobody is told.
+    """
+
+    on_ended: Callable[[int], None] | None = None
 
     @abstractmethod
     def respond(

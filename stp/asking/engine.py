@@ -85,12 +85,6 @@ class EngineResponder(Responder):
         What is known of the model beside what the engine says.
     batch
         Requests under way at once; they are lost if the process dies.
-
-    Attributes
-    ----------
-    on_ended
-        Called with the number of samples that ended since the last call; a request that takes
-        several passes ends several times. None: nobody is told.
     """
 
     def __init__(
@@ -108,7 +102,6 @@ class EngineResponder(Responder):
         self._description = description or {}
         self._batch = batch
         self._failures = 0
-        self.on_ended: Callable[[int], None] | None = None
 
     def respond(
         self, requests: Sequence[Request], settings: Settings, on_response: OnResponse

@@ -9,44 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Any
 
 from data.errors import ConfigError, MisuseError
 from data.hints import did_you_mean
 from stp.asking.base import Responder, Settings
+from stp.asking.providers import PROVIDERS
 
 _LOG = logging.getLogger(__name__)
-
-PROVIDERS: Final = frozenset(
-    {
-        "anthropic",
-        "azureai",
-        "bedrock",
-        "cf",
-        "cloudflare",
-        "deepseek",
-        "fireworks",
-        "google",
-        "grok",
-        "groq",
-        "hf-inference-providers",
-        "litellm-proxy",
-        "mistral",
-        "mockllm",
-        "moonshot",
-        "ollama",
-        "openai",
-        "openai-api",
-        "openrouter",
-        "perplexity",
-        "sagemaker",
-        "sambanova",
-        "sglang",
-        "together",
-        "vertex",
-    }
-)
-"""First parts of model names that mean an API; models of one's own machine run on our engines."""
 
 _FUNCTION = re.compile(r"(?P<where>[\w./\\~-]+(?:\.py)?):(?P<name>[A-Za-z_]\w*)")
 
@@ -85,6 +55,11 @@ class ModelSpec:
     options: Mapping[str, Any] = field(default_factory=dict)
     batch: int | None = None
 
+    @property
+    def short_name(self) -> str:
+        """The last part of the model's name."""
+        return self.model.rstrip("/").rpartition("/")[2] or self.model
+
     def kind(self) -> str:
         """Return which engine it is.
 
@@ -99,14 +74,9 @@ class ModelSpec:
             return "api"
         if self.model == "demo" or Path(self.model).expanduser().is_dir():
             return "transformers"
-        if is_provider(self.model.partition("/")[0]) and "/" in self.model:
+        if "/" in self.model and self.model.partition("/")[0] in PROVIDERS:
             return "api"
         return "function" if _FUNCTION.fullmatch(self.model) else "transformers"
-
-
-def is_provider(name: str) -> bool:
-    """Whether a name is that of an API's provider."""
-    return name in PROVIDERS
 
 
 def open_responder(spec: str | ModelSpec) -> Responder:
@@ -233,7 +203,7 @@ def _open_local(spec: ModelSpec, kind: str) -> Responder:
         found = find_family(name, tokenizer, folder)
         family = found.family
         if family is not None and not found.pattern:
-            _LOG.warning("%s: %s (--family names another)", name, found.reason)
+            _LOG.warning("%s: %s (;family=NAME names another)", name, found.reason)
     else:
         family = None if spec.family == "none" else get_family(spec.family)
     engine = open_engine(kind, folder, **spec.options)

@@ -1,20 +1,40 @@
 """What is left of a campaign's engine stages: which units can be begun, and in which order.
 
-The units that come first in the campaign go first, whatever stage they are in: a unit whose
-trajectories were just written is probed before new ones are begun.
+A unit whose trajectories were just written waits to be probed. New units are begun first, until so
+many are begun and not finished: a long thinking that is begun late would keep the engine waiting in
+the end, and probes are what fills it meanwhile. From then on those that were begun are finished
+first, so that no more than that many are ever half done.
 """
 
 import heapq
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
 
-from stp.campaign.jobs import UnitTask
+from stp.campaign.jobs import Job, UnitTask
 from stp.campaign.tables import Work
 from stp.campaign.units import Stage, Unit
-from stp.campaign.workers import EngineWorker
+
+
+class JobMaker(Protocol):
+    """Makes jobs of units: an :class:`stp.campaign.workers.EngineWorker`, or a likeness."""
+
+    again: bool
+    """Whether to do units that are done."""
+
+    def source(self, unit: Unit) -> str | None:
+        """Return what a unit's rows are made from, or None if that is not there yet."""
+
+    def job(self, unit: Unit) -> Job:
+        """Return what an engine has to do for a unit."""
+
 
 FinishedWork = Callable[[Stage, Unit, str, bool], Work | None]
 """Returns the work of a stage that has done a unit from this source, or None."""
+
+
+_Entry: TypeAlias = tuple[int, Stage, Unit, str]
+"""Rank, stage, unit, and what its rows are made from."""
 
 
 @dataclass(slots=True)
@@ -49,13 +69,16 @@ class Backlog:
 
     def __init__(
         self,
-        workers: Mapping[Stage, EngineWorker],
+        workers: Mapping[Stage, JobMaker],
         units: Iterable[Unit],
         finished: FinishedWork,
     ) -> None:
         self._workers = workers
         self._finished = finished
-        self._ready: dict[str, list[tuple[int, Stage, Unit, str]]] = {}
+        self._new: dict[str, list[_Entry]] = {}
+        self._begun: dict[str, list[_Entry]] = {}
+        self._stages_left: dict[Unit, int] = {}
+        self._open = 0
         self._blocked: dict[tuple[Stage, Unit], int] = {}
         self.stages = {stage: StageState() for stage in workers}
         self.waiting = 0
@@ -74,35 +97,44 @@ class Backlog:
                 state.works.append(work)
             elif source is not None:
                 state.left += 1
-                self._push(rank, stage, unit, source)
+                self._push(self._new, rank, stage, unit, source)
                 blocked = True
             elif blocked:
                 state.left += 1
                 self._blocked[stage, unit] = rank
             else:
                 self.waiting += 1
+                continue
+            if work is None:
+                self._stages_left[unit] = self._stages_left.get(unit, 0) + 1
 
-    def _push(self, rank: int, stage: Stage, unit: Unit, source: str) -> None:
-        heap = self._ready.setdefault(unit.cell.model, [])
+    @staticmethod
+    def _push(
+        heaps: dict[str, list["_Entry"]], rank: int, stage: Stage, unit: Unit, source: str
+    ) -> None:
+        heap = heaps.setdefault(unit.cell.model, [])
         heapq.heappush(heap, (rank, stage, unit, source))
 
-    def take(self, model: str | None) -> UnitTask | None:
+    def take(self, model: str | None, most_open: int) -> UnitTask | None:
         """Return a task that can be begun now; see :meth:`stp.campaign.jobs.Tasks.take`."""
-        names = [model] if model is not None else list(self._ready)
-        heaps = [heap for name in names if (heap := self._ready.get(name))]
-        if not heaps:
-            return None
-        rank, stage, unit, source = heapq.heappop(min(heaps, key=lambda heap: heap[0][0]))
-        job = self._workers[stage].job(unit)
-        return UnitTask(stage=stage, unit=unit, source=source, job=job, rank=rank)
+        more = self._open < most_open
+        for heaps in (self._new, self._begun) if more else (self._begun, self._new):
+            names = [model] if model is not None else list(heaps)
+            found = [heap for name in names if (heap := heaps.get(name))]
+            if found:
+                rank, stage, unit, source = heapq.heappop(min(found, key=lambda heap: heap[0][0]))
+                self._open += heaps is self._new
+                job = self._workers[stage].job(unit)
+                return UnitTask(stage=stage, unit=unit, source=source, job=job, rank=rank)
+        return None
 
     def written(self, stage: Stage, unit: Unit) -> list[tuple[Stage, Work]]:
         """Take note that a unit is written; return what of it turns out to be done already.
 
         The next stage can begin with it, unless what it made before still holds.
         """
-        self.stages[stage].left -= 1
         found = []
+        self._finish(stage, unit)
         for later, worker in self._workers.items():
             rank = self._blocked.pop((later, unit), None)
             if rank is None:
@@ -110,8 +142,15 @@ class Backlog:
             source = worker.source(unit)
             work = None if source is None else self._finished(later, unit, source, worker.again)
             if work is not None:
-                self.stages[later].left -= 1
+                self._finish(later, unit)
                 found.append((later, work))
             elif source is not None:
-                self._push(rank, later, unit, source)
+                self._push(self._begun, rank, later, unit, source)
         return found
+
+    def _finish(self, stage: Stage, unit: Unit) -> None:
+        self.stages[stage].left -= 1
+        self._stages_left[unit] -= 1
+        if not self._stages_left[unit]:
+            del self._stages_left[unit]
+            self._open -= 1

@@ -93,6 +93,11 @@ class CampaignConfig(Section):
                 f"probing.probes is {self.probing.probes}, but with generation.mode = "
                 f'"{self.generation.mode}" every trajectory is one answer: leave it out'
             )
+        if self.generation.mode != "thinking" and self.probing.answer_opening:
+            raise ValueError(
+                "probing.answer_opening opens answers after thinking, and with generation.mode = "
+                f'"{self.generation.mode}" there is none: leave it out'
+            )
         return self
 
     @model_validator(mode="after")
@@ -126,6 +131,9 @@ class CampaignConfig(Section):
         for benchmark in values["benchmarks"]:
             del benchmark["data_dir"]
             benchmark["name"] = Path(benchmark["name"]).name
+        if not self.probing.answer_opening:
+            # Campaigns from before there were openings have none in their settings.
+            del values["probing"]["answer_opening"]
         if self.generation.mode == "thinking":
             # Campaigns from before there were modes have none in their settings.
             del values["generation"]["mode"]

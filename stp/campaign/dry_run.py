@@ -233,7 +233,10 @@ def _check_cell(
         first_text=decode(first["prompt_ids"], skip_special_tokens=False),
         first_ids=tuple(first["prompt_ids"]),
         longest_prompt_tokens=max(len(row["prompt_ids"]) for row in fitting),
-        longest_prefix_tokens=longest + len(subject.format.close_ids) + answer_tokens,
+        longest_prefix_tokens=longest
+        + len(subject.format.close_ids)
+        + len(subject.opening_ids)
+        + answer_tokens,
         context_limit=subject.context_limit,
         shortened_ids=tuple(r["question_id"] for r in rows if r["fit"] == "shortened"),
         too_long_ids=tuple(r["question_id"] for r in rows if r["fit"] == "too_long"),

@@ -68,10 +68,20 @@ class Done:
 class Tasks(Protocol):
     """What is left to do."""
 
-    def take(self, model: str | None) -> UnitTask | None:
-        """Return a task that can be begun now, of this model if one is named.
+    def take(self, model: str | None, most_open: int) -> UnitTask | None:
+        """Return a task that can be begun now.
 
-        None if there is none now: units that are written may lead to more.
+        Parameters
+        ----------
+        model
+            Of this model; None for any.
+        most_open
+            Units that may be begun and not finished before those are to go on first.
+
+        Returns
+        -------
+        UnitTask or None
+            None if there is none now: units that are written may lead to more.
         """
 
 

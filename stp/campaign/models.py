@@ -8,7 +8,7 @@ import importlib.util
 import json
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +29,10 @@ DEMO = "demo"
 """The path that means the model shipped with the project; a folder of this name is ./demo."""
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_INDEX = "model.safetensors.index.json"
+_SMALL_FILES = ("*.json", "*.jinja", "*.txt", "*.model")
 
 _TOKENIZER_FILES = (
     "tokenizer.json",
@@ -201,21 +205,42 @@ def _fetch(config: ModelConfig, *, weights: bool) -> Path:
             f"model {config.path!r} is no folder here, and fetching it needs huggingface_hub: "
             "pip install 'stp-engine[hub]'"
         ) from error
-    try:
+
+    def fetch(files: Sequence[str], revision: str | None) -> Path:
+        # Nothing in a folder of the repository is loaded: there lie other formats and originals.
         return Path(
             snapshot_download(
                 config.path,
-                revision=config.revision,
-                allow_patterns=["*.json", "*.jinja", "*.txt", "*.model"]
-                + (["*.safetensors"] if weights else []),
+                revision=revision,
+                allow_patterns=list(files),
+                ignore_patterns=["*/*"],
             )
         )
+
+    try:
+        folder = fetch(_SMALL_FILES, config.revision)
+        if not weights:
+            return folder
+        # The very same version: the name of a snapshot's folder is its commit.
+        commit = folder.name if _COMMIT.fullmatch(folder.name) else config.revision
+        return fetch(_weight_files(folder), commit)
     # What hub, network and disk raise share no base class but these.
     except (OSError, ValueError, RuntimeError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
         raise MisuseError(
             f"model {config.path!r} is no folder here and cannot be fetched from the hub: {reason}"
         ) from error
+
+
+def _weight_files(folder: Path) -> list[str]:
+    """Return the names of the files that hold a model's weights, as its index says."""
+    try:
+        index = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
+        return sorted(set(map(str, index["weight_map"].values())))
+    except FileNotFoundError:
+        return ["model.safetensors"]
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"{_INDEX} is no index of weights") from error
 
 
 def own_context(folder: Path) -> int | None:

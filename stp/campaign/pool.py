@@ -84,17 +84,18 @@ class _Actor:
         self._inbox: queue.SimpleQueue[tuple[UnitTask, _Future]] = queue.SimpleQueue()
         self._futures: dict[int, _Future] = {}
         self._wants = True
+        self._window = 1
         self._thread = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="engine")
 
     async def ready(self) -> bool:
         """Say that the actor has started."""
         return True
 
-    async def wanted(self) -> bool:
-        """Return when another task should be given."""
+    async def wanted(self) -> int:
+        """Return when another task should be given: the units that may be under way."""
         while not self._wants or not self._inbox.empty():
             await asyncio.sleep(_LOOK_SECONDS)
-        return True
+        return self._window
 
     async def run(self, task: UnitTask) -> _Made | _Failed:
         """Return what becomes of a task, or why it failed."""
@@ -145,6 +146,7 @@ class _Actor:
                 return
             self._futures[id(task)] = future
             stream.begin(task)
+            self._window = stream.window
         self._wants = False
 
     def _give(self, done: list[Done]) -> None:
@@ -184,6 +186,7 @@ class _Engine:
     tasks: dict[Any, tuple[UnitTask, int]] = field(default_factory=dict)
     wanted: Any = None
     hungry: bool = False
+    window: int = 1
 
     @property
     def model(self) -> str | None:
@@ -322,7 +325,7 @@ class RayPool:
             given = next((e for e in again if model in (None, e[0].unit.cell.model)), None)
             if given is not None:
                 again.remove(given)
-            elif (task := tasks.take(model)) is not None:
+            elif (task := tasks.take(model, sum(e.window for e in self._engines))) is not None:
                 given = (task, 1)
             else:
                 continue
@@ -359,7 +362,7 @@ class RayPool:
             _LOG.warning("an engine actor was lost: %s", _first_line(error))
             return None
         if ref is engine.wanted:
-            engine.hungry, engine.wanted = True, None
+            engine.hungry, engine.wanted, engine.window = True, None, made
             return True
         task, _ = engine.tasks.pop(ref)
         if isinstance(made, _Failed):

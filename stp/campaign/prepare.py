@@ -47,7 +47,10 @@ before the close. A vocabulary may spell a text in more; an answer there has les
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """A model as the stages see it: how it is spoken to, and where its steps end."""
+    """A model as the stages see it: how it is spoken to, and where its steps end.
+
+    ``opening_ids`` is what of a probe's answer is written for it.
+    """
 
     name: str
     format: ThinkingFormat
@@ -55,6 +58,7 @@ class Subject:
     content_ids: dict[int, tuple[int, ...]]
     sampling: SamplingParameters
     context_limit: int
+    opening_ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +143,7 @@ def make_subject(config: CampaignConfig, model: LocatedModel, record: ModelRecor
         content_ids=content_token_ids(tokenizer, boundary_ids),
         sampling=_sampling(config, model.family),
         context_limit=record.context_limit,
+        opening_ids=thinking_format.opening_ids(config.probing.answer_opening),
     )
 
 
@@ -222,7 +227,9 @@ def question_rows(
 def _thinking_prompts(
     config: CampaignConfig, subject: Subject, benchmark: Benchmark, questions: list[Question]
 ) -> tuple[list[tuple[int, ...]], list[Fit]]:
-    closing_tokens = len(subject.format.close_ids) + _MENDED_BOUNDARY_TOKENS
+    closing_tokens = (
+        len(subject.format.close_ids) + len(subject.opening_ids) + _MENDED_BOUNDARY_TOKENS
+    )
     prompts = [
         subject.format.prompt_ids(question.prompt, benchmark.instruction) for question in questions
     ]

@@ -72,7 +72,7 @@ def probe_unit(
         for row in trajectories.select(["question", "trajectory", "thinking_ids"]).to_pylist()
     ]
     answers = yield from _ask(items, subject, on_progress)
-    return _position_rows(unit, items), _probe_rows(unit, items, answers)
+    return _position_rows(unit, items), _probe_rows(unit, items, answers, subject.opening_ids)
 
 
 def _plant(
@@ -112,6 +112,7 @@ def _plant(
         seeds=seeds,
         max_tokens=config.probing.answer_tokens,
         sampling=subject.sampling,
+        opening_ids=subject.opening_ids,
     )
     return _Probed(
         question=row["question"],
@@ -170,7 +171,13 @@ def _position_rows(unit: Unit, items: list[_Probed]) -> pa.Table:
     return make_table("positions", _with_cell(unit, columns))
 
 
-def _probe_rows(unit: Unit, items: list[_Probed], answers: list[list[_Answers]]) -> pa.Table:
+def _probe_rows(
+    unit: Unit,
+    items: list[_Probed],
+    answers: list[list[_Answers]],
+    opening_ids: tuple[int, ...],
+) -> pa.Table:
+    """Return the rows; an answer that was opened for the model is stored with its opening."""
     names = ("question", "trajectory", "position", "sample", "seed", "answer_ids", "finish")
     columns: dict[str, list[Any]] = {name: [] for name in (*names, "answer_limit")}
     for item, answers_k in zip(items, answers, strict=True):
@@ -184,7 +191,7 @@ def _probe_rows(unit: Unit, items: list[_Probed], answers: list[list[_Answers]])
             columns["answer_limit"] += [given.limit] * count
             # A prefix that fills the context gets no answer and says so, instead of a shorter one.
             columns["answer_ids"] += (
-                [list(item.token_ids) for item in given.completions]
+                [[*opening_ids, *item.token_ids] for item in given.completions]
                 if given.limit
                 else [[] for _ in branch.seeds]
             )

@@ -207,14 +207,15 @@ class CampaignReader:
             return PrefixView(ids=view.prompt_ids, text=tokenizer.show(view.prompt_ids))
         family = ModelFamily.model_validate(self.manifest.model_record(view.model).family)
         boundary_ids = boundary_token_ids(tokenizer.fast)
+        thinking_format = ThinkingFormat(family, tokenizer.fast)
         branch = prefix_branch(
             view.prompt_ids,
             view.thinking_ids,
             view.tokens,
             position,
-            format=ThinkingFormat(family, tokenizer.fast),
+            format=thinking_format,
             content_ids=content_token_ids(tokenizer.fast, boundary_ids),
-            seeds=(),
+            opening_ids=thinking_format.opening_ids(self.config.probing.answer_opening),
         )
         ids = branch_ids(view.prompt_ids + view.thinking_ids, branch)
         return PrefixView(ids=ids, text=tokenizer.show(ids))

@@ -182,7 +182,7 @@ class GenerationConfig(Section):
 
 
 class ProbingConfig(Section):
-    """How trajectories are probed.
+    r"""How trajectories are probed.
 
     Attributes
     ----------
@@ -191,12 +191,17 @@ class ProbingConfig(Section):
     probes
         Answers sampled at every position.
     answer_tokens
-        Most tokens of a probe's answer.
+        Most tokens of a probe's answer, its opening not counted.
+    answer_opening
+        What of every probe's answer is written for the model, such as ``"\boxed{"``; the model
+        goes on from there. Left out: nothing, as in the paper. Such probes answer another question
+        than free ones; ``stp probes compare`` says how far apart they are.
     """
 
     step_tokens: Count = 256
     probes: Repetition = 16
     answer_tokens: Count = 4_096
+    answer_opening: str = Field(default="", max_length=10_000)
 
 
 class SamplingConfig(Section):

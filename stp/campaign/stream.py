@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -25,6 +26,7 @@ from data.errors import EngineError, MisuseError
 from stp.campaign.asks import Ask, Asking
 from stp.campaign.config import CampaignConfig
 from stp.campaign.jobs import Done, OnTask, Tasks, UnitTask
+from stp.campaign.prepare import Subject
 from stp.campaign.tables import Work
 from stp.campaign.units import Unit
 from stp.campaign.workers import EngineRoom
@@ -61,6 +63,27 @@ def window_of(engine: Engine, unit: Unit, asked: int | None) -> int:
     return max(_LEAST_UNITS, -(-_BEGUN_PER_ROW * engine.rows // max(1, unit.trajectories)))
 
 
+class Room(Protocol):
+    """Where a stream's engine is: an :class:`stp.campaign.workers.EngineRoom`, or a likeness."""
+
+    @property
+    def attempts(self) -> int:
+        """How often a unit is tried."""
+
+    @property
+    def retry_seconds(self) -> float:
+        """The wait before the second time, which doubles from then on."""
+
+    def engine(self, name: str, /) -> Engine:
+        """Return the engine of a model, opened if it is not."""
+
+    def subject(self, name: str, /) -> Subject:
+        """Return how a model is spoken to."""
+
+    def drop(self) -> None:
+        """Close an engine that failed."""
+
+
 @dataclass(slots=True, eq=False)
 class _Running:
     """A task under way: its job, what it asks now, and what has come of that.
@@ -94,7 +117,7 @@ class Stream:
         Told how far tasks are.
     """
 
-    def __init__(self, room: EngineRoom, config: CampaignConfig, on_progress: OnTask) -> None:
+    def __init__(self, room: Room, config: CampaignConfig, on_progress: OnTask) -> None:
         self._room = room
         self._config = config
         self._on_progress = on_progress
@@ -112,6 +135,10 @@ class Stream:
         # Seconds at work, each divided by the tasks that were under way in it: what a task took
         # adds up to the whole.
         self._clock = self._ticked = 0.0
+
+    def __len__(self) -> int:
+        """Return the number of tasks under way."""
+        return len(self._running)
 
     @property
     def empty(self) -> bool:
@@ -135,9 +162,16 @@ class Stream:
             return False
         if not self._running or self._engine is None:
             return not self._running
+        room = len(self._running) < self.window and not self._ready
+        return room and self._engine.wants_more
+
+    @property
+    def window(self) -> int:
+        """How many units may be under way; 1 as long as that is not known."""
+        if not self._running or self._engine is None:
+            return 1
         asked = self._config.engine.units_in_flight
-        window = window_of(self._engine, self._running[0].task.unit, asked)
-        return len(self._running) < window and not self._ready and self._engine.wants_more
+        return window_of(self._engine, self._running[0].task.unit, asked)
 
     def begin(self, task: UnitTask) -> None:
         """Take a task; its model must be that of what is under way.
@@ -374,7 +408,7 @@ class LocalPool:
         with self._room.watchdog.watching(stream.signs, stream.names):
             while True:
                 while not stop.is_set() and stream.wants:
-                    task = tasks.take(stream.model)
+                    task = tasks.take(stream.model, stream.window)
                     if task is None:
                         break
                     stream.begin(task)

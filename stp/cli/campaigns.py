@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from data.errors import MisuseError
+from stp.cli.arguments import Folder
 
 if TYPE_CHECKING:
     import threading
@@ -26,11 +27,6 @@ class StageName(StrEnum):
     GENERATE = "generate"
     PROBE = "probe"
     GRADE = "grade"
-
-
-Folder = Annotated[
-    str, typer.Argument(metavar="FOLDER", help="A campaign's folder: a path or an fsspec URL.")
-]
 
 
 Stages = Annotated[

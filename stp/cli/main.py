@@ -4,6 +4,8 @@ Every command lives in a module of its own that imports what it needs when it is
 ``stp --help`` and ``stp X --help`` load neither numpy nor torch.
 """
 
+import io
+import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -12,6 +14,7 @@ import typer
 
 from data.errors import StpError
 from stp.cli.lazily import LazyGroup
+from stp.machine import machine_trouble
 
 app = typer.Typer(
     name="stp",
@@ -57,8 +60,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character shows its number.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
-        app(args=_arguments(given), prog_name="stp")
+        try:
+            app(args=_arguments(given), prog_name="stp")
+        finally:
+            # What cannot be written is said here, not after the end.
+            sys.stdout.flush()
     except StpError as error:
         if debug:
             raise
@@ -71,6 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except Exception as error:
         if debug:
             raise
+        if (trouble := machine_trouble(error)) is not None:
+            _fail(trouble, 1)
         kind = type(error).__name__
         first = (str(error).strip().splitlines() or [""])[0]
         _fail(f"unexpected {kind}: {first}; this is a defect: --debug shows where", 1)
@@ -110,6 +123,11 @@ def _fail(message: str, code: int) -> None:
 
         line = seen(line)
     typer.echo(f"stp: error: {line}", err=True)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        # Python would try once more to write what cannot be written, and complain in its own words.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     raise SystemExit(code)
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stp.cli import optimal_making
+from stp.cli.arguments import MODEL_HELP
 from stp.cli.optimal_options import (
-    MODEL_HELP,
     AllowIncomplete,
     AllowUndecided,
     Campaigns,
@@ -86,16 +86,16 @@ def run(
     """Ask a model all questions with every method and seed; goes on where it was stopped."""
     from rich.console import Console
 
-    from evaluator.optimal.model_names import parse_model
-    from evaluator.optimal.plan import Plan
-    from evaluator.optimal.running import run as run_plan
+    from evaluator.optimal import OptimalPlan
+    from evaluator.optimal import run as run_plan
     from stp.asking import Settings
+    from stp.asking.model_names import parse_model
     from stp.cli.progress import shown_progress
 
     chosen = subsets or ("ovt-math,ovt-general,ut-reasoning,ut-math")
-    plan = Plan(
-        model=parse_model(model),
-        name=name,
+    spec = parse_model(model)
+    plan = OptimalPlan(
+        name=name or spec.short_name,
         subsets=words(chosen),
         methods=words(methods),
         general=general,
@@ -109,12 +109,17 @@ def run(
             temperature=temperature,
             top_p=top_p,
         ),
-        router=parse_model(router) if router else None,
         size=size,
     )
     out = out.expanduser()
     with shown_progress() as progress:
-        run_plan(plan, out, progress=progress.show)
+        run_plan(
+            spec,
+            out,
+            plan,
+            router=parse_model(router) if router else None,
+            progress=progress.show,
+        )
     Console(highlight=False).print(
         f"Responses: {out}\nNext: stp optimal score {out}", markup=False, soft_wrap=True
     )
@@ -140,15 +145,15 @@ def score(
     from evaluator.optimal.grading import grade
     from evaluator.optimal.judge import open_judge
     from evaluator.optimal.metrics import check_t_max
-    from evaluator.optimal.model_names import parse_model
-    from evaluator.optimal.plan import read_plan
     from evaluator.optimal.results import make_results
-    from evaluator.optimal.running import opened_once
+    from evaluator.optimal.stored import read_asked
+    from evaluator.runs.asking import opened_once
+    from stp.asking.model_names import parse_model
     from stp.cli.progress import shown_progress
 
     check_t_max(t_max)
     console, folder = Console(highlight=False), folder.expanduser()
-    plan = read_plan(folder)
+    _, plan = read_asked(folder)
     curves = _curves(campaigns)
     with opened_once() as opened, shown_progress() as progress:
         judging = None
@@ -168,7 +173,6 @@ def score(
         )
         results = make_results(
             [graded],
-            folders=[folder],
             cells=_cells(curves, t_max, progress),
             t_max=t_max,
             replicates=replicates,
@@ -198,8 +202,8 @@ def grade(
     from dataclasses import replace
 
     from evaluator.optimal.judge import SETTINGS, ModelJudge
-    from evaluator.optimal.model_names import parse_model
-    from evaluator.optimal.running import opened_once
+    from evaluator.runs.asking import opened_once
+    from stp.asking.model_names import parse_model
     from stp.campaign.run import grade_campaign
     from stp.cli.campaigns import watched
 
@@ -255,14 +259,14 @@ def compare(
     """Put runs, and methods that stop a thinking, into one table, averaged over models."""
     from rich.console import Console
 
-    from evaluator.optimal.graded_file import read_graded
     from evaluator.optimal.metrics import check_t_max
     from evaluator.optimal.results import make_results
+    from evaluator.optimal.stored import load_run
     from stp.cli.progress import shown_progress
 
     check_t_max(t_max)
     console = Console(highlight=False)
-    runs = [folder.expanduser() for folder in folders or []]
+    runs = [load_run(folder) for folder in folders or []]
     with shown_progress() as progress:
         easy, hard = ovt or [], ut or []
         further = None
@@ -272,8 +276,7 @@ def compare(
         if release is None and curves is not None and not runs:
             further = _campaign_rows(curves, easy, hard, t_max)
         results = make_results(
-            [read_graded(folder) for folder in runs],
-            folders=runs,
+            runs,
             further_rows=further,
             cells=_cells(curves, t_max, progress),
             t_max=t_max,
@@ -323,7 +326,7 @@ def _cells(curves: "Curves | None", t_max: int, progress: "Progress") -> "list[B
 
 
 def _show(console: "Console", results: "Results", folder: Path, title: str) -> None:
-    from evaluator.optimal.results import write_results
+    from evaluator.optimal.output import write_results
 
     page = write_results(results, folder, title=title)
     for table in results.tables:

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
+from stp.cli.arguments import MODEL_HELP
 from stp.cli.optimal_options import (
-    MODEL_HELP,
     JudgeRepeats,
     MaxTokens,
     Seeds,
@@ -50,17 +50,12 @@ def build(
 
     from rich.console import Console
 
-    from evaluator.answers import Checker
     from evaluator.optimal.building import build as build_data_set
-    from evaluator.optimal.model_names import parse_model
     from evaluator.optimal.recipe import SETTINGS, Recipe, statistics
-    from evaluator.optimal.running import opened_once
+    from stp.asking.model_names import parse_model
     from stp.cli.progress import shown_progress
 
     recipe = Recipe(
-        generator=parse_model(generator),
-        answerer=parse_model(answerer or generator),
-        judge=parse_model(judge or generator),
         domains=_domains(domains),
         answer_types=_kinds(types),
         per_pair=per_pair,
@@ -71,18 +66,13 @@ def build(
         settings=replace(SETTINGS, max_tokens=max_tokens, temperature=temperature),
     )
     console, out = Console(highlight=False), out.expanduser()
-    with (
-        opened_once() as opened,
-        Checker() as checker,
-        shown_progress() as progress,
-    ):
+    with shown_progress() as progress:
         built = build_data_set(
             recipe,
             out,
-            generator=opened(recipe.generator),
-            answerer=opened(recipe.answerer),
-            judge=opened(recipe.judge),
-            checker=checker,
+            generator=parse_model(generator),
+            answerer=parse_model(answerer or generator),
+            judge=parse_model(judge or generator),
             progress=progress.show,
         )
     counts = statistics(built)
@@ -113,11 +103,11 @@ def select(
     """Find tasks that need thinking: a small thinking model against a large one that does not."""
     from rich.console import Console
 
-    from evaluator.optimal.model_names import parse_model
     from evaluator.optimal.selection import select as select_tasks
     from evaluator.optimal.selection import selection_frame, task_names
     from evaluator.optimal.tables import selection_table
     from stp.asking import Settings
+    from stp.asking.model_names import parse_model
     from stp.cli.progress import shown_progress
     from stp.files import write_durably
 

@@ -4,10 +4,6 @@ from typing import Annotated
 
 import typer
 
-MODEL_HELP = (
-    "'demo', a model folder or hub id, provider/model of an API, file.py:function; MODEL@URL for "
-    "an OpenAI-compatible server; further ';KEY=VALUE' (family, engine, revision, batch, options)."
-)
 Seeds = Annotated[int, typer.Option("--seeds", min=1, help="Responses to each question.")]
 Limit = Annotated[
     int | None,

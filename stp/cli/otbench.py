@@ -110,7 +110,7 @@ def compare(
         raise MisuseError("the files hold no row")
     check_labels(found, [*(method or []), *([] if against is None else [against])])
     if method:
-        found = [row for row in found if row["label"] in (*method, against)]
+        found = [row for row in found if row.label in (*method, against)]
     # Made before anything is printed: rows that cannot be paired are refused.
     differences = [] if against is None else [differences_table(found, against)]
     console = _console()
@@ -146,7 +146,7 @@ def regenerate(
         if not found:
             raise MisuseError(f"{rows}: holds no row")
         check_labels(found, method or [])
-        found = [row for row in found if not method or row["label"] in method]
+        found = [row for row in found if not method or row.label in method]
         loaded = open_release(release.expanduser(), progress=progress)
         for place, row in enumerate(found, start=1):
             try:
@@ -157,14 +157,14 @@ def regenerate(
                     if len(found) > 1
                     else progress,
                 )
-                said = "the same" if again["digest"] == row["digest"] else "differs"
+                said = "the same" if again.digest == row.digest else "differs"
             except MisuseError as error:
                 if len(found) == 1:
                     raise
                 said = f"cannot be made again: {seen(str(error))}"
             different = different or said != "the same"
             with progress.aside():
-                typer.echo(f"{seen(row['label'])}: {said}")
+                typer.echo(f"{seen(row.label)}: {said}")
     if different:
         raise typer.Exit(1)
 

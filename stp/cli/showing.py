@@ -6,7 +6,7 @@ import typer
 from typer.core import TyperGroup
 
 from data.errors import MisuseError
-from stp.cli.campaigns import Folder
+from stp.cli.arguments import Folder
 from stp.cli.seen import seen
 from stp.cli.verdicts import show_verdicts
 

@@ -39,7 +39,7 @@ def grade(places: Places) -> None:
     """Grade stored responses again, with this version's parser; needs no model."""
     from rich.console import Console
 
-    from evaluator.thinkbench import grade_run
+    from evaluator.thinkbench import grade as grade_run
     from evaluator.thinkbench.leaderboard import run_folders
     from evaluator.thinkbench.tables import summary_table
 
@@ -106,7 +106,10 @@ def compare(
     ] = None,
     judge: Annotated[
         str | None,
-        typer.Option("--judge", help="A model that sorts errors and patterns beside the rules."),
+        typer.Option(
+            "--judge",
+            help="Model that sorts errors and patterns, too; as MODEL of run.",
+        ),
     ] = None,
     judge_samples: Annotated[
         int, typer.Option("--judge-samples", min=1, help="Responses that the judge sees.")

@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from data.progress import Progress
-    from evaluator.thinkbench import Comparison, Run
+    from evaluator.thinkbench import Comparison, ThinkRun
 
 
 def compare_and_print(
     console: "Console",
-    runs: "Sequence[Run]",
+    runs: "Sequence[ThinkRun]",
     pool: str,
     replicates: int,
     *,
@@ -45,15 +45,16 @@ def compare_and_print(
     say_page(console, write_comparison(comparison, tables, out, bridge=bridge))
 
 
-def _judged(console: "Console", runs: "Sequence[Run]", judge: str, samples: int) -> list[Any]:
+def _judged(console: "Console", runs: "Sequence[ThinkRun]", judge: str, samples: int) -> list[Any]:
     from evaluator.thinkbench.judge import judge_runs
     from evaluator.thinkbench.tables import agreement_table
     from stp.asking import open_responder
+    from stp.asking.model_names import parse_model
 
     with status(console, f"Opening {judge}"):
-        responder = open_responder(judge)
+        responder = open_responder(parse_model(judge))
     with responder, bar("judging") as advance:
-        found = judge_runs(runs, responder, samples=samples, on_progress=advance)
+        found = judge_runs(runs, responder, samples=samples, progress=advance)
     tables = []
     for kind, agreement in (("error", found.errors), ("pattern", found.patterns)):
         if agreement is not None:
@@ -65,7 +66,7 @@ def _judged(console: "Console", runs: "Sequence[Run]", judge: str, samples: int)
 
 
 def compared(
-    runs: "Sequence[Run]", pool: str, replicates: int, allow_incomplete: bool
+    runs: "Sequence[ThinkRun]", pool: str, replicates: int, allow_incomplete: bool
 ) -> "Comparison":
     """Return runs scored in one pool, behind a bar."""
     from data.errors import ConfigError

@@ -30,8 +30,8 @@ def configurations(
     effort: str,
     thinking: str,
     tools: str,
-    temperature: float | None,
-    top_p: float | None,
+    temperature: str,
+    top_p: str,
 ) -> list[tuple[str, ThinkConfig]]:
     """Return every combination of the values given, with a label that says what differs.
 
@@ -73,7 +73,11 @@ def configurations(
             sizes=_sizes("--sizes", sizes) if sizes is not None else None,
             task_sizes=_task_sizes(task_sizes),
             style=style,
-            settings=Settings(temperature=temperature, top_p=top_p, **chosen),
+            settings=Settings(
+                temperature=_rate("--temperature", temperature),
+                top_p=_rate("--top-p", top_p),
+                **chosen,
+            ),
         )
         found.append((label, config))
     return found
@@ -140,6 +144,15 @@ def _counts(option: str, text: str, label: str, *, least: int) -> list[tuple[str
     if not found:
         raise ConfigError(f"{option} is empty; write whole numbers, or none")
     return found
+
+
+def _rate(option: str, text: str) -> float | None:
+    if text == "none":
+        return None
+    try:
+        return float(text)
+    except ValueError as error:
+        raise ConfigError(f"{option} {text!r}: write a number, or none") from error
 
 
 def _efforts(text: str) -> list[tuple[str, str | None]]:

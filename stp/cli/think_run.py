@@ -7,21 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from data.seeds import PAPER_SEED
+from stp.cli.arguments import MODEL_HELP
 from stp.cli.think_compare import bar, compare_and_print, status
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from data.errors import EngineError
-    from evaluator.thinkbench import Run, ThinkConfig
+    from evaluator.thinkbench import ThinkConfig, ThinkRun
     from stp.asking import ModelSpec
 
-ModelsArgument = Annotated[
-    list[str],
-    typer.Argument(
-        help="'demo', a model folder or hub id, provider/model of an API, or file.py:function."
-    ),
-]
+ModelsArgument = Annotated[list[str], typer.Argument(help=MODEL_HELP)]
 OutOption = Annotated[
     Path, typer.Option("--out", help="The run's folder; of several, their parent.")
 ]
@@ -61,31 +57,10 @@ ToolsOption = Annotated[
     str,
     typer.Option("--tools", help="none, calculator, python, calculator+python; several: a study."),
 ]
-TemperatureOption = Annotated[float | None, typer.Option("--temperature", help="Of the sampling.")]
-TopPOption = Annotated[float | None, typer.Option("--top-p", help="Of the sampling.")]
-OwnSamplingOption = Annotated[
-    bool, typer.Option("--own-sampling", help="Sample as the model's family or API does.")
+TemperatureOption = Annotated[
+    str, typer.Option("--temperature", help="Of the sampling; none: the model's own.")
 ]
-EngineOption = Annotated[
-    str | None,
-    typer.Option("--engine", help="transformers, vllm, api, function.", show_default="by name"),
-]
-BaseUrlOption = Annotated[
-    str | None, typer.Option("--base-url", help="Address of an OpenAI-compatible server.")
-]
-FamilyOption = Annotated[
-    str | None,
-    typer.Option("--family", help="Thinking format, a TOML file, or none.", show_default="by name"),
-]
-RevisionOption = Annotated[str | None, typer.Option("--revision", help="Hub revision.")]
-OptionsOption = Annotated[
-    list[str] | None,
-    typer.Option("--option", help="Engine or provider option NAME=VALUE. May be repeated."),
-]
-BatchOption = Annotated[
-    int | None,
-    typer.Option("--batch", min=1, help="Requests at a time.", show_default="by engine"),
-]
+TopPOption = Annotated[str, typer.Option("--top-p", help="Of the sampling; none: the model's own.")]
 NameOption = Annotated[
     str | None, typer.Option("--name", help="What the model is called.", show_default="own")
 ]
@@ -112,15 +87,8 @@ def run(
     effort: EffortOption = "none",
     thinking: ThinkingOption = "default",
     tools: ToolsOption = "none",
-    temperature: TemperatureOption = 0.1,
-    top_p: TopPOption = 0.9,
-    own_sampling: OwnSamplingOption = False,
-    engine: EngineOption = None,
-    base_url: BaseUrlOption = None,
-    family: FamilyOption = None,
-    revision: RevisionOption = None,
-    options: OptionsOption = None,
-    batch: BatchOption = None,
+    temperature: TemperatureOption = "0.1",
+    top_p: TopPOption = "0.9",
     name: NameOption = None,
     attributes: AttributesOption = None,
 ) -> None:
@@ -131,21 +99,10 @@ def run(
     """
     from rich.console import Console
 
-    from stp.asking import ModelSpec
+    from stp.asking.model_names import parse_model
     from stp.cli.think_options import configurations, named_values
 
-    specs = [
-        ModelSpec(
-            model=model,
-            engine=engine,
-            base_url=base_url,
-            family=family,
-            revision=revision,
-            options=named_values("--option", options or []),
-            batch=batch,
-        )
-        for model in models
-    ]
+    specs = [parse_model(model) for model in models]
     variants = configurations(
         tasks=tasks,
         samples=samples,
@@ -161,8 +118,8 @@ def run(
         effort=effort,
         thinking=thinking,
         tools=tools,
-        temperature=None if own_sampling else temperature,
-        top_p=None if own_sampling else top_p,
+        temperature=temperature,
+        top_p=top_p,
     )
     console = Console(highlight=False)
     facts = named_values("--attribute", attributes or [])
@@ -179,7 +136,7 @@ def run(
         raise failure
 
 
-def _failure(runs: "Sequence[Run]") -> "EngineError | None":
+def _failure(runs: "Sequence[ThinkRun]") -> "EngineError | None":
     """Return what to say of the questions that have no response."""
     from data.errors import EngineError
 
@@ -201,9 +158,9 @@ def _runs(
     out: Path,
     name: str | None,
     attributes: dict[str, Any],
-) -> "Iterator[Run]":
+) -> "Iterator[ThinkRun]":
     """Run every model in every variant; each model is opened once."""
-    from evaluator.thinkbench import evaluate
+    from evaluator.thinkbench import run as run_config
     from evaluator.thinkbench.tables import summary_table
     from stp.asking import open_responder
     from stp.cli.think_options import folder_name
@@ -220,13 +177,13 @@ def _runs(
                 if parts:
                     folder /= folder_name(" ".join(parts))
                 with bar(title) as advance:
-                    done = evaluate(
+                    done = run_config(
                         responder,
                         folder,
                         config,
                         name=title,
                         attributes=attributes,
-                        on_progress=advance,
+                        progress=advance,
                     )
                 console.print(summary_table(done).to_rich())
                 console.print(f"Run: {folder}", markup=False, soft_wrap=True)
@@ -241,5 +198,5 @@ def _names(specs: "Sequence[ModelSpec]", name: str | None) -> list[str]:
         if len(specs) > 1:
             raise MisuseError("--name is for one model; several are called by their own names")
         return [name]
-    short = [spec.model.rstrip("/").rpartition("/")[2] for spec in specs]
+    short = [spec.short_name for spec in specs]
     return short if len(set(short)) == len(short) else [spec.model for spec in specs]

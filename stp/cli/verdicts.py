@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from data.errors import MisuseError
-from stp.cli.campaigns import Folder
+from stp.cli.arguments import Folder
 from stp.cli.seen import seen
 
 if TYPE_CHECKING:

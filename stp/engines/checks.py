@@ -9,6 +9,7 @@ from stp.engines.base import PromptTree, SamplingParameters
 
 _LOG = logging.getLogger(__name__)
 _HASH_CHUNK_BYTES = 1 << 22
+_LFS_POINTER = b"version https://git-lfs"
 
 
 def check_model_folder(model_path: str | Path) -> Path:
@@ -26,9 +27,24 @@ def check_model_folder(model_path: str | Path) -> Path:
         )
     if not (folder / "config.json").is_file():
         raise MisuseError(f"model folder {folder} has no config.json; is it a Hugging Face model?")
-    if not any(folder.glob("*.safetensors")):
+    weights = sorted(folder.glob("*.safetensors"))
+    if not weights:
         raise MisuseError(f"model folder {folder} has no *.safetensors file with weights")
+    for path in (*weights, folder / "tokenizer.json", folder / "config.json"):
+        _refuse_pointer(path)
     return folder
+
+
+def _refuse_pointer(path: Path) -> None:
+    """Refuse what git leaves in a large file's place where git-lfs did not fetch it."""
+    if not path.is_file():
+        return
+    with path.open("rb") as file:
+        if file.read(len(_LFS_POINTER)) == _LFS_POINTER:
+            raise MisuseError(
+                f"{path} is a git-lfs pointer, not the file itself: run `git lfs pull` in "
+                f"{path.parent}, or download the model anew"
+            )
 
 
 def weights_hash(folder: Path) -> str:

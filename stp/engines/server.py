@@ -34,8 +34,10 @@ from stp.engines.completions import (
     Server,
     UnansweredError,
     cache_block_tokens,
+    quoted,
     vllm_version,
 )
+from stp.engines.own_loop import OwnLoop
 from stp.engines.requests import RequestQueue, SampleRequest
 
 _LOG = logging.getLogger(__name__)
@@ -120,7 +122,7 @@ class ServerEngine(Engine):
         self._tasks: dict[_Task, SampleRequest] = {}
         self._ended: list[tuple[SampleRequest, _Task]] = []
         self._some_ended = asyncio.Event()
-        self._loop = asyncio.Runner()
+        self._loop = OwnLoop()
         self._client: Client | None = None
         try:
             self._loop.run(self._try_out(model, context_limit))
@@ -189,8 +191,8 @@ class ServerEngine(Engine):
     async def _try_ids(self, client: Client) -> list[int]:
         """Send ids and see that the same come back, and that what is generated is ids too."""
         reply = await self._ask_probe(client)
-        (choice,) = _list(reply.get("choices"))[:1] or [{}]
-        ids = choice.get("token_ids") if isinstance(choice, dict) else None
+        choice = self._choice(reply)
+        ids = choice.get("token_ids")
         if not ids:
             raise MisuseError(
                 f"the server {self._server.url} gives text, not token ids (no token_ids in its "
@@ -203,11 +205,21 @@ class ServerEngine(Engine):
             )
         return [int(token) for token in ids]
 
+    def _choice(self, reply: dict[str, Any]) -> dict[str, Any]:
+        """Return what a completion holds. Some servers say of an error that all went well."""
+        choices = _list(reply.get("choices"))
+        if choices and isinstance(choices[0], dict):
+            return choices[0]
+        raise MisuseError(
+            f"the server {self._server.url} answers with no completion but with "
+            f"{quoted(json.dumps(reply))}; see its log, and {_START}"
+        )
+
     async def _try_stop(self, client: Client, first: list[int]) -> None:
         reply = await self._ask_probe(client, stop_token_ids=[first[0]])
         # Of a prompt that was just seen: some versions leave out a count of zero.
         self.reports_cache = _cached_tokens(reply) is not None
-        choice = reply["choices"][0]
+        choice = self._choice(reply)
         if choice.get("token_ids") != first[:1] or choice.get("finish_reason") != "stop":
             raise MisuseError(
                 f"the server {self._server.url} does not end at stop_token_ids, or leaves the id "
@@ -216,7 +228,7 @@ class ServerEngine(Engine):
 
     async def _try_seed(self, client: Client) -> None:
         replies = [await self._ask_probe(client, temperature=1.0, seed=7) for _ in range(2)]
-        first, second = (reply["choices"][0].get("token_ids") for reply in replies)
+        first, second = (self._choice(reply).get("token_ids") for reply in replies)
         if first != second:
             _LOG.warning(
                 "the server %s gave two samples of one seed that differ; a run on it cannot be "

@@ -126,6 +126,24 @@ class ThinkingFormat:
         """Return a special token or a marker that the tokenizer reads in a text, or None."""
         return next((token for token in self._control_tokens if token in text), None)
 
+    def opening_ids(self, text: str) -> tuple[int, ...]:
+        """Return the ids of a text that an answer is to begin with; none for an empty one.
+
+        Raises
+        ------
+        data.errors.ConfigError
+            If the tokenizer reads a special token or a marker in it, or cannot spell it.
+        """
+        if not text:
+            return ()
+        token = self.control_token_in(text)
+        if token is not None:
+            raise ConfigError(
+                f"the opening of answers holds {token!r}, a control token of "
+                f"{tokenizer_name(self.tokenizer)}; write one of ordinary text"
+            )
+        return exact_ids(self.tokenizer, text, self.forms)
+
     def knows(self, token_ids: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
         """Return which ids stand for some text; bool of the ids' shape."""
         has_text = np.array([bool(form) for form in self.forms] + [False])

@@ -5,8 +5,8 @@ import signal
 import pytest
 
 from data.errors import ConfigError, StoreError
+from evaluator.runs.asking import ask_missing
 from stp.asking import CallableResponder, Request, Response, ResponseStore, Settings
-from stp.asking.resuming import ask_missing
 from stp.files import json_bytes
 
 REQUESTS = [Request(id=str(number), prompt="?", seed=number) for number in range(4)]

@@ -346,3 +346,33 @@ def test_prompts_that_do_not_fit_and_ids_that_are_none_are_refused_before_sendin
     with pytest.raises(MisuseError, match="outside the model's vocabulary"):
         engine.generate([dataclasses.replace(long, trunk_ids=(10**6,) * 128)])
     assert server.bodies == []
+
+
+def test_it_works_inside_a_running_event_loop(opened):
+    """A notebook's cells run in one."""
+
+    async def cell():
+        engine = opened()
+        first = engine.generate([tree()])
+        again = engine.generate([tree()])
+        engine.close()
+        return first, again
+
+    first, again = asyncio.run(cell())
+    assert first == again
+    engine = opened()
+    assert engine.generate([tree()]) == first
+    engine.close()
+
+
+@pytest.mark.parametrize("reply", [{"error": {"message": "CUDA error"}}, {"choices": []}, {}])
+@pytest.mark.parametrize("after", [0, 1, 2, 3])
+def test_a_server_that_says_200_with_an_error_while_it_is_opened(server, opened, reply, after):
+    def answer(body):
+        if len(server.bodies) <= after:
+            return server.good(body)
+        return 200, {}, json.dumps(reply).encode()
+
+    server.answer = answer
+    with pytest.raises(MisuseError, match="answers with no completion but with"):
+        opened()

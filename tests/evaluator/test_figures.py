@@ -10,8 +10,14 @@ from matplotlib.figure import Figure
 from data.errors import StoreError
 from evaluator.analysis.frontiers import average_endpoints, average_frontiers, cell_frontiers
 from evaluator.analysis.overthinking import per_trajectory
+from evaluator.analysis.sensitivity_tables import (
+    sensitivity_table,
+    trajectory_sensitivity_table,
+)
 from evaluator.analysis.step_changes import changes_by_progress
 from evaluator.figures.frontiers import frontier_plot
+from evaluator.figures.sensitivity import sensitivity_plot
+from evaluator.figures.shapes import curve_shapes, shapes_plot, typical_of_shapes
 from evaluator.figures.step_changes import progress_plot
 from evaluator.figures.steps import step_length_plot, step_lengths
 from evaluator.figures.trajectories import (
@@ -140,3 +146,58 @@ def test_a_full_disk_is_one_line_that_names_the_figure(tmp_path, monkeypatch):
     with pytest.raises(StoreError, match=r"figure\.png: the disk is full"):
         save(Figure(), tmp_path / "figure")
     assert not list(tmp_path.iterdir())
+
+
+def test_curves_have_the_shapes_that_their_names_say():
+    curves = Curves(
+        tokens=[0, 5, 9] * 6,
+        correct=[0, 1, 2, 0, 2, 2, 0, 2, 1, 2, 2, 2, 0, 0, 0, 1, 2, 1],
+        trajectory_offsets=[0, 3, 6, 9, 12, 15, 18],
+        question=[0] * 6,
+        probes=2,
+    )
+    assert curve_shapes(curves) == ["rise", "plateau", "fall", "flat", "flat", "fall"]
+    frame = per_trajectory(curves)
+    for shape, fraction in zip(curve_shapes(curves), frame["accuracy_degradation"], strict=True):
+        assert (fraction > 0) == (shape == "fall")
+    assert typical_of_shapes(curves) == {"rise": 0, "plateau": 1, "fall": 2, "flat": 3}
+    figure = shapes_plot(curves, dict.fromkeys(range(6), "somewhere"), note="A note.")
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == [
+        "Rises to the end: 17% of curves",
+        "Stays at its best: 17% of curves",
+        "Falls after its best: 33% of curves",
+        "Never changes: 33% of curves",
+    ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_curve_of_a_shape_is_the_middle_one(seed):
+    curves = make_curves(questions=12, seed=seed)
+    frame = per_trajectory(curves)
+    shapes = np.array(curve_shapes(curves))
+    chosen = typical_of_shapes(curves)
+    assert set(chosen) == set(shapes)
+    falls = frame["accuracy_degradation"].to_numpy()[shapes == "fall"]
+    if falls.size:
+        middle = np.sort(falls)[(falls.size - 1) // 2]
+        assert frame["accuracy_degradation"][chosen["fall"]] == middle
+
+
+def test_a_shape_that_no_curve_has_is_left_out():
+    curves = Curves(tokens=[0], correct=[1], trajectory_offsets=[0, 1], question=[0], probes=2)
+    assert typical_of_shapes(curves) == {"flat": 0}
+    figure = shapes_plot(curves, {0: "here"})
+    assert len(figure.axes) == 1
+
+
+def test_the_figure_of_fewer_probes_draws_the_tables(tmp_path):
+    curves = make_curves(seed=1)
+    probes = sensitivity_table(curves).frame
+    trajectories = trajectory_sensitivity_table(curves).frame
+    figure = sensitivity_plot(probes, trajectories)
+    expected, drawn = figure.axes[0].lines[0], figure.axes[1].lines[0]
+    assert expected.get_xydata().tolist() == [[m, v] for m, v in probes["OR"].items()]
+    assert drawn.get_ydata().tolist() == trajectories["OR", "mean"].tolist()
+    assert figure.axes[4].lines[0].get_ydata()[-1] == pytest.approx(100)
+    save(figure, tmp_path / "sensitivity")

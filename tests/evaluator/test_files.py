@@ -5,9 +5,8 @@ import doctest
 import pytest
 
 from data.errors import MisuseError, StoreError
-from evaluator.runs import freshness
 from evaluator.runs.folder import locked_folder
-from stp import files
+from stp import files, records
 from stp.files import json_object, read_json, write_durably
 
 
@@ -84,7 +83,7 @@ def test_a_json_object_is_read_and_what_is_not_there_is_left_to_whoever_asks(tmp
             read_json(odd)
 
 
-@pytest.mark.parametrize("module", [files, freshness])
+@pytest.mark.parametrize("module", [files, records])
 def test_examples_run(module):
     found = doctest.testmod(module)
     assert found.attempted > 0

@@ -17,7 +17,13 @@ from evaluator.analysis.latent import (
     latent_frontier,
     levels,
 )
-from evaluator.analysis.latent.chains import Chain, combined, general_chain, parts_of_moves
+from evaluator.analysis.latent.chains import (
+    PRIOR_MOVES,
+    Chain,
+    combined,
+    general_chain,
+    parts_of_moves,
+)
 from evaluator.analysis.overthinking import per_trajectory
 from evaluator.figures.latent import latent_curve
 from evaluator.simulation.families import FAMILIES, family_world, thinned
@@ -139,7 +145,7 @@ def test_learning_is_baum_welch_with_dense_matrices():
             )
             shares = (credit + 0.1) / (credit + 0.1).sum()
         centre = Chain(start=np.full(values.size, 1 / 41), move=np.tensordot(shares, parts, 1))
-        chain = combined(starts, moves, centre, 5.0)
+        chain = combined(starts, moves, centre, PRIOR_MOVES)
     np.testing.assert_allclose(latent.learned[0, 0].chain.move, chain.move, rtol=1e-6, atol=1e-10)
     np.testing.assert_allclose(latent.learned[0, 0].chain.start, chain.start, rtol=1e-6, atol=1e-10)
 

@@ -16,7 +16,7 @@ def graded(
     seeds=4,
     ragged=False,
 ):
-    """Rows as ``read_graded`` gives them."""
+    """Rows as a graded run has them."""
     generator = np.random.default_rng(seed)
     records = []
     for m, model in enumerate(models):

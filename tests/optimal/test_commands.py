@@ -183,8 +183,8 @@ def test_a_t_max_that_no_curve_can_have_is_refused_before_anything(t_max, capsys
         (["run", "demo", "--out", "x", "--subsets", "nothing"], "no subset 'nothing'"),
         (["run", "demo", "--out", "x", "--methods", "fast"], "no method 'fast'"),
         (["run", "demo", "--out", "x", "--methods", "router"], "name both"),
-        (["score", "nowhere"], "no run of"),
-        (["compare", "nowhere"], "is not graded"),
+        (["score", "nowhere"], "no run here"),
+        (["compare", "nowhere"], "no run here"),
         (["compare"], "no runs"),
     ],
 )

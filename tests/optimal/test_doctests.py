@@ -14,7 +14,7 @@ MODULES = (
     "evaluator.optimal.judge",
     "evaluator.optimal.methods",
     "evaluator.optimal.metrics",
-    "evaluator.optimal.model_names",
+    "stp.asking.model_names",
 )
 
 

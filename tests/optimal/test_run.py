@@ -9,33 +9,38 @@ import pytest
 
 from data.errors import EngineError, MisuseError, StoreError, StoreMismatchError
 from evaluator.answers import Checker
-from evaluator.optimal.graded_file import read_graded
 from evaluator.optimal.grading import decide_by_rule, grade
 from evaluator.optimal.judge import open_judge
 from evaluator.optimal.methods import METHODS, check_methods, read_route
-from evaluator.optimal.model_names import parse_model
-from evaluator.optimal.plan import Plan, read_plan, write_plan
-from evaluator.optimal.results import make_results, write_results
-from evaluator.optimal.running import items_of, requests_of, response_file, run
+from evaluator.optimal.output import write_results
+from evaluator.optimal.plan import OptimalPlan
+from evaluator.optimal.results import make_results
+from evaluator.optimal.running import items_of, requests_of, run
 from evaluator.optimal.scores import score
 from evaluator.optimal.selection import select, task_names
+from evaluator.optimal.stored import load_run, read_asked, response_file
 from evaluator.optimal.subsets import load_items
 from stp.asking import ResponseStore, Settings
 from stp.asking.function import CallableResponder
-from stp.asking.opening import ModelSpec, open_responder
+from stp.asking.model_names import parse_model
+from stp.asking.opening import open_responder
 from tests.asking.server import serving
 
 
 def plan(**changes):
     values = {
-        "model": ModelSpec(model="demo"),
+        "name": "demo",
         "subsets": ("ovt:demo", "ut:think-sum"),
         "methods": ("thinking", "no-thinking", "oracle-router"),
         "limit": 2,
         "seeds": 2,
         "settings": Settings(temperature=0.6, max_tokens=160, thinking_tokens=120),
     }
-    return Plan(**{**values, **changes})
+    return OptimalPlan(**{**values, **changes})
+
+
+def ask(asked, folder, *, responder="demo", router=None):
+    run(responder, folder, asked, router=router)
 
 
 @pytest.fixture(scope="module")
@@ -48,22 +53,22 @@ def demo():
 def whole(tmp_path_factory, demo):
     """A run of the demo model, graded."""
     folder = tmp_path_factory.mktemp("run")
-    run(plan(), folder, responder=demo)
+    ask(plan(), folder, responder=demo)
     return folder, grade(folder)
 
 
 def test_the_whole_way_on_the_demo_model(whole, tmp_path):
-    folder, (rows, judging) = whole
+    folder, (rows, judging) = whole[0], (whole[1].rows, whole[1].judging)
     # Two modes of 4 questions and 2 seeds, and the oracle router's pick among them.
     assert len(rows) == 8 * 2 + 8
     assert judging.by_judge == judging.undecided == 0
     thinking = rows[rows["method"] == "thinking"]
     assert thinking["thinking_tokens"].gt(0).all()
     assert rows[rows["method"] == "no-thinking"]["thinking_tokens"].eq(0).all()
-    again, read_judging = read_graded(folder)
-    pd.testing.assert_frame_equal(again, rows)
-    assert read_judging == judging
-    results = make_results([(rows, judging)], folders=[folder], replicates=50)
+    again = load_run(folder)
+    pd.testing.assert_frame_equal(again.rows, rows)
+    assert again.judging == judging
+    results = make_results([again], replicates=50)
     page = write_results(results, tmp_path / "report", title="demo <b>")
     text = page.read_text()
     assert "demo &lt;b&gt;" in text
@@ -73,7 +78,7 @@ def test_the_whole_way_on_the_demo_model(whole, tmp_path):
 
 
 def test_the_oracle_router_thinks_on_hard_questions_only(whole):
-    rows = whole[1][0]
+    rows = whole[1].rows
     routed = rows[rows["method"] == "oracle-router"]
     assert routed[routed["side"] == "ovt"]["thinking_tokens"].eq(0).all()
     assert routed[routed["side"] == "ut"]["thinking_tokens"].gt(0).all()
@@ -89,11 +94,11 @@ def test_a_run_that_was_stopped_goes_on_and_gives_the_same(whole, tmp_path, demo
     lines = response_file(folder, "thinking").read_bytes().splitlines(keepends=True)
     stopped = tmp_path / "stopped"
     response_file(stopped, "thinking").parent.mkdir(parents=True)
-    for name in ("plan.json", "questions.jsonl", "model.json"):
+    for name in ("run.json", "questions.jsonl"):
         shutil.copy(folder / name, stopped / name)
     # Three responses, and half of a line.
     response_file(stopped, "thinking").write_bytes(b"".join(lines[:3]) + lines[3][:40])
-    run(plan(), stopped, responder=demo)
+    ask(plan(), stopped, responder=demo)
     resumed = ResponseStore(response_file(stopped, "thinking")).read()
     assert resumed.keys() == complete.keys()
     for name, response in resumed.items():
@@ -110,21 +115,21 @@ def test_more_seeds_methods_and_subsets_add_to_what_is_there(tmp_path):
 
     responder = CallableResponder(model, name="demo")
     small = plan(methods=("thinking",), seeds=1, subsets=("ut:think-sum",))
-    run(small, tmp_path, responder=responder)
+    ask(small, tmp_path, responder=responder)
     assert len(asked) == 2
-    run(small, tmp_path, responder=responder)
+    ask(small, tmp_path, responder=responder)
     assert len(asked) == 2
-    run(
+    ask(
         plan(methods=("thinking", "no-thinking"), seeds=2, subsets=("ut:think-sum", "ovt:demo")),
         tmp_path,
         responder=responder,
     )
     assert len(asked) == 16
-    run(small, tmp_path, responder=responder)
+    ask(small, tmp_path, responder=responder)
     assert len(asked) == 16
-    assert read_plan(tmp_path).seeds == 2
+    assert read_asked(tmp_path)[1].seeds == 2
     with pytest.raises(StoreMismatchError, match="limit"):
-        run(dataclasses.replace(small, limit=1), tmp_path, responder=responder)
+        ask(dataclasses.replace(small, limit=1), tmp_path, responder=responder)
 
 
 def test_seeds_are_the_same_in_every_mode_and_different_otherwise(tmp_path):
@@ -135,7 +140,7 @@ def test_seeds_are_the_same_in_every_mode_and_different_otherwise(tmp_path):
 
 def test_questions_are_kept_as_they_were_asked(tmp_path, monkeypatch):
     asked = plan(methods=("default",), seeds=1, subsets=("ovt-general",), general="sample")
-    run(asked, tmp_path, responder=CallableResponder(lambda prompt: "\\boxed{6}", name="m"))
+    ask(asked, tmp_path, responder=CallableResponder(lambda prompt: "\\boxed{6}", name="m"))
     before = items_of(asked, tmp_path)
 
     def gone(*arguments, **named):
@@ -150,22 +155,22 @@ def test_a_plan_that_cannot_be_leaves_nothing_behind(tmp_path):
     responder = CallableResponder(lambda prompt: "\\boxed{6}", name="m")
     for bad in ("ovt:nothing", "ovt-general"):
         with pytest.raises(MisuseError):
-            run(plan(subsets=(bad,)), tmp_path, responder=responder)
-    run(plan(methods=("default",), limit=1, seeds=1), tmp_path, responder=responder)
-    assert read_plan(tmp_path).subsets == ("ovt:demo", "ut:think-sum")
+            ask(plan(subsets=(bad,)), tmp_path, responder=responder)
+    ask(plan(methods=("default",), limit=1, seeds=1), tmp_path, responder=responder)
+    assert read_asked(tmp_path)[1].subsets == ("ovt:demo", "ut:think-sum")
 
 
 def test_a_size_that_cannot_be_leaves_a_run_as_it_was(tmp_path):
     responder = CallableResponder(lambda prompt: "\\boxed{6}", name="m")
     small = plan(methods=("default",), subsets=("ut:think-sum",), seeds=1)
-    run(small, tmp_path, responder=responder)
+    ask(small, tmp_path, responder=responder)
     grade(tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.glob("*.json*")}
     too_many = dataclasses.replace(small, seeds=10**9, subsets=("ut:think-sum", "ovt:demo"))
     with pytest.raises(MisuseError, match="4 questions and 1,000,000,000 seeds"):
-        run(too_many, tmp_path, responder=responder)
+        ask(too_many, tmp_path, responder=responder)
     assert {path.name: path.read_bytes() for path in tmp_path.glob("*.json*")} == before
-    assert len(read_graded(tmp_path)[0]) == 2
+    assert len(load_run(tmp_path).rows) == 2
 
 
 def test_a_run_goes_on_with_all_that_its_folder_asks(tmp_path):
@@ -177,13 +182,12 @@ def test_a_run_goes_on_with_all_that_its_folder_asks(tmp_path):
 
     responder = CallableResponder(model, name="m")
     small = plan(methods=("default",), subsets=("ut:think-sum",), seeds=1)
-    run(small, tmp_path, responder=responder)
+    ask(small, tmp_path, responder=responder)
     more = dataclasses.replace(small, seeds=2, subsets=("ovt:demo",))
-    write_plan(tmp_path, more)
     # Whoever scores needs a response to each of four questions and two seeds.
-    run(more, tmp_path, responder=responder)
+    ask(more, tmp_path, responder=responder)
     assert len(asked) == 8
-    assert len(grade(tmp_path)[0]) == 8
+    assert len(grade(tmp_path).rows) == 8
 
 
 def test_one_failure_costs_one_response_and_is_no_wrong_answer(tmp_path):
@@ -196,14 +200,14 @@ def test_one_failure_costs_one_response_and_is_no_wrong_answer(tmp_path):
 
     asked = plan(methods=("default",), limit=6, seeds=1)
     with pytest.raises(EngineError, match="connection reset"):
-        run(asked, tmp_path, responder=CallableResponder(model, name="m"))
+        ask(asked, tmp_path, responder=CallableResponder(model, name="m"))
     with pytest.raises(MisuseError, match="responses are missing"):
         grade(tmp_path)
-    rows, _ = grade(tmp_path, allow_incomplete=True)
+    rows = grade(tmp_path, allow_incomplete=True).rows
     assert 0 < len(rows) < 12
     down[0] = False
-    run(asked, tmp_path, responder=CallableResponder(model, name="m"))
-    assert len(grade(tmp_path)[0]) == 12
+    ask(asked, tmp_path, responder=CallableResponder(model, name="m"))
+    assert len(grade(tmp_path).rows) == 12
     # What a function does not say of its tokens is unknown.
     assert rows["thinking_tokens"].isna().all()
 
@@ -228,11 +232,12 @@ def test_answers_in_words_need_a_judge_and_letters_and_numbers_do_not(tmp_path):
             return f"\\boxed{{in other words, {question.reference}}}"
         return f"\\boxed{{{question.reference}}}"
 
-    run(general_plan(), tmp_path, responder=CallableResponder(model, name="m"))
+    ask(general_plan(), tmp_path, responder=CallableResponder(model, name="m"))
     with pytest.raises(MisuseError, match="--judge MODEL"):
         grade(tmp_path)
     judge = CallableResponder(lambda prompt: "They agree. Verdict: yes", name="judge")
-    rows, judging = grade(tmp_path, judge=open_judge(judge, tmp_path), judge_name="judge")
+    graded = grade(tmp_path, judge=open_judge(judge, tmp_path), judge_name="judge")
+    rows, judging = graded.rows, graded.judging
     assert judging.by_judge == 4
     assert judging.by_rule == 6
     by_type = rows.groupby("answer_type")["by_judge"].mean()
@@ -244,7 +249,7 @@ def test_answers_in_words_need_a_judge_and_letters_and_numbers_do_not(tmp_path):
 def test_a_judge_behind_a_server_that_says_nothing_readable_leaves_answers_undecided(
     tmp_path, demo
 ):
-    run(
+    ask(
         general_plan(limit=1),
         tmp_path,
         responder=CallableResponder(lambda prompt: "\\boxed{something}", name="m"),
@@ -252,12 +257,13 @@ def test_a_judge_behind_a_server_that_says_nothing_readable_leaves_answers_undec
     with serving(demo) as server:
         judge = open_responder(parse_model(f"demo@{server.url}"))
         # The demo model adds numbers; it cannot judge, and no verdict may be made of that.
-        rows, judging = grade(
+        graded = grade(
             tmp_path,
             judge=open_judge(judge, tmp_path, max_tokens=12),
             judge_name="demo",
         )
         asked = len(server.bodies)
+    rows, judging = graded.rows, graded.judging
     assert judging.undecided == judging.agreement.undecided > 0
     assert asked == judging.undecided * 4
     assert rows["right"].isna().sum() == judging.undecided
@@ -269,21 +275,11 @@ def test_a_judge_behind_a_server_that_says_nothing_readable_leaves_answers_undec
 
 def test_a_model_behind_a_server_is_asked_as_a_local_one(tmp_path, demo):
     with serving(demo) as server:
-        run(
-            plan(model=parse_model(f"demo@{server.url}"), methods=("default",), seeds=1, limit=1),
-            tmp_path,
-        )
-        # Where a server listens is no part of the plan.
-        run(
-            plan(
-                model=parse_model("demo@http://127.0.0.1:9/v1"),
-                methods=("default",),
-                seeds=1,
-                limit=1,
-            ),
-            tmp_path,
-        )
-    rows, _ = grade(tmp_path)
+        asked = plan(methods=("default",), seeds=1, limit=1)
+        ask(asked, tmp_path, responder=parse_model(f"demo@{server.url}"))
+        # Where a server listens makes it no other model.
+        ask(asked, tmp_path, responder=parse_model("demo@http://127.0.0.1:9/v1"))
+    rows = grade(tmp_path).rows
     assert len(rows) == 2
     assert rows["output_tokens"].notna().all()
 
@@ -298,14 +294,15 @@ def test_a_router_model_chooses_the_mode_and_what_it_cannot_sort_is_thought_abou
             return "Route: simple"
         return "I would rather not."
 
-    asked = plan(methods=("thinking", "no-thinking", "router"), router=ModelSpec(model="m:router"))
-    run(
+    asked = plan(methods=("thinking", "no-thinking", "router"))
+    ask(
         asked,
         tmp_path,
         responder=CallableResponder(model, name="m"),
         router=CallableResponder(router, name="r"),
     )
-    rows, judging = grade(tmp_path)
+    graded = grade(tmp_path)
+    rows, judging = graded.rows, graded.judging
     routed = rows[rows["method"] == "router"]
     assert len(routed) == 8
     simple = [i.key for i in items_of(asked, tmp_path) if "What is" in i.question.prompt]
@@ -346,16 +343,12 @@ def test_methods_that_cannot_be_are_one_line(methods, message):
 
 
 def test_plans_are_read_back_as_they_were(tmp_path):
-    written = plan(router=ModelSpec(model="r", options={"a": 1}), size=1.5, general="sample")
-    run_folder = tmp_path / "run"
-    from evaluator.optimal.plan import write_plan
-
-    write_plan(run_folder, written)
-    assert read_plan(run_folder) == written
+    written = plan(methods=("default",), size=1.5, general="sample")
+    ask(written, tmp_path / "run", responder=CallableResponder(lambda prompt: "1", name="m"))
+    assert read_asked(tmp_path / "run")[1] == written
     with pytest.raises(MisuseError, match="no run"):
-        read_plan(tmp_path)
-    values = json.loads((run_folder / "plan.json").read_text())
-    assert values["seeds"] == 2
+        read_asked(tmp_path)
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["asked"]["seeds"] == 2
 
 
 @pytest.mark.parametrize(
@@ -411,15 +404,13 @@ def test_tasks_that_need_thinking_are_kept(tmp_path):
         return "\\boxed{nothing}"
 
     selected = select(
-        ModelSpec(model="m:small"),
-        ModelSpec(model="m:large"),
+        CallableResponder(small, name="small"),
+        CallableResponder(large, name="large"),
         tmp_path,
         tasks=("chain_sum", "letter_counting"),
         limit=2,
         seeds=2,
         replicates=50,
-        small_responder=CallableResponder(small, name="small"),
-        large_responder=CallableResponder(large, name="large"),
     )
     by_task = {item.task: item for item in selected}
     assert by_task["chain_sum"].kept
@@ -438,11 +429,11 @@ def test_one_process_at_a_time_works_in_a_folder(tmp_path, capsys):
 
     def model(prompt):
         with pytest.raises(StoreError, match=r"run\.lock: process \d+ on .* works") as error:
-            run(asked, tmp_path, responder=CallableResponder(lambda prompt: "1", name="m"))
+            ask(asked, tmp_path, responder=CallableResponder(lambda prompt: "1", name="m"))
         refused.append(str(error.value))
         return "\\boxed{1}"
 
-    run(asked, tmp_path, responder=CallableResponder(model, name="m"))
+    ask(asked, tmp_path, responder=CallableResponder(model, name="m"))
     assert len(refused) == 2
     assert len(ResponseStore(response_file(tmp_path, "default")).read()) == 2
     commands = (
@@ -478,15 +469,15 @@ def test_other_weights_are_refused_before_anything_is_asked(tmp_path):
         return "\\boxed{1}"
 
     small = plan(methods=("default",), seeds=1, limit=1)
-    run(small, tmp_path, responder=Weights(model, weights_hash="a" * 64, device="cpu"))
-    before = (tmp_path / "model.json").read_bytes()
+    ask(small, tmp_path, responder=Weights(model, weights_hash="a" * 64, device="cpu"))
+    before = (tmp_path / "run.json").read_bytes()
     more = dataclasses.replace(small, seeds=2)
-    with pytest.raises(StoreMismatchError, match=r"weights_hash 'a+', and 'b+'"):
-        run(more, tmp_path, responder=Weights(model, weights_hash="b" * 64, device="cpu"))
+    with pytest.raises(StoreMismatchError, match=r'weights_hash is "a+" in the folder and "b+"'):
+        ask(more, tmp_path, responder=Weights(model, weights_hash="b" * 64, device="cpu"))
     assert len(asked) == 2
-    assert (tmp_path / "model.json").read_bytes() == before
+    assert (tmp_path / "run.json").read_bytes() == before
     # The same weights on another device are the same model.
-    run(more, tmp_path, responder=Weights(model, weights_hash="a" * 64, device="cuda"))
+    ask(more, tmp_path, responder=Weights(model, weights_hash="a" * 64, device="cuda"))
     assert len(asked) == 4
 
 
@@ -495,13 +486,13 @@ def test_who_was_asked_is_known_of_a_run_that_was_stopped(tmp_path):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(
+        ask(
             plan(methods=("default",)),
             tmp_path,
             responder=Weights(model, weights_hash="a" * 64),
         )
-    recorded = json.loads((tmp_path / "model.json").read_text())
-    assert recorded["model"]["weights_hash"] == "a" * 64
+    recorded = json.loads((tmp_path / "run.json").read_text())
+    assert recorded["models"]["model"]["weights_hash"] == "a" * 64
     assert not list(tmp_path.glob(".*.tmp"))
 
 
@@ -509,18 +500,20 @@ def test_another_router_is_refused(tmp_path):
     def model(prompt):
         return {"text": "\\boxed{1}", "thinking_tokens": 1}
 
-    def routed(router, **changes):
-        run(
-            plan(methods=("thinking", "no-thinking", "router"), router=router, **changes),
+    def routed(name, **changes):
+        ask(
+            plan(methods=("thinking", "no-thinking", "router"), **changes),
             tmp_path,
             responder=CallableResponder(model, name="m"),
-            router=CallableResponder(lambda prompt: "Route: simple", name="r"),
+            router=CallableResponder(lambda prompt: "Route: simple", name=name),
         )
 
-    routed(ModelSpec(model="r"))
-    routed(ModelSpec(model="r", base_url="http://127.0.0.1:9/v1"), seeds=3)
-    with pytest.raises(StoreMismatchError, match="router"):
-        routed(ModelSpec(model="other"))
+    routed("r")
+    routed("r", seeds=3)
+    with pytest.raises(StoreMismatchError, match=r'router\.model is "r" in the folder'):
+        routed("other")
+    with pytest.raises(MisuseError, match="--router MODEL"):
+        ask(plan(methods=("thinking", "no-thinking", "router")), tmp_path / "none")
 
 
 def test_prompts_that_are_too_long_are_named_and_every_method_is_asked(tmp_path):
@@ -533,32 +526,36 @@ def test_prompts_that_are_too_long_are_named_and_every_method_is_asked(tmp_path)
 
     responder = CallableResponder(model, name="m")
     with pytest.raises(EngineError, match="4 prompts are too long") as error:
-        run(plan(), tmp_path / "run", responder=responder)
+        ask(plan(), tmp_path / "run", responder=responder)
     said = str(error.value)
     assert "run again" not in said
     assert f"`stp optimal score {tmp_path / 'run'} --allow-incomplete`" in said
-    rows, _ = grade(tmp_path / "run", allow_incomplete=True)
+    rows = grade(tmp_path / "run", allow_incomplete=True).rows
     # Three of four questions, two seeds; what is too long for one method is so for all.
     assert rows.groupby("method").size().to_dict() == {
         "thinking": 6, "no-thinking": 6, "oracle-router": 6,
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["graded.parquet", "questions.jsonl", "responses/default.jsonl"])
+@pytest.mark.parametrize("name", ["graded.jsonl", "questions.jsonl", "responses/default.jsonl"])
 def test_rows_that_are_no_longer_what_the_responses_come_to_are_not_scored(tmp_path, name):
     asked = plan(methods=("default",), seeds=1)
-    run(asked, tmp_path, responder=CallableResponder(lambda prompt: "1", name="m"))
-    rows, _ = grade(tmp_path)
+    ask(asked, tmp_path, responder=CallableResponder(lambda prompt: "1", name="m"))
+    rows = grade(tmp_path).rows
     path = tmp_path / name
-    if name == "graded.parquet":
-        rows.assign(right=True).to_parquet(path, index=False)
+    if name == "graded.jsonl":
+        text = path.read_text()
+        assert len(rows) == text.count('"right": false')
+        path.write_text(text.replace('"right": false', '"right": true'))
     else:
         path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[1:]))
-    with pytest.raises(MisuseError, match=rf"{name}: has changed since.*stp optimal score"):
-        read_graded(tmp_path)
-    run(asked, tmp_path, responder=CallableResponder(lambda prompt: "1", name="m"))
-    again, _ = grade(tmp_path)
-    pd.testing.assert_frame_equal(read_graded(tmp_path)[0], again)
+    with pytest.raises(
+        MisuseError, match=rf"{name}: (has changed|is not as it was).*stp optimal score"
+    ):
+        load_run(tmp_path)
+    ask(asked, tmp_path, responder=CallableResponder(lambda prompt: "1", name="m"))
+    again = grade(tmp_path).rows
+    pd.testing.assert_frame_equal(load_run(tmp_path).rows, again)
 
 
 @pytest.mark.parametrize(
@@ -568,43 +565,43 @@ def test_rows_that_are_no_longer_what_the_responses_come_to_are_not_scored(tmp_p
         lambda made: [],
         lambda made: {},
         lambda made: {key: made[key] for key in made if key != "checker"},
-        lambda made: {"graded.parquet": made["graded.parquet"]},
+        lambda made: {"graded.jsonl": made["graded.jsonl"]},
         lambda made: {**made, "further": "0"},
     ],
     ids=["null", "list", "nothing", "no checker", "rows alone", "more"],
 )
 def test_rows_of_which_nothing_says_what_they_are_from_are_not_scored(tmp_path, left):
     asked = plan(methods=("default",), seeds=1)
-    run(asked, tmp_path, responder=CallableResponder(lambda prompt: "1", name="m"))
+    ask(asked, tmp_path, responder=CallableResponder(lambda prompt: "1", name="m"))
     grade(tmp_path)
-    path = tmp_path / "judging.json"
+    path = tmp_path / "grading.json"
     values = json.loads(path.read_text())
     path.write_text(json.dumps({**values, "made_from": left(values["made_from"])}))
-    with pytest.raises(MisuseError, match=r"judging\.json: does not say what .*stp optimal score"):
-        read_graded(tmp_path)
+    with pytest.raises(MisuseError, match=r"grading\.json: does not say what .*stp optimal score"):
+        load_run(tmp_path)
     del values["made_from"]
     path.write_text(json.dumps(values))
-    with pytest.raises(MisuseError, match=r"judging\.json: does not say what .*stp optimal score"):
-        read_graded(tmp_path)
+    with pytest.raises(MisuseError, match=r"grading\.json: does not say what .*stp optimal score"):
+        load_run(tmp_path)
     path.unlink()
-    with pytest.raises(MisuseError, match=r"judging\.json: is not there; .*stp optimal score"):
-        read_graded(tmp_path)
+    with pytest.raises(MisuseError, match=r"grading\.json: is not there, .*stp optimal score"):
+        load_run(tmp_path)
     grade(tmp_path)
-    read_graded(tmp_path)
+    load_run(tmp_path)
 
 
 def test_rows_of_another_checker_are_not_scored(tmp_path, monkeypatch):
-    run(
+    ask(
         plan(methods=("default",), seeds=1),
         tmp_path,
         responder=CallableResponder(lambda prompt: "1", name="m"),
     )
     grade(tmp_path)
-    monkeypatch.setattr("evaluator.optimal.graded_file.CHECKER_VERSION", "another")
+    monkeypatch.setattr("evaluator.runs.graded.CHECKER_VERSION", "another")
     with pytest.raises(MisuseError, match=r"another version of the answer checker.*optimal score"):
-        read_graded(tmp_path)
+        load_run(tmp_path)
     grade(tmp_path)
-    read_graded(tmp_path)
+    load_run(tmp_path)
 
 
 def test_methods_that_need_no_response_of_their_own_are_graded_first(tmp_path):
@@ -612,48 +609,49 @@ def test_methods_that_need_no_response_of_their_own_are_graded_first(tmp_path):
         lambda prompt: {"text": "\\boxed{1}", "thinking_tokens": 3}, name="m"
     )
     asked = plan(methods=("thinking", "no-thinking"), seeds=1)
-    run(asked, tmp_path, responder=responder)
+    ask(asked, tmp_path, responder=responder)
     grade(tmp_path)
     # Where its questions are from changes no row.
-    run(dataclasses.replace(asked, data_dir=str(tmp_path)), tmp_path, responder=responder)
-    read_graded(tmp_path)
+    ask(dataclasses.replace(asked, data_dir=str(tmp_path)), tmp_path, responder=responder)
+    load_run(tmp_path)
     routed = dataclasses.replace(asked, methods=(*asked.methods, "oracle-router"))
-    run(routed, tmp_path, responder=responder)
-    with pytest.raises(MisuseError, match=r"plan\.json: has changed since the run was graded"):
-        read_graded(tmp_path)
-    assert "oracle-router" in set(grade(tmp_path)[0]["method"])
-    read_graded(tmp_path)
+    ask(routed, tmp_path, responder=responder)
+    with pytest.raises(MisuseError, match="something else was asked when the run was graded"):
+        load_run(tmp_path)
+    assert "oracle-router" in set(grade(tmp_path).rows["method"])
+    load_run(tmp_path)
 
 
 def test_more_responses_than_were_graded_are_graded_first(tmp_path):
     responder = CallableResponder(lambda prompt: "1", name="m")
-    run(plan(methods=("default",), seeds=1), tmp_path, responder=responder)
+    ask(plan(methods=("default",), seeds=1), tmp_path, responder=responder)
     grade(tmp_path)
-    read_graded(tmp_path)
-    run(plan(methods=("default", "thinking"), seeds=1), tmp_path, responder=responder)
+    load_run(tmp_path)
+    ask(plan(methods=("default", "thinking"), seeds=1), tmp_path, responder=responder)
     with pytest.raises(MisuseError, match=r"thinking\.jsonl: has changed"):
-        read_graded(tmp_path)
+        load_run(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["plan.json", "questions.jsonl", "model.json", "judging.json"])
+@pytest.mark.parametrize("name", ["run.json", "questions.jsonl", "grading.json"])
 @pytest.mark.parametrize(
     "text", ["", "[1, 2]", "{", '{"model": 3}', "[" * 100_000, "3", '{"x": NaN}']
 )
 def test_a_file_that_was_changed_is_named(tmp_path, name, text):
     asked = plan(methods=("default",), seeds=1)
     responder = CallableResponder(lambda prompt: "1", name="m")
-    run(asked, tmp_path, responder=responder)
+    ask(asked, tmp_path, responder=responder)
     grade(tmp_path)
     if name == "questions.jsonl" and not text:
         # Without questions they are made again, and are the same.
         text = (tmp_path / name).read_text()
         text += text
     (tmp_path / name).write_text(text)
-    with pytest.raises(StoreError, match=rf"{name}(, line 1)?: |graded\.parquet: "):
-        if name == "judging.json":
-            read_graded(tmp_path)
+    # Rows of which it cannot be said what they are from are graded again: that is no failure.
+    with pytest.raises((StoreError, MisuseError), match=rf"{name}(, line 1)?: "):
+        if name == "grading.json":
+            load_run(tmp_path)
         else:
-            run(plan(methods=("default",), seeds=2), tmp_path, responder=responder)
+            ask(plan(methods=("default",), seeds=2), tmp_path, responder=responder)
 
 
 def contents(folder):
@@ -661,10 +659,11 @@ def contents(folder):
 
 
 def test_a_folder_of_something_else_is_refused_as_it_is(tmp_path, capsys):
-    from evaluator.thinkbench import ThinkConfig, evaluate
+    from evaluator.thinkbench import ThinkConfig
+    from evaluator.thinkbench import run as run_think
     from stp.cli.main import main
 
-    evaluate(
+    run_think(
         CallableResponder(lambda prompt: "1", name="m"),
         tmp_path / "think",
         ThinkConfig(tasks=("sum",), samples=1, folds=1, sizes=(8,)),
@@ -675,25 +674,28 @@ def test_a_folder_of_something_else_is_refused_as_it_is(tmp_path, capsys):
         ["run", "demo", "--subsets", "ovt:demo", "--limit", "1", "--out"],
         ["build", "--generator", "demo"],
     )
-    for name, held in (("think", "graded.jsonl"), ("notes", "questions.jsonl")):
+    for name, refused in (
+        ("think", "holds a run of stp think run, not of stp optimal"),
+        ("notes", "and is not empty (it holds questions.jsonl); choose a new folder"),
+    ):
         before = contents(tmp_path / name)
         for command in commands:
             with pytest.raises(SystemExit) as ended:
                 main(["optimal", *command, str(tmp_path / name)])
             assert ended.value.code == 2
             said = " ".join(capsys.readouterr().err.split())
-            assert f"and is not empty (it holds {held}); choose a new folder" in said
+            assert refused in said
             assert contents(tmp_path / name) == before
 
 
 def test_what_a_stopped_beginning_left_is_gone_on_with(tmp_path):
     asked = plan(methods=("default",), seeds=1, limit=1)
     responder = CallableResponder(lambda prompt: "1", name="m")
-    run(asked, tmp_path / "whole", responder=responder)
+    ask(asked, tmp_path / "whole", responder=responder)
     begun = tmp_path / "begun"
     begun.mkdir()
     (begun / "run.lock").touch()
-    (begun / ".plan.json.17.tmp").write_text("{")
+    (begun / ".run.json.17.tmp").write_text("{")
     shutil.copy(tmp_path / "whole" / "questions.jsonl", begun)
-    run(asked, begun, responder=responder)
-    assert read_plan(begun) == read_plan(tmp_path / "whole")
+    ask(asked, begun, responder=responder)
+    assert read_asked(begun)[1] == read_asked(tmp_path / "whole")[1]

@@ -1,6 +1,7 @@
 """Scores against a slow twin, and the bootstrap's laws."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -150,6 +151,6 @@ def test_no_rows_are_one_line():
 
 
 def test_two_runs_of_one_name_are_refused():
-    rows = graded(0)
+    run = SimpleNamespace(rows=graded(0))
     with pytest.raises(MisuseError, match="two runs are called 'a'"):
-        make_results([(rows, None), (rows, None)], replicates=0)
+        make_results([run, run], replicates=0)

@@ -13,7 +13,9 @@ from baselines.measurements import Measurements
 from baselines.player import Player
 from baselines.registry import MethodSource
 from evaluator.otbench.decide import decide
+from evaluator.otbench.row import Row
 from evaluator.otbench.splits import lot
+from evaluator.otbench.summary import SUMMARIES
 from oracle import exact_frontier
 from oracle.actions import question_groups
 from stp.curves import Curves
@@ -119,3 +121,29 @@ def told_the_truth(curves_, strategy):
 
     kinds = {"routing": ToldRouter, "fixed_budget": ToldBudget, "early_exit": ToldExit}
     return kinds[strategy](), frontier
+
+
+def made_row(label, *, strategy="early_exit", trivial=False, area=0.5, points=None):
+    """A row of a method with invented numbers."""
+    summary = {key: {"value": 0.5, "low": -1.0, "high": 1.0} for key in SUMMARIES}
+    summary["curve_area"] = {"value": area, "low": area - 0.1, "high": area + 0.1}
+    point = {"tokens_fraction": 0.5, "accuracy": 0.5, "on_curve": True}
+    points = [{"setting": i, **each} for i, each in enumerate(points or [point])]
+    method = {"name": label, "spec": label, "origin": "here", "given": {}}
+    return Row.model_validate(
+        {
+            "schema_version": 1,
+            "label": label,
+            "method": {**method, "strategy": strategy, "trivial": trivial},
+            "release": {"name": "mine", "checksum": "0"},
+            "resampling": {"replicates": 0, "seed": 0},
+            "full_accuracy": 0.854,
+            "zero_accuracy": 0.208,
+            "selected": {"index": len(points) // 2, "setting": 0},
+            "summary": summary,
+            "points": points,
+            "versions": {},
+            "digest": "",
+            "run": {},
+        }
+    )

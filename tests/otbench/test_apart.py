@@ -13,7 +13,7 @@ from data.errors import MisuseError
 from evaluator.otbench import apart, sandbox
 from evaluator.otbench import decide as decide_module
 from evaluator.otbench.apart import ApartPlayer, find_source, isolation_of
-from evaluator.otbench.asked import Asked, parse_method
+from evaluator.otbench.asked import AskedMethod, parse_method
 from evaluator.otbench.decide import decide
 from evaluator.otbench.run import decide_on, train
 from tests.otbench.made import curves, lots, measured
@@ -376,7 +376,7 @@ def test_the_same_decisions_as_in_this_process(file):
     spec, given = f"{file}:Mean", {"shift": 0.1}
     stops = []
     for source in (find_source(spec, given), find_method(spec)):
-        trained = train(Asked(source=source, hyperparameters=given), *fit)
+        trained = train(AskedMethod(source=source, hyperparameters=given), *fit)
         stops.append(decide_on(trained, made, lots(test)).stop)
         assert trained.hyperparameters == given
     assert np.array_equal(*stops)

@@ -51,15 +51,15 @@ def made(tmp_path_factory):
 
 def test_every_method_runs_on_real_signals(made):
     _, _, session = made
-    assert {row["label"] for row in session.rows} >= set(method_names())
+    assert {row.label for row in session.rows} >= set(method_names())
     assert not session.notes
     for row in session.rows:
-        for point in row["points"]:
-            assert point["gap"] >= 0
-            assert 0 <= point["tokens_fraction"] <= 1
-        if not row["method"]["trivial"] and row["label"] != "no_thinking":
+        for point in row.points:
+            assert point.gap >= 0
+            assert 0 <= point.tokens_fraction <= 1
+        if not row.method.trivial and row.label != "no_thinking":
             # Its settings do different things: it reads something that varies.
-            assert len({point["tokens_fraction"] for point in row["points"]}) > 1, row["label"]
+            assert len({point.tokens_fraction for point in row.points}) > 1, row.label
 
 
 def test_signals_in_the_release_are_those_that_were_read(made):
@@ -82,5 +82,5 @@ def test_signals_in_the_release_are_those_that_were_read(made):
 def test_trained_rows_are_made_again_from_their_settings(made):
     _, folder, session = made
     for row in session.rows:
-        if row["label"] in ("think_switcher", "predictive_scheduling", "hidden_probe"):
-            assert regenerate(row, folder)["digest"] == row["digest"]
+        if row.label in ("think_switcher", "predictive_scheduling", "hidden_probe"):
+            assert regenerate(row, folder).digest == row.digest

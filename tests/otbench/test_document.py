@@ -24,9 +24,9 @@ def test_the_method_of_the_page_runs_as_it_stands(tmp_path, monkeypatch):
     folder = released(tmp_path / "r", campaign(tmp_path / "c", models=1))
     spec = f"{tmp_path}/sure_twice.py:SureTwice"
     session = run_methods(folder, [spec], tmp_path / "o", replicates=0)
-    row = next(row for row in session.rows if row["label"] == "sure_twice")
-    assert len({point["tokens_fraction"] for point in row["points"]}) > 1
-    assert row["method"]["origin"].startswith("sure_twice.py sha256:")
+    row = next(row for row in session.rows if row.label == "sure_twice")
+    assert len({point.tokens_fraction for point in row.points}) > 1
+    assert row.method.origin.startswith("sure_twice.py sha256:")
 
 
 @pytest.mark.parametrize("name", [*BUILT_IN, *SIGNALS])

@@ -6,7 +6,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from evaluator.analysis.frontiers import average_frontiers, cell_frontiers
 from evaluator.otbench.figures import method_figures
-from tests.otbench.made import curves
+from tests.otbench.made import curves, made_row
 
 LABELS = [
     "deer",
@@ -21,14 +21,7 @@ def row(label, *, trivial=False, place=0):
         {"tokens_fraction": a, "accuracy": 0.3 + 0.1 * a + 0.02 * place, "on_curve": True}
         for a in x.tolist()
     ]
-    return {
-        "label": label,
-        "method": {"name": label, "strategy": "early_exit", "trivial": trivial},
-        "full_accuracy": 0.8,
-        "zero_accuracy": 0.2,
-        "selected": {"index": 2},
-        "points": points,
-    }
+    return made_row(label, trivial=trivial, points=points)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 14])

@@ -69,12 +69,12 @@ def made(tmp_path_factory):
 
 
 def row_of(session, name):
-    return next(row for row in session.rows if row["method"]["name"] == name)
+    return next(row for row in session.rows if row.method.name == name)
 
 
 def test_a_row_has_all_that_is_promised(made):
     folder, out, session = made
-    labels = {row["label"] for row in session.rows}
+    labels = {row.label for row in session.rows}
     trivial = {"never_think", "always_think", "think_share", "constant_cap", "constant_fraction"}
     assert labels == trivial | {
         "think_brake",
@@ -84,7 +84,7 @@ def test_a_row_has_all_that_is_promised(made):
         "hidden_probe(strengths=(0.1,))",
     }
     release = load_release(folder)
-    for row in session.rows:
+    for row in (each.plain() for each in session.rows):
         assert row["release"]["checksum"] == release.checksum
         assert row["resampling"] == {"replicates": 40, "seed": 20260721}
         assert set(row["summary"]) == set(SUMMARIES)
@@ -112,15 +112,15 @@ def test_points_agree_with_stored_curves_read_by_pandas_alone(made):
     sums = cells.sum()
     for column, name in (("zero_correct", "never_think"), ("full_correct", "always_think")):
         expected = (sums[column] / sums["probes"]).groupby("model").mean().mean()
-        assert row_of(session, name)["points"][0]["accuracy"] == pytest.approx(expected)
+        assert row_of(session, name).points[0].accuracy == pytest.approx(expected)
 
 
 def test_every_row_can_be_made_again_from_its_own_settings(made):
     folder, out, _ = made
     for row in read_rows([out]):
         again = regenerate(row, folder)
-        assert again["digest"] == row["digest"], row["label"]
-        assert again["points"] == row["points"]
+        assert again.digest == row.digest, row.label
+        assert again.points == row.points
 
 
 def test_another_release_or_a_changed_file_is_refused(made, tmp_path):
@@ -158,16 +158,15 @@ def test_differences_are_paired_across_runs(made, tmp_path):
     folder, out, _ = made
     run_methods(folder, ["answer_convergence"], tmp_path / "late", replicates=40)
     rows = read_rows([out, tmp_path / "late"])
-    rows = [r for r in rows if r["label"] in ("answer_convergence", "think_brake")]
+    rows = [r for r in rows if r.label in ("answer_convergence", "think_brake")]
     table = differences_table(rows, "think_brake")
     late, brake = (
-        next(r for r in rows if r["label"] == label)
-        for label in ("answer_convergence", "think_brake")
+        next(r for r in rows if r.label == label) for label in ("answer_convergence", "think_brake")
     )
     values = [replicates_of(row)["curve_area"] for row in (late, brake)]
     low, high = central_range(100 * (values[0] - values[1]))
     found = table.frame.loc[("Dynamic early exit", "answer_convergence"), "area"]
-    exact = late["summary"]["curve_area"]["value"] - brake["summary"]["curve_area"]["value"]
+    exact = late.area - brake.area
     assert found == Span(pytest.approx(100 * exact), low, high)
     # Paired: the same draws, so much narrower than if the two were independent.
     assert np.var(values[0] - values[1]) < np.var(values[0]) + np.var(values[1])
@@ -177,7 +176,7 @@ def test_rows_that_cannot_be_paired_are_refused(made, tmp_path):
     folder, out, session = made
     run_methods(folder, ["end_entropy"], tmp_path / "few", replicates=10)
     rows = read_rows([out, tmp_path / "few"])
-    rows = [r for r in rows if r["label"] in ("end_entropy", "think_brake")]
+    rows = [r for r in rows if r.label in ("end_entropy", "think_brake")]
     with pytest.raises(MisuseError, match="have other replicates or another seed"):
         differences_table(rows, "think_brake")
     with pytest.raises(MisuseError, match="no row is called 'x'; there are"):
@@ -194,14 +193,15 @@ def test_replicates_of_the_row_before_are_not_this_ones(made, tmp_path):
     folder, out, _ = made
     copy = tmp_path / "copy"
     subprocess.run(["cp", "-r", out, copy], check=True)
-    rows = {row["label"]: row for row in read_rows([copy])}
+    rows = {row.label: row for row in read_rows([copy])}
     assert replicates_of(rows["think_brake"]) is not None
     run_methods(folder, ["think_brake"], copy, replicates=0)
-    again = {row["label"]: row for row in read_rows([copy])}
+    again = {row.label: row for row in read_rows([copy])}
     assert replicates_of(again["think_brake"]) is None
     with pytest.raises(MisuseError, match="its replicates are not beside"):
         replaced = [
-            row | {"resampling": rows["think_brake"]["resampling"]} for row in again.values()
+            row.model_copy(update={"resampling": rows["think_brake"].resampling})
+            for row in again.values()
         ]
         differences_table(replaced, "think_brake")
     # A file of another run in its place, and a torn one.
@@ -241,7 +241,7 @@ def test_lines_that_are_no_rows_are_named(tmp_path, line):
 
 def changed(row, place, value):
     """Return a row, resealed, with another value at a place; None: with nothing there."""
-    row = json.loads(json.dumps({k: v for k, v in row.items() if k != "run"} | {"run": {}}))
+    row = json.loads(json.dumps({**row.plain(), "run": {}}))
     *path, last = place.split(".")
     there = row
     for name in path:
@@ -273,7 +273,7 @@ def test_rows_with_a_right_digest_and_wrong_values(made, tmp_path, place, value)
         points_frame([read])
         for table in terminal_tables([read], intervals=True):
             Console(file=io.StringIO()).print(table.to_rich())
-        differences_table([read], read["label"])
+        differences_table([read], read.label)
     except StpError as error:
         assert "\n" not in str(error)
     else:
@@ -297,9 +297,9 @@ def test_a_row_cannot_have_another_file_run(made, tmp_path, spec, origin, messag
     (tmp_path / "evil.py").write_text("from pathlib import Path\nPath('/').touch()\n")
     os.mkfifo(tmp_path / "pipe.py")
     row = row_of(session, "constant_cap")
-    method = row["method"] | {"spec": spec.format(folder=tmp_path), "origin": origin}
+    method = row.method.model_copy(update={"spec": spec.format(folder=tmp_path), "origin": origin})
     with pytest.raises(MisuseError, match=message):
-        regenerate(row | {"method": method}, folder)
+        regenerate(row.model_copy(update={"method": method}), folder)
 
 
 def test_two_runs_into_one_folder_are_refused(made, tmp_path):
@@ -312,9 +312,9 @@ def test_a_second_run_keeps_other_rows_and_replaces_its_own(made, tmp_path):
     folder, out, _ = made
     copy = tmp_path / "copy"
     subprocess.run(["cp", "-r", out, copy], check=True)
-    before = {row["label"] for row in read_rows([copy])}
+    before = {row.label for row in read_rows([copy])}
     session = run_methods(folder, ["no_thinking", "think_brake"], copy, replicates=0)
-    assert {row["label"] for row in session.rows} == before | {"no_thinking"}
+    assert {row.label for row in session.rows} == before | {"no_thinking"}
     assert len(session.rows) == len(before) + 1
     other = released(tmp_path / "other", campaign(tmp_path / "c", questions=(9, 9), seed=4))
     with pytest.raises(MisuseError, match="holds rows of another release"):
@@ -332,14 +332,14 @@ def test_a_row_of_another_method_is_not_replaced(made, tmp_path):
     (tmp_path / "calm.py").write_text(CALM.replace("0.9", "0.8"))
     spec = f"{tmp_path}/calm.py:Calm(shift=0.1)"
     session = run_methods(folder, [spec], copy, replicates=0)
-    assert row_of(session, "calm")["points"][2]["setting"] == 0.8
+    assert row_of(session, "calm").points[2].setting == 0.8
 
 
 def test_a_method_that_fails_costs_no_other_its_row(made, tmp_path):
     (tmp_path / "fails.py").write_text(CALM.replace("+ self.shift", "+ 1 // 0"))
     with pytest.raises(MisuseError, match=r"ZeroDivisionError .*; the rows of the other methods"):
         run_methods(made[0], [f"{tmp_path}/fails.py:Calm", "deer"], tmp_path, replicates=0)
-    assert "deer" in {row["label"] for row in read_rows([tmp_path])}
+    assert "deer" in {row.label for row in read_rows([tmp_path])}
     alone = tmp_path / "alone"
     run_methods(made[0], ["constant_cap"], alone, replicates=0)
     with pytest.raises(MisuseError, match="ZeroDivisionError"):
@@ -364,33 +364,33 @@ def test_other_packages_break_nothing(made, tmp_path, monkeypatch):
     assert re.search("calm is left out: .*ZeroDivisionError", left)
     assert "gone is left out: method gone: its package cannot be imported" in left
     assert "main is left out: method main: its package cannot be imported" in left
-    assert {row["label"] for row in session.rows} >= {"deer", "constant_cap", "hidden_probe"}
+    assert {row.label for row in session.rows} >= {"deer", "constant_cap", "hidden_probe"}
 
 
 def test_trivial_rows_that_are_there_are_not_run_again(made, tmp_path):
     folder, out, _ = made
     copy = tmp_path / "copy"
     subprocess.run(["cp", "-r", out, copy], check=True)
-    dates = {row["label"]: row["run"] for row in read_rows([copy])}
+    dates = {row.label: row.run for row in read_rows([copy])}
     session = run_methods(folder, ["no_thinking", "constant_cap"], copy, replicates=40)
-    fresh = {row["label"] for row in session.rows if row["run"] != dates.get(row["label"])}
+    fresh = {row.label for row in session.rows if row.run != dates.get(row.label)}
     assert fresh == {"no_thinking", "constant_cap"}
     session = run_methods(folder, ["no_thinking"], copy, replicates=10)
-    assert row_of(session, "think_share")["resampling"]["replicates"] == 10
+    assert row_of(session, "think_share").resampling.replicates == 10
 
 
 def test_points_are_a_table_too(made):
     _, out, session = made
     points = pd.read_csv(out / "points.csv")
-    assert len(points) == sum(len(row["points"]) for row in session.rows)
+    assert len(points) == sum(len(row.points) for row in session.rows)
     chosen = points[points["selected"]].set_index("label")["accuracy"]
     for row in session.rows:
-        assert chosen[row["label"]] == pytest.approx(row["summary"]["selected_accuracy"]["value"])
+        assert chosen[row.label] == pytest.approx(row.summary["selected_accuracy"].value)
 
 
 def test_without_replicates_there_are_no_intervals(made, tmp_path):
     session = run_methods(made[0], ["no_thinking"], tmp_path, replicates=0)
-    row = row_of(session, "no_thinking")
+    row = row_of(session, "no_thinking").plain()
     assert "low" not in row["summary"]["curve_area"]
     assert "intervals" not in row["points"][0]
     assert "<h2" in session.page.read_text()
@@ -402,7 +402,7 @@ def test_the_page_shows_every_method_with_the_trivial_lines(made):
     page = (out / "otbench.html").read_text()
     assert page.count('class="plot"') == 4
     for row in session.rows:
-        assert row["label"].replace("'", "&#39;") in page
+        assert row.label.replace("'", "&#39;") in page
     assert "script" not in page
     assert {p.name for p in (out / "figures").iterdir()} == {
         f"otbench_{stem}.{kind}"
@@ -450,7 +450,7 @@ def test_without_torch_the_other_methods_run(made, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     session = run_methods(made[0], [], tmp_path, replicates=0)
     assert "think_switcher is left out: it needs torch" in session.notes
-    assert {row["label"] for row in session.rows} >= {"think_brake", "hidden_probe", "deer"}
+    assert {row.label for row in session.rows} >= {"think_brake", "hidden_probe", "deer"}
     with pytest.raises(MisuseError, match="trains a network with torch; install it: pip install"):
         run_methods(made[0], ["think_switcher"], tmp_path / "x", replicates=0)
 
@@ -463,6 +463,6 @@ def test_an_empty_split_is_refused(tmp_path):
 
 
 def test_a_digest_covers_everything_but_the_run(made):
-    row = dict(row_of(made[2], "think_brake"))
+    row = row_of(made[2], "think_brake").plain()
     assert digest_of({**row, "run": {}}) == row["digest"]
     assert digest_of({**row, "label": "other"}) != row["digest"]

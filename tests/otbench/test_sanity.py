@@ -9,7 +9,7 @@ from baselines.constant_cap import ConstantCap
 from baselines.interface import EarlyExit, FixedBudget, Router
 from baselines.player import Player
 from data.errors import MisuseError
-from evaluator.otbench.asked import Asked
+from evaluator.otbench.asked import AskedMethod
 from evaluator.otbench.points import cell_frontiers_of, cell_totals, operating_points
 from evaluator.otbench.run import Trained, decide_on, train
 from evaluator.otbench.summary import gaps, shares, summarise
@@ -113,7 +113,7 @@ def test_permuting_test_questions_changes_nothing(method):
 
 
 def asked(method):
-    return Asked(source=source_of(method), hyperparameters={})
+    return AskedMethod(source=source_of(method), hyperparameters={})
 
 
 def test_test_questions_in_training_are_refused():

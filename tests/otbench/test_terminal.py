@@ -8,7 +8,7 @@ from rich.console import Console
 
 from evaluator.otbench.compare import COLUMNS, FEWER, SHORT, terminal_tables
 from evaluator.otbench.page import lead
-from evaluator.otbench.summary import SUMMARIES
+from tests.otbench.made import made_row
 
 METHODS = {
     "deer": ("early_exit", False, 0.518),
@@ -27,16 +27,7 @@ def printed(tables, width=80):
 
 def row(label):
     strategy, trivial, area = METHODS[label]
-    summary = {key: {"value": 0.5, "low": -1.0, "high": 1.0} for key in SUMMARIES}
-    summary["curve_area"] = {"value": area, "low": area - 0.1, "high": area + 0.1}
-    return {
-        "label": label,
-        "method": {"strategy": strategy, "trivial": trivial},
-        "release": {"name": "mine", "checksum": "0"},
-        "full_accuracy": 0.854,
-        "zero_accuracy": 0.208,
-        "summary": summary,
-    }
+    return made_row(label, strategy=strategy, trivial=trivial, area=area)
 
 
 ROWS = [row(label) for label in METHODS]

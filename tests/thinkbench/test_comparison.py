@@ -16,9 +16,9 @@ from evaluator.thinkbench import (
     ThinkConfig,
     aggregate_runs,
     compare_runs,
-    evaluate,
     write_comparison,
 )
+from evaluator.thinkbench import run as run_model
 from evaluator.thinkbench.judge import judge_runs
 from evaluator.thinkbench.leaderboard import (
     find_runs,
@@ -59,7 +59,7 @@ def runs(tmp_path_factory):
             return solver(prompt)["text"]
 
         made.append(
-            evaluate(
+            run_model(
                 CallableResponder(answer, name=name),
                 folder / str(len(made)),
                 SMALL,
@@ -97,10 +97,10 @@ def test_a_comparison_refuses_what_cannot_be_compared(runs, tmp_path):
     with pytest.raises(MisuseError, match="at least one"):
         compare_runs([])
     other = ThinkConfig(tasks=("sum",), samples=4, folds=2, sizes=(8,))
-    odd = evaluate(CallableResponder(Solver(other), name="odd"), tmp_path / "odd", other)
+    odd = run_model(CallableResponder(Solver(other), name="odd"), tmp_path / "odd", other)
     with pytest.raises(MisuseError, match="not measured on the same tasks"):
         compare_runs([made[0], odd])
-    bad = evaluate(
+    bad = run_model(
         CallableResponder(Solver(broken=["sum-fold0-size8-0"]), name="bad"), tmp_path / "bad", SMALL
     )
     with pytest.raises(MisuseError, match="1 questions have no response"):
@@ -263,16 +263,16 @@ def test_a_failure_of_the_judge_is_no_reply_and_only_it_is_asked_again(runs):
         return "Label: unrelated"
 
     responder = CallableResponder(judge, name="shaky")
-    with pytest.raises(EngineError, match=r"failed on 1 of 11 requests: .*line is dead"):
+    with pytest.raises(EngineError, match=r"failed on 1 of 4 requests, .*line is dead"):
         judge_runs(made, responder, samples=10)
     told = []
     found = judge_runs(
-        made, responder, samples=10, on_progress=lambda done, total: told.append((done, total))
+        made, responder, samples=10, progress=lambda done, total: told.append((done, total))
     )
     assert (found.errors.total, found.unreadable) == (7, 4)
-    assert told == [(11, 11)]
+    assert told[-1] == (11, 11)
     assert len(asked) == 12
-    assert asked[11] == asked[1]
+    assert asked.count(asked[1]) == 2
     assert judge_runs(made, responder, samples=10) == found
     assert len(asked) == 12
     judge_runs(made, CallableResponder(judge, name="another"), samples=10)
@@ -481,7 +481,7 @@ limit = 1
 """
     config = parse_config(text, source="bridge.toml")
     run_campaign(config, tmp_path / "campaign")
-    run = evaluate(
+    run = run_model(
         ModelSpec(model="demo"),
         tmp_path / "run",
         ThinkConfig(
@@ -503,7 +503,7 @@ limit = 1
     page = render_page(comparison, bridge=bridge)
     assert 'id="bridge"' in page
     other = compare_runs(
-        [evaluate(CallableResponder(Solver(), name="x"), tmp_path / "x", SMALL)], replicates=0
+        [run_model(CallableResponder(Solver(), name="x"), tmp_path / "x", SMALL)], replicates=0
     )
     with pytest.raises(MisuseError, match="no model and task is both"):
         bridge_campaign(other, [str(tmp_path / "campaign")])

@@ -15,7 +15,9 @@ from data.errors import ConfigError, EngineError, MisuseError, StoreError, Store
 from data.puzzles import get_puzzle
 from data.tasks import TaskParameters, get_task, task_names
 from data.tasks.base import make_questions
-from evaluator.thinkbench import ThinkConfig, evaluate, grade_run, load_run
+from evaluator.runs.plain import from_plain, to_plain
+from evaluator.thinkbench import ThinkConfig, grade, load_run
+from evaluator.thinkbench import run as run_model
 from evaluator.thinkbench.questions import make_request, plan_questions
 from stp.asking import CallableResponder, ModelSpec, Settings
 
@@ -52,7 +54,7 @@ def strict(text):
 def test_a_run_writes_what_it_was_and_what_came_out(tmp_path):
     wrong = ("sum-fold0-size8-1", "sum-fold1-size8-0")
     solver = Solver(wrong=wrong)
-    run = evaluate(
+    run = run_model(
         CallableResponder(solver, name="solver"),
         tmp_path,
         SMALL,
@@ -66,9 +68,8 @@ def test_a_run_writes_what_it_was_and_what_came_out(tmp_path):
     assert overall.accuracy.mean == pytest.approx((6 / 8 + 1 + 1) / 3)
     assert run.measures.categories["statistics"].tasks == ("mode",)
     record = strict((tmp_path / "run.json").read_text())
-    assert record["config"]["seed"] == SMALL.seed
-    assert len(record["fold_seeds"]["sum"]) == 2
-    assert record["model"]["model"] == "solver"
+    assert record["asked"]["seed"] == SMALL.seed
+    assert record["models"]["model"]["model"] == "solver"
     assert record["attributes"] == {"parameters": 7e9}
     assert record["started"] <= record["finished"]
     assert "stp-engine" in record["versions"]
@@ -86,28 +87,28 @@ def test_a_run_writes_what_it_was_and_what_came_out(tmp_path):
 def test_a_second_run_asks_nothing_and_another_configuration_is_refused(tmp_path):
     solver = Solver()
     responder = CallableResponder(solver, name="solver")
-    first = evaluate(responder, tmp_path, SMALL)
-    again = evaluate(responder, tmp_path, SMALL)
+    first = run_model(responder, tmp_path, SMALL)
+    again = run_model(responder, tmp_path, SMALL)
     assert first.graded == again.graded
     assert set(solver.calls.values()) == {1}
     other = ThinkConfig(tasks=SMALL.tasks, samples=4, folds=2, sizes=(8,), seed=1)
-    with pytest.raises(StoreMismatchError, match="seed was 20260721 and is 1"):
-        evaluate(responder, tmp_path, other)
-    with pytest.raises(StoreMismatchError, match=r"model\.model was 'solver'"):
-        evaluate(CallableResponder(solver, name="someone else"), tmp_path, SMALL)
+    with pytest.raises(StoreMismatchError, match="seed is 20260721 in the folder and 1 now"):
+        run_model(responder, tmp_path, other)
+    with pytest.raises(StoreMismatchError, match=r'model\.model is "solver"'):
+        run_model(CallableResponder(solver, name="someone else"), tmp_path, SMALL)
 
 
 def test_one_bad_response_costs_only_itself_and_is_asked_again(tmp_path):
     bad = "mode-fold1-size8-2"
     solver = Solver(broken=[bad])
     responder = CallableResponder(solver, name="solver")
-    run = evaluate(responder, tmp_path, SMALL)
+    run = run_model(responder, tmp_path, SMALL)
     assert run.failed == {bad: "ConnectionError: line is dead"}
     assert run.measures.overall.responses == 23
     # A failure is no wrong answer.
     assert run.measures.overall.right == 23
     solver.broken = set()
-    mended = evaluate(responder, tmp_path, SMALL)
+    mended = run_model(responder, tmp_path, SMALL)
     assert mended.complete
     assert mended.measures.overall.responses == 24
     assert solver.calls[bad] == 2
@@ -118,7 +119,7 @@ def test_separators_of_unicode_in_an_answer_do_not_break_a_run(tmp_path):
     def strange(prompt):
         return {"text": "\\boxed{\u20281\u20282\x85 3}", "output_tokens": 3}
 
-    run = evaluate(CallableResponder(strange, name="strange"), tmp_path, SMALL)
+    run = run_model(CallableResponder(strange, name="strange"), tmp_path, SMALL)
     assert run.complete
     assert load_run(tmp_path).measures.overall == run.measures.overall
 
@@ -127,16 +128,16 @@ def test_a_model_that_always_fails_stops_the_run_and_keeps_what_there_is(tmp_pat
     items = plan_questions(SMALL)
     solver = Solver(broken=[item.id for item in items[6:]])
     with pytest.raises(EngineError, match="10 requests in a row"):
-        evaluate(CallableResponder(solver, name="solver"), tmp_path, SMALL)
+        run_model(CallableResponder(solver, name="solver"), tmp_path, SMALL)
     solver.broken = set()
-    run = evaluate(CallableResponder(solver, name="solver"), tmp_path, SMALL)
+    run = run_model(CallableResponder(solver, name="solver"), tmp_path, SMALL)
     assert run.complete
     assert all(solver.calls[item.id] == 1 for item in items[:6])
 
 
 KILLED = """
 import sys, time
-from evaluator.thinkbench import evaluate
+from evaluator.thinkbench import run as run_model
 from stp.asking import CallableResponder
 from tests.thinkbench.test_run import SMALL, Solver
 solver = Solver()
@@ -144,7 +145,7 @@ def slow(prompt):
     time.sleep(0.05)
     return solver(prompt)
 print("ready", flush=True)
-evaluate(CallableResponder(slow, name="solver"), sys.argv[1], SMALL)
+run_model(CallableResponder(slow, name="solver"), sys.argv[1], SMALL)
 """
 
 
@@ -170,7 +171,7 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path):
     with responses.open("ab") as file:
         file.write(b'{"id": "mode-fold0')
     solver = Solver()
-    run = evaluate(CallableResponder(solver, name="solver"), tmp_path, SMALL)
+    run = run_model(CallableResponder(solver, name="solver"), tmp_path, SMALL)
     assert run.complete
     assert sum(solver.calls.values()) == 24 - kept
 
@@ -180,32 +181,32 @@ def test_a_run_that_is_at_work_is_not_disturbed(tmp_path):
 
     def nosy(prompt):
         try:
-            evaluate(CallableResponder(Solver(), name="solver"), tmp_path, SMALL)
+            run_model(CallableResponder(Solver(), name="solver"), tmp_path, SMALL)
         except StoreError as error:
             inner["error"] = str(error)
         return "\\boxed{1}"
 
-    evaluate(CallableResponder(nosy, name="solver"), tmp_path, SMALL)
+    run_model(CallableResponder(nosy, name="solver"), tmp_path, SMALL)
     assert "works on this" in inner["error"]
 
 
 def test_grading_again_needs_no_model(tmp_path):
-    run = evaluate(CallableResponder(Solver(), name="solver"), tmp_path, SMALL)
+    run = run_model(CallableResponder(Solver(), name="solver"), tmp_path, SMALL)
     (tmp_path / "graded.jsonl").unlink()
-    with pytest.raises(MisuseError, match="not been graded"):
+    with pytest.raises(MisuseError, match="is not graded; `stp think grade"):
         load_run(tmp_path)
-    assert grade_run(tmp_path).measures == run.measures
+    assert grade(tmp_path).measures == run.measures
     with pytest.raises(MisuseError, match="no run here"):
         load_run(tmp_path / "nowhere")
     (tmp_path / "run.json").write_text("{}")
-    with pytest.raises(ConfigError, match="no record"):
+    with pytest.raises(StoreError, match="no record"):
         load_run(tmp_path)
 
 
 def test_a_box_is_told_from_another_mark(tmp_path):
     config = ThinkConfig(tasks=("sum",), samples=2, folds=1, sizes=(8,))
     items = {make_request(item, config).prompt: item for item in plan_questions(config)}
-    run = evaluate(
+    run = run_model(
         CallableResponder(lambda prompt: f"The answer is {items[prompt].question.reference}."),
         tmp_path,
         config,
@@ -239,11 +240,11 @@ def test_configurations_go_to_json_and_back():
         style="ultra-concise",
         settings=Settings(tools=("calculator",), thinking_tokens=50),
     )
-    assert ThinkConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
-    same = ThinkConfig.from_json({**config.to_json(), "style": "concise"})
+    assert from_plain(ThinkConfig, json.loads(json.dumps(to_plain(config))), "x") == config
+    same = from_plain(ThinkConfig, {**to_plain(config), "style": "concise"}, "x")
     assert same.questions_hash() == config.questions_hash()
-    with pytest.raises(ConfigError, match="no configuration of a run"):
-        ThinkConfig.from_json({"tasks": []})
+    with pytest.raises(ConfigError, match="x: tasks is empty"):
+        from_plain(ThinkConfig, {**to_plain(config), "tasks": []}, "x")
 
 
 @pytest.mark.parametrize(
@@ -282,7 +283,7 @@ def test_all_fourteen_tasks_run_on_the_demo_model(tmp_path):
     config = ThinkConfig(
         samples=1, folds=1, sizes=(8,), settings=Settings(max_tokens=150, temperature=0.1)
     )
-    run = evaluate(ModelSpec(model="demo"), tmp_path, config)
+    run = run_model(ModelSpec(model="demo"), tmp_path, config)
     assert run.complete
     assert set(run.measures.tasks) == set(task_names())
     assert run.measures.overall.thinking_tokens.mean > 10
@@ -366,7 +367,7 @@ def test_puzzles_come_from_reasoning_gym_and_their_own_solutions_are_right(tmp_p
     for entry in board:
         _, reference = get_puzzle("n_queens").ask(entry["metadata"])
         assert get_puzzle("n_queens").judge(reference, entry["answer"]).right
-    run = evaluate(CallableResponder(lambda prompt: "I do not know."), tmp_path, config)
+    run = run_model(CallableResponder(lambda prompt: "I do not know."), tmp_path, config)
     assert run.measures.overall.errors["unrelated"] == 6
     with pytest.raises(MisuseError, match="size 99"):
         plan_questions(ThinkConfig(tasks=("n_queens",), samples=1, sizes=(99,)))
@@ -391,48 +392,50 @@ def _edited(lines):
 )
 def test_graded_rows_that_were_changed_are_made_anew(tmp_path, caplog, change):
     wrong = ("sum-fold0-size8-1",)
-    run = evaluate(CallableResponder(Solver(wrong=wrong), name="solver"), tmp_path, SMALL)
+    run = run_model(CallableResponder(Solver(wrong=wrong), name="solver"), tmp_path, SMALL)
     path = tmp_path / "graded.jsonl"
     path.write_text("\n".join(change(path.read_text().split("\n")[:-1])) + "\n")
     loaded = load_run(tmp_path)
     assert loaded.graded == run.graded
     assert loaded.measures == run.measures
     (said,) = caplog.messages
-    assert "is not as it was written; graded anew" in said
-    grade_run(tmp_path)
+    assert "is not as it was written" in said and "graded anew" in said
+    grade(tmp_path)
     caplog.clear()
     assert load_run(tmp_path).graded == run.graded
     assert not caplog.messages
 
 
 def test_graded_rows_follow_their_responses_and_the_parser(tmp_path, caplog, monkeypatch):
-    evaluate(CallableResponder(Solver(), name="solver"), tmp_path, SMALL)
+    run_model(CallableResponder(Solver(), name="solver"), tmp_path, SMALL)
     responses = tmp_path / "responses.jsonl"
     lines = responses.read_text().split("\n")
     row = json.loads(lines[0])
     responses.write_text("\n".join([json.dumps({**row, "text": "nothing"}), *lines[1:]]))
     assert load_run(tmp_path).measures.overall.right == 23
-    assert "the responses have changed since" in caplog.text
-    grade_run(tmp_path)
+    assert "responses.jsonl: has changed since the run was graded" in caplog.text
+    grade(tmp_path)
     (tmp_path / "grading.json").unlink()
     load_run(tmp_path)
-    assert "nothing says what it was made from" in caplog.text
-    grade_run(tmp_path)
+    assert "nothing says what the rows are made from" in caplog.text
+    grade(tmp_path)
     grading = tmp_path / "grading.json"
-    grading.write_text(json.dumps({**json.loads(grading.read_text()), "further": 1}))
+    values = json.loads(grading.read_text())
+    values["made_from"]["further"] = None
+    grading.write_text(json.dumps(values))
     load_run(tmp_path)
-    assert "another version of this project made it" in caplog.text
-    grade_run(tmp_path)
-    monkeypatch.setattr("evaluator.thinkbench.graded_file.CHECKER_VERSION", "another")
+    assert "does not say what this version's rows are made from" in caplog.text
+    grade(tmp_path)
+    monkeypatch.setattr("evaluator.runs.graded.CHECKER_VERSION", "another")
     load_run(tmp_path)
-    assert "another version of the parser" in caplog.text
+    assert "another version of the answer checker" in caplog.text
 
 
 def test_a_run_without_its_responses_is_refused_and_keeps_its_grades(tmp_path):
-    evaluate(CallableResponder(Solver(), name="solver"), tmp_path, SMALL)
+    run_model(CallableResponder(Solver(), name="solver"), tmp_path, SMALL)
     before = (tmp_path / "graded.jsonl").read_bytes()
     (tmp_path / "responses.jsonl").unlink()
-    for read in (load_run, grade_run):
+    for read in (load_run, grade):
         with pytest.raises(StoreError, match=r"responses\.jsonl: is not there"):
             read(tmp_path)
     assert (tmp_path / "graded.jsonl").read_bytes() == before
@@ -445,47 +448,47 @@ def test_a_function_of_another_file_does_not_go_on_with_a_run(tmp_path):
         (tmp_path / folder / "own.py").write_text(
             f"def ask(prompt):\n    return '\\\\boxed{{{answer}}}'\n"
         )
-    evaluate(f"{tmp_path}/a/own.py:ask", tmp_path / "run", config)
-    with pytest.raises(StoreMismatchError, match=r"model\.source_hash was '"):
-        evaluate(f"{tmp_path}/b/own.py:ask", tmp_path / "run", config)
-    assert evaluate(f"{tmp_path}/a/own.py:ask", tmp_path / "run", config).complete
+    run_model(f"{tmp_path}/a/own.py:ask", tmp_path / "run", config)
+    with pytest.raises(StoreMismatchError, match=r'model\.source_hash is "'):
+        run_model(f"{tmp_path}/b/own.py:ask", tmp_path / "run", config)
+    assert run_model(f"{tmp_path}/a/own.py:ask", tmp_path / "run", config).complete
 
 
 def test_a_folder_without_an_answer_takes_another_configuration(tmp_path):
     solver = Solver(broken=[item.id for item in plan_questions(SMALL)])
     with pytest.raises(EngineError):
-        evaluate(CallableResponder(solver, name="slover"), tmp_path, SMALL)
+        run_model(CallableResponder(solver, name="slover"), tmp_path, SMALL)
     config = ThinkConfig(tasks=("sum",), samples=4, folds=2, sizes=(8,))
-    run = evaluate(CallableResponder(Solver(), name="solver"), tmp_path, config)
+    run = run_model(CallableResponder(Solver(), name="solver"), tmp_path, config)
     assert run.complete
     assert load_run(tmp_path).config == config
     with pytest.raises(StoreMismatchError):
-        evaluate(CallableResponder(Solver(), name="slover"), tmp_path, SMALL)
+        run_model(CallableResponder(Solver(), name="slover"), tmp_path, SMALL)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"config": {"tasks": ["sum"]}}, "no configuration of a run"),
-        ({"config": {**SMALL.to_json(), "samples": -1}}, "samples must be at least 1"),
-        ({"config": {**SMALL.to_json(), "tasks": [3]}}, "no configuration of a run"),
-        ({"config": 3}, "no record of a run"),
-        ({"model": 3}, "no record of a run"),
+        ({"asked": {"tasks": ["sum"]}}, "no ThinkConfig of this version .folds is missing"),
+        ({"asked": {**to_plain(SMALL), "samples": -1}}, "samples must be at least 1"),
+        ({"asked": {**to_plain(SMALL), "tasks": [3]}}, "no ThinkConfig of this version .tasks.0: "),
+        ({"asked": 3}, "no record of a run"),
+        ({"models": 3}, "no record of a run"),
         ({"attributes": []}, "no record of a run"),
         ({"name": None}, "no record of a run"),
     ],
 )
 def test_a_record_that_was_changed_is_named(tmp_path, change, message):
-    evaluate(CallableResponder(Solver(), name="solver"), tmp_path, SMALL)
+    run_model(CallableResponder(Solver(), name="solver"), tmp_path, SMALL)
     path = tmp_path / "run.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
-    for read in (load_run, grade_run):
-        with pytest.raises(ConfigError, match=rf"run\.json: .*{message}"):
+    for read in (load_run, grade):
+        with pytest.raises((ConfigError, StoreError), match=rf"run\.json: .*{message}"):
             read(tmp_path)
 
 
 def test_json_without_end_is_no_defect_of_ours(tmp_path):
-    run = evaluate(CallableResponder(Solver(), name="solver"), tmp_path, SMALL)
+    run = run_model(CallableResponder(Solver(), name="solver"), tmp_path, SMALL)
     (tmp_path / "grading.json").write_text("[" * 100_000)
     assert load_run(tmp_path).graded == run.graded
     (tmp_path / "run.json").write_text("[" * 100_000)
@@ -498,17 +501,17 @@ def test_json_without_end_is_no_defect_of_ours(tmp_path):
     [
         (
             "plan.json",
-            "is no run of LLMThinkBench and is not empty \\(it holds plan.json\\); choose",
+            "is no run of stp think run and is not empty \\(it holds plan.json\\); choose",
         ),
         ("questions.jsonl", "not empty \\(it holds questions.jsonl\\); choose a new folder"),
-        ("run.json", "it is no record of a run"),
+        ("run.json", "is no record of a run"),
     ],
 )
 def test_a_folder_of_something_else_is_refused_as_it_is(tmp_path, held, said):
     (tmp_path / held).write_text('{"subsets": []}')
     solver = Solver()
-    with pytest.raises(MisuseError, match=said):
-        evaluate(CallableResponder(solver, name="solver"), tmp_path, SMALL)
+    with pytest.raises((MisuseError, StoreError), match=said):
+        run_model(CallableResponder(solver, name="solver"), tmp_path, SMALL)
     assert not solver.calls
     assert [path.name for path in tmp_path.iterdir()] == [held]
     assert (tmp_path / held).read_text() == '{"subsets": []}'
@@ -517,4 +520,4 @@ def test_a_folder_of_something_else_is_refused_as_it_is(tmp_path, held, said):
 def test_a_folder_that_only_was_locked_is_empty(tmp_path):
     (tmp_path / "run.lock").touch()
     (tmp_path / ".run.json.17.tmp").write_text("{")
-    assert evaluate(CallableResponder(Solver(), name="solver"), tmp_path, SMALL).complete
+    assert run_model(CallableResponder(Solver(), name="solver"), tmp_path, SMALL).complete

@@ -21,7 +21,7 @@ CHUNK = 256
 """Trajectories that a thread takes at a time. Sums are over chunks, in their order: with another
 number here the last digits of results change, with another number of threads nothing does."""
 
-PRIOR_MOVES = 5.0
+PRIOR_MOVES = 1.0
 """Pseudo-moves from every level by which a model's chain is held to the mixture."""
 
 SHARED_MOVES = 20.0

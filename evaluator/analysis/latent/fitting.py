@@ -51,6 +51,10 @@ MEASURES = (
 )
 """What is averaged; all fractions."""
 
+LEVEL_ROOM = 0.01
+"""Added to a tolerance where drawn curves are compared: in the middle, levels are 4 points apart,
+and a plateau between two of them is drawn as both."""
+
 _TAIL = 0.025
 # Draws of the chain itself are one step of a Gibbs sampler apart; the first ones still remember
 # the fitted chain, which is narrower than the posterior.
@@ -129,15 +133,17 @@ class LatentCurves:
             If the tolerance is not in 0..1.
         """
         tolerance = _fraction("tolerance", tolerance)
-        curves = self.curves
-        return np.stack(
+        tokens, offsets = self.curves.tokens, self.curves.trajectory_offsets
+        found = np.stack(
             [
-                measures_of_path(
-                    curves.tokens, curves.trajectory_offsets, self.drawn_accuracy(d), tolerance
-                )
+                measures_of_path(tokens, offsets, self.drawn_accuracy(d), tolerance + LEVEL_ROOM)
                 for d in range(self.draws)
             ]
         )
+        if self.raw_s.any():
+            raw = measures_of_path(tokens, offsets, self.mean, tolerance)
+            found[:, :, self.raw_s] = raw[:, self.raw_s]
+        return found
 
     def per_trajectory(self, tolerance: float = 0.03) -> pd.DataFrame:
         """Return OR and AD of the accuracies behind each trajectory's counts.

@@ -1,4 +1,4 @@
-"""What a leaderboard row holds, for rows that come from elsewhere."""
+"""What a leaderboard row holds: checked where it is made, and where it comes from elsewhere."""
 
 from typing import Annotated, Any
 
@@ -7,13 +7,14 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from evaluator.otbench.summary import SUMMARIES
 from oracle.actions import Strategy
 
-_Number = Annotated[float, Field(allow_inf_nan=False)]
+# Whole numbers stay whole: a row is written again as it was read.
+_Number = Annotated[int, Field(strict=True)] | Annotated[float, Field(allow_inf_nan=False)]
 _Whole = Annotated[int, Field(ge=0, lt=2**63)]
 _MOST_REPLICATES = 10_000_000
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(strict=True, extra="allow")
+    model_config = ConfigDict(strict=True, extra="allow", frozen=True)
 
 
 class MethodPart(_Part):
@@ -34,8 +35,8 @@ class ReleasePart(_Part):
     checksum: str
 
 
-class ResamplingPart(_Part):
-    """How intervals were made."""
+class Resampling(_Part):
+    """How intervals were made: replicates (0: none) and their seed."""
 
     replicates: Annotated[int, Field(ge=0, le=_MOST_REPLICATES)]
     seed: _Whole
@@ -65,13 +66,18 @@ class PointPart(_Part):
     on_curve: bool
 
 
-class RowModel(_Part):
-    """A row, as far as anything here reads it."""
+class Row(_Part):
+    """A method on a release.
 
+    Declared is what anything here reads; the rest is kept as it is. ``file`` is where the row was
+    read from, and no part of it.
+    """
+
+    schema_version: int
     label: Annotated[str, Field(min_length=1)]
     method: MethodPart
     release: ReleasePart
-    resampling: ResamplingPart
+    resampling: Resampling
     full_accuracy: _Number
     zero_accuracy: _Number
     selected: SelectedPart
@@ -80,12 +86,22 @@ class RowModel(_Part):
     versions: dict[str, str]
     digest: str
     run: dict[str, Any]
+    file: str | None = Field(default=None, exclude=True)
 
     @model_validator(mode="after")
-    def _check_together(self) -> "RowModel":
+    def _check_together(self) -> "Row":
         missing = SUMMARIES.keys() - self.summary.keys()
         if missing:
             raise ValueError(f"summary: no {min(missing)}")
         if self.selected.index >= len(self.points):
             raise ValueError("selected: there is no such point")
         return self
+
+    @property
+    def area(self) -> float:
+        """The area of the method curve above P(0), up to full thinking; a fraction."""
+        return self.summary["curve_area"].value or 0.0
+
+    def plain(self) -> dict[str, Any]:
+        """Return the row as it is written."""
+        return self.model_dump(exclude_unset=True)

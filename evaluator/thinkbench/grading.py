@@ -3,13 +3,11 @@
 A response that failed (a failure of ours or of a provider) is never graded.
 """
 
-import dataclasses
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from data.errors import StoreError
 from data.puzzles import get_puzzle
 from evaluator.answers import Checker
 from evaluator.answers.boxes import last_boxes
@@ -78,7 +76,9 @@ class Graded:
     pattern: Pattern | None
 
 
-def grade(items: Sequence[TaskQuestion], responses: Mapping[str, Response]) -> list[Graded]:
+def grade_responses(
+    items: Sequence[TaskQuestion], responses: Mapping[str, Response]
+) -> list[Graded]:
     """Grade all responses that there are, in the order of the questions.
 
     Raises
@@ -148,22 +148,3 @@ def _boxed(text: str) -> bool:
     visible = visible_text(text) if "box" in text else None
     boxes = last_boxes(visible) if visible else []
     return bool(boxes) and boxes[-1].closed and bool(boxes[-1].content.strip(" .…_?"))
-
-
-def graded_to_json(row: Graded) -> dict[str, Any]:
-    """Return a graded response as plain values."""
-    return dataclasses.asdict(row)
-
-
-def graded_from_json(values: Iterable[Mapping[str, Any]], where: str) -> list[Graded]:
-    """Return graded responses from plain values.
-
-    Raises
-    ------
-    data.errors.StoreError
-        If one is none.
-    """
-    try:
-        return [Graded(**value) for value in values]
-    except TypeError as error:
-        raise StoreError(f"{where}: a row is no graded response ({error}); grade again") from error
