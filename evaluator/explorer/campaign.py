@@ -8,9 +8,9 @@ import math
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,9 @@ from stp.campaign.text import StoredTokenizer
 from stp.campaign.units import Unit
 from stp.curves import Curves, IntArray
 from stp.ragged import offsets_of
+
+if TYPE_CHECKING:
+    from evaluator.analysis.frontiers import CellFrontiers
 
 FINISHES = ("end", "limit", "stop", "off")
 """Why thinking ended, by the code that rows have for it."""
@@ -62,7 +65,8 @@ class CellRows:
 class CampaignSource:
     """A campaign as pieces.
 
-    ``cell/C`` has the rows of a cell, ``t/C/R`` the trajectory of its row R.
+    ``cell/C`` has the rows of a cell, ``t/C/R`` the trajectory of its row R, ``frontier/C`` the
+    frontiers of a cell, ``frontier/all`` their average.
 
     Raises
     ------
@@ -78,6 +82,7 @@ class CampaignSource:
         self.store = Store(url)
         self.config, self.manifest = self.store.read_campaign()
         self._cells: dict[int, CellRows] = {}
+        self._frontiers: dict[int, CellFrontiers] = {}
         self._tokenizers: dict[str, StoredTokenizer] = {}
         self._units: OrderedDict[tuple[int, int], UnitTexts] = OrderedDict()
         # A server answers in several threads; what is kept is kept once.
@@ -107,8 +112,13 @@ class CampaignSource:
         for cell in range(len(self.manifest.cells)):
             yield f"cell/{cell}"
             curves = self.rows(cell).curves
-            for row in range(curves.trajectories if curves else 0):
+            if curves is None:
+                continue
+            yield f"frontier/{cell}"
+            for row in range(curves.trajectories):
                 yield f"t/{cell}/{row}"
+        if self._graded():
+            yield "frontier/all"
 
     def piece(self, name: str) -> Piece:
         """Return a piece."""
@@ -118,7 +128,52 @@ class CampaignSource:
             curves = self.rows(at[0]).curves
             if curves is not None and at[1] < curves.trajectories:
                 return self._trajectory(*at)
+        if (at := whole_numbers(name, "frontier/#")) and at[0] in self._graded():
+            return self._frontier(at[0])
+        if name == "frontier/all" and self._graded():
+            return self._average()
         raise NoPieceError(f"no piece {name!r}")
+
+    def _graded(self) -> list[int]:
+        """Return the cells that have a graded trajectory."""
+        cells = range(len(self.manifest.cells))
+        return [cell for cell in cells if self.rows(cell).curves is not None]
+
+    def _frontier(self, cell: int) -> Piece:
+        from evaluator.explorer.frontiers import cell_frontier
+
+        record = self.manifest.cells[cell]
+        return cell_frontier(
+            self._solved(cell), visible(f"{record.model} \u00b7 {record.benchmark}")
+        )
+
+    def _average(self) -> Piece:
+        from evaluator.explorer.frontiers import average_frontier
+
+        models: dict[str, int] = {}
+        benchmarks: dict[str, int] = {}
+        cells = []
+        for cell in self._graded():
+            record = self.manifest.cells[cell]
+            cells.append(
+                replace(
+                    self._solved(cell),
+                    model=models.setdefault(record.model, len(models)),
+                    benchmark=benchmarks.setdefault(record.benchmark, len(benchmarks)),
+                )
+            )
+        return average_frontier(cells)
+
+    def _solved(self, cell: int) -> "CellFrontiers":
+        """Return the exact frontiers of a cell, solved once."""
+        from evaluator.analysis.frontiers import cell_frontiers
+
+        with self._lock:
+            if cell not in self._frontiers:
+                curves = self.rows(cell).curves
+                assert curves is not None
+                (self._frontiers[cell],) = cell_frontiers(curves)
+            return self._frontiers[cell]
 
     def rows(self, cell: int) -> CellRows:
         """Return the rows of a cell, read once."""

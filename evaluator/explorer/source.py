@@ -143,5 +143,14 @@ def _campaign(folder: str | Path) -> Source:
     return CampaignSource(folder)
 
 
-_KINDS: Sequence[tuple[str, Callable[[Path], Source]]] = (("campaign.toml", _campaign),)
+def _methods(folder: Path) -> Source:
+    from evaluator.explorer.otbench import MethodsSource
+
+    return MethodsSource(folder)
+
+
+_KINDS: Sequence[tuple[str, Callable[[Path], Source]]] = (
+    ("campaign.toml", _campaign),
+    ("leaderboard.jsonl", _methods),
+)
 """A file that only folders of a kind have, and what opens them."""

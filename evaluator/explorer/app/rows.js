@@ -1,7 +1,7 @@
 "use strict";
 /* A campaign: its cells, the questions of a cell, and trajectories of one cell or of all. */
 (() => {
-  const { el, link, card, tiles, folded, percent, points, number, plural, MISSING, piece, where, table } = stp;
+  const { el, link, card, folded, percent, points, number, plural, MISSING, piece, where, table } = stp;
   const ENDS = { end: "closed", limit: "cut", stop: "output ended", off: "none" };
   const CODES = ["end", "limit", "stop", "off"];
   const OWN = { 1: "right", 0: "wrong", "-1": MISSING };

@@ -63,7 +63,7 @@
       ruin,
       el("div", { class: "reader" },
         el("div", { class: "card side" }, el("h2", {}, "Its curve"), el("p", { class: "facts" }, facts.join("; ")), curve,
-          el("label", { class: "slider" }, el("span", {}, "Position"), slider), panel, ownAnswer(t), methods(t, n), signals(t)),
+          el("label", { class: "slider" }, el("span", {}, "Position"), slider), panel, ownAnswer(t), signals(t)),
         el("div", { class: "card" }, el("h2", {}, "Its thinking, step by step"), list)));
     choose(chosen);
   }
@@ -106,14 +106,6 @@
   }
 
   const ownAnswer = (t) => folded(`Its own answer: ${t.own.answer ?? "none found"}, ${t.own.right ? "right" : "wrong"}`, el("pre", {}, t.own.text || "(empty)"), el("p", { class: "note" }, `${t.own.reason}; output ended by: ${t.own.finish}`));
-
-  /* What methods of an OTBench run would have done here: where each stops, and what it then gets. */
-  function methods(t, n) {
-    if (!t.methods?.length) return null;
-    return folded(`${plural(t.methods.length, "method")}: where each would have stopped`, el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Methods" }, el("table", {},
-      el("thead", {}, el("tr", {}, ["Method", "stops at", "tokens", "P(k)"].map((text) => el("th", { scope: "col" }, text)))),
-      el("tbody", {}, t.methods.map(([label, k]) => el("tr", {}, el("th", { scope: "row" }, label), el("td", {}, `${k} of ${n}`), el("td", {}, number(t.tokens[k])), el("td", {}, percent(t.correct[k] / t.probes))))))));
-  }
 
   function signals(t) {
     const names = Object.keys(t.signals || {});
