@@ -149,8 +149,15 @@ def _methods(folder: Path) -> Source:
     return MethodsSource(folder)
 
 
+def _responses(folder: Path) -> Source:
+    from evaluator.explorer.responses import ResponsesSource, open_responses
+
+    return ResponsesSource(open_responses(folder))
+
+
 _KINDS: Sequence[tuple[str, Callable[[Path], Source]]] = (
     ("campaign.toml", _campaign),
     ("leaderboard.jsonl", _methods),
+    ("run.json", _responses),
 )
 """A file that only folders of a kind have, and what opens them."""

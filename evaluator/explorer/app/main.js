@@ -30,6 +30,7 @@
     [/^\/(\d+)\/frontiers$/, (page, place) => stp.frontiers(page, place)],
     [/^\/(\d+)\/r\/(\d+)$/, (page, place, row) => stp.response(page, place, row)],
     [/^\/compare$/, (page) => stp.compare(page)],
+    [/^\/pair$/, (page) => stp.pair(page)],
   ];
 
   /* Every view is built in an element of its own: one that was left early writes nowhere. */
