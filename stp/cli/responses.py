@@ -1,5 +1,6 @@
 """``stp think show`` and ``stp optimal show``: read a run's responses on a terminal."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -75,15 +76,17 @@ def _show_list(console: "Console", rows: "list[tuple[int, ResponseRow]]", limit:
     from stp.cli.seen import seen
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("response", "method", "verdict", "answer", "kind of error"):
-        table.add_column(heading, overflow="fold")
+    # A key is whole at any width: it is given back with --question.
+    table.add_column("response", no_wrap=True, min_width=_longest(row for _, row in rows[:limit]))
+    for heading in ("method", "verdict", "answer", "kind of error"):
+        table.add_column(heading, overflow="ellipsis", no_wrap=True)
     for heading in ("tokens", "thinking"):
         table.add_column(heading, justify="right", no_wrap=True)
     for _, row in rows[:limit]:
         texts = (row.key, row.method, _verdict(row), (row.answer or "")[:60], row.error)
         counts = (as_text(row.tokens), as_text(row.thinking_tokens))
         table.add_row(*(Text(seen(text)) for text in (*texts, *counts)))
-    console.print(table)
+    console.print(table, soft_wrap=True)
     if len(rows) > limit:
         console.print(f"{limit} of {len(rows):,} responses; --limit shows more")
 
@@ -107,7 +110,7 @@ def _show_response(
     console.rule(Text("response"), align="left")
     console.print(Text(seen(found.text or "(empty)")))
     facts = [
-        _verdict(row) + f": {row.reason}",
+        row.reason,
         f"extracted {row.answer!r}" if row.answer is not None else "nothing extracted",
         f"{as_text(row.tokens)} tokens, thinking {as_text(row.thinking_tokens)}",
         f"ended by {row.finish}",
@@ -147,15 +150,16 @@ def _show_pairs(
             _show_response(console, second, other, theirs, thinking)
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("response", "method", "first", "second"):
-        table.add_column(heading, overflow="fold")
+    table.add_column("response", no_wrap=True, min_width=_longest(pair[1] for pair in pairs[:limit]))
+    for heading in ("method", "first", "second"):
+        table.add_column(heading, overflow="ellipsis", no_wrap=True)
     table.add_column("ratio", justify="right", no_wrap=True)
     for _, row, _, theirs in pairs[:limit]:
         ratio = _ratio(row, theirs)
         shown = f"{ratio:.2f}" if ratio >= 0 else "?"
         texts = (row.key, row.method, _counted(row), _counted(theirs), shown)
         table.add_row(*(Text(seen(text)) for text in texts))
-    console.print(table)
+    console.print(table, soft_wrap=True)
     console.print(f"ratio: tokens of {second.name} over those of {first.name}")
 
 
@@ -164,6 +168,12 @@ def _ratio(first: "ResponseRow", second: "ResponseRow") -> float:
     if not first.tokens or second.tokens is None:
         return -1.0
     return second.tokens / first.tokens
+
+
+def _longest(rows: "Iterable[ResponseRow]") -> int:
+    from stp.cli.seen import seen
+
+    return max((len(seen(row.key)) for row in rows), default=1)
 
 
 def _counted(row: "ResponseRow") -> str:

@@ -35,7 +35,7 @@
   async function body(place, row, rows) {
     const found = await piece(`${place}/r/${row}`);
     return el("div", { class: "card" },
-      el("p", { class: "facts" }, el("b", { class: rows.right[row] ? "right" : "wrong" }, verdict(rows.right[row])), `: ${rows.reason[row]}`),
+      el("p", { class: "facts" }, el("b", { class: rows.right[row] ? "right" : "wrong" }, rows.reason[row] || verdict(rows.right[row]))),
       el("p", { class: "facts" }, "Extracted: ", el("code", {}, rows.answer[row] ?? "nothing"), `; ${unknown(rows.tokens[row]) ? "tokens unknown" : plural(rows.tokens[row], "token")}, of which thinking ${unknown(rows.thinking_tokens[row]) ? "unknown" : number(rows.thinking_tokens[row])}; ended by ${rows.finish[row]}`,
         rows.error[row] ? `; kind of error: ${rows.error[row]}` : "", rows.pattern[row] ? `; pattern: ${rows.pattern[row]}` : ""),
       found.thinking ? part(`Thinking, ${plural(found.thinking.length, "character")}`, found.thinking, false) : el("p", { class: "note" }, "Its thinking is not known."),
@@ -61,7 +61,7 @@
     for (const [place, found] of sources.entries()) {
       if (found.responses === undefined) continue;
       const rows = await piece(`${place}/rows`);
-      for (const method of [...new Set(rows.method)]) choices.push({ place, rows, method, name: method ? `${found.name}, ${method}` : found.name });
+      for (const method of [...new Set(rows.method)]) choices.push({ place, rows, method, name: [found.name, method, `(${found.folder})`].filter(Boolean).join(" ") });
     }
     if (choices.length < 2) { page.append(el("p", { class: "intro" }, "There is one model here. Name further runs, such as `stp explore FIRST SECOND`, to compare them.")); return; }
     const chosen = (key, fallback) => Math.min(choices.length - 1, Number(query.get(key) ?? fallback) || 0);
