@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "Look at campaigns and runs: tables, trajectories, responses, frontiers.",
     ),
     "analyze": ("analyze", "Write every table and figure of campaigns, and say what was found."),
+    "probes": ("probes", "Compare two campaigns that probed the same trajectories."),
     "signals": (
         "signals",
         "Read signals for termination methods: log-probabilities, entropies, hidden states.",
