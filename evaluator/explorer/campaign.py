@@ -94,7 +94,7 @@ class CampaignSource:
             "kind": self.kind,
             "name": visible(self.config.name),
             "folder": visible(self.store.url),
-            "probes": self.config.probing.probes,
+            "probes": self.config.probing.everywhere,
             "cells": [
                 {
                     "model": visible(record.model),
@@ -238,7 +238,7 @@ class CampaignSource:
                 self.store,
                 self.store.plan(self.config, record)[unit],
                 self._tokenizers[record.model],
-                probes=self.config.probing.probes,
+                probes=self.config.probing.everywhere,
             )
         self._units.move_to_end(key)
         while len(self._units) > _UNITS_KEPT:
@@ -279,7 +279,7 @@ def columns(curves: Curves, finish: IntArray) -> dict[str, list[int]]:
 
 def read_cell(store: Store, config: CampaignConfig, record: CellRecord) -> CellRows:
     """Read the numbers of a cell's graded units, and only the columns that they need."""
-    probes = config.probing.probes
+    probes = config.probing.everywhere
     tokens, correct, lengths = [], [], []
     parts: dict[str, list[npt.NDArray[Any]]] = {
         name: [] for name in ("question", "sample", "original", "finish", "unit")

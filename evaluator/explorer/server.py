@@ -115,6 +115,8 @@ def listen(port: int = 0) -> Listening:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((HOST, port))
+        # A browser that is opened before the server runs waits for it.
+        bound.listen()
     except OSError as error:
         bound.close()
         raise MisuseError(

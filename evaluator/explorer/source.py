@@ -1,6 +1,7 @@
 """What a folder gives the page: pieces of JSON, each with a name; and which folder gives which."""
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -126,6 +127,8 @@ def open_source(folder: str | Path) -> Source:
     remote = "://" in str(folder)
     if not remote and not path.is_dir():
         raise MisuseError(f"{folder}: no such folder")
+    if not remote:
+        _check_links(path)
     for marker, opened in _KINDS:
         if not remote and (path / marker).is_file():
             return opened(path)
@@ -135,6 +138,19 @@ def open_source(folder: str | Path) -> Source:
         f"{folder}: neither a campaign nor a release nor a run "
         f"(none of {', '.join(dict.fromkeys(marker for marker, _ in _KINDS))} is in it)"
     )
+
+
+def _check_links(folder: Path) -> None:
+    """Refuse a folder with a link that leads out of it: only what was named is read."""
+    root = folder.resolve()
+    for parent, folders, files in os.walk(root):
+        for name in (*folders, *files):
+            path = Path(parent, name)
+            if path.is_symlink() and not path.resolve().is_relative_to(root):
+                raise MisuseError(
+                    f"{path}: is a link to a place outside of {folder}; replace it by what it "
+                    "leads to, or remove it"
+                )
 
 
 def _campaign(folder: str | Path) -> Source:
