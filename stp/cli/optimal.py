@@ -22,6 +22,7 @@ from stp.cli.optimal_options import (
     TMax,
     words,
 )
+from stp.cli.responses import show
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +37,9 @@ optimal = typer.Typer(
     help="OptimalThinkingBench: overthinking and underthinking in one score.",
     no_args_is_help=True,
 )
+
+
+optimal.command("show")(show)
 
 
 @optimal.command("run")

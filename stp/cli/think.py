@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from stp.cli.responses import show
 from stp.cli.think_compare import compare_and_print, compared, say_page
 from stp.cli.think_run import run
 
@@ -32,6 +33,7 @@ AllowIncomplete = Annotated[
 
 
 think.command("run")(run)
+think.command("show")(show)
 
 
 @think.command("grade")
