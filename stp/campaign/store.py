@@ -14,6 +14,7 @@ itself. The place is an fsspec URL. This module knows nothing of engines and ans
 
 import contextlib
 import logging
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
@@ -164,7 +165,7 @@ class Store:
         stp.campaign.lock.FolderInUseError
             If another run has it.
         """
-        with contextlib.ExitStack() as held:
+        with self._refusals_leave_nothing(part), contextlib.ExitStack() as held:
             try:
                 self._fs.makedirs(self._root, exist_ok=True)
                 held.enter_context(
@@ -185,6 +186,20 @@ class Store:
                 for path in Path(self._root).rglob(".*.tmp"):
                     path.unlink(missing_ok=True)
             yield
+
+    @contextlib.contextmanager
+    def _refusals_leave_nothing(self, part: Part | None) -> Iterator[None]:
+        """Remove a folder that was made for a campaign which was then refused.
+
+        Parts share their folder with each other, so none of them removes it.
+        """
+        fresh = self._local and part is None and not self._fs.exists(self._root)
+        try:
+            yield
+        except StpError:
+            if fresh and not self.is_campaign():
+                shutil.rmtree(self._root, ignore_errors=True)
+            raise
 
     @contextlib.contextmanager
     def preparing(self, part: Part | None) -> Iterator[None]:
