@@ -374,7 +374,7 @@ class Store:
         """
         try:
             with self._fs.open(self._path(name), "rb") as file:
-                return pq.read_table(file, columns=list(columns))
+                return pq.ParquetFile(file).read(columns=list(columns))
         except (pa.ArrowException, OSError) as error:
             raise StoreError(f"{self.url}/{name}: cannot be read: {error}") from error
 
@@ -386,12 +386,16 @@ class Store:
         stp.campaign.tables.TornShardError
             If its footer is not whole.
         """
-        path = self._path(name)
-        if not self._fs.exists(path):
+        path, said = self._path(name), f"{self.url}/{name}"
+        if not self._local and not self._fs.exists(path):
             return None
         try:
+            if self._local:  # Thousands of footers: the file system's layers cost more than these.
+                return shard_info(table, path, path=said)
             with self._fs.open(path, "rb") as file:
-                return shard_info(table, file, path=f"{self.url}/{name}")
+                return shard_info(table, file, path=said)
+        except FileNotFoundError:
+            return None
         except OSError as error:
             raise StoreError(read_error(f"{self.url}/{name}", error)) from error
 
