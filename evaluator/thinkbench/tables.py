@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from data.tasks import TASK_LABELS
 from evaluator.present.names import visible
 from evaluator.present.table import Table
 from evaluator.runs.shares import CUT, UNREAD, cautions
@@ -15,11 +16,6 @@ from evaluator.thinkbench.patterns import PATTERNS
 from evaluator.thinkbench.stored import ThinkRun
 from stp.campaign.shares import Share
 
-_TASK_LABELS = {
-    "absolute_difference": "abs. diff.",
-    "find_maximum": "maximum",
-    "find_minimum": "minimum",
-}
 _PATTERN_LABELS: dict[str, str] = {
     "redundant-verification": "verifying",
     "self-contradiction": "contradiction",
@@ -31,7 +27,7 @@ _PATTERN_LABELS: dict[str, str] = {
 
 def task_label(name: str) -> str:
     """Return what a task is called in tables."""
-    return _TASK_LABELS.get(name, name).replace("_", " ")
+    return TASK_LABELS.get(name, name).replace("_", " ")
 
 
 def _name(text: str) -> str:

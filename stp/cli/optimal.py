@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from stp.curves import Curves
 
 optimal = typer.Typer(
-    help="OptimalThinkingBench: overthinking and underthinking in one score.",
+    help="OptimalThinkingBench: over- and underthinking in one score.",
     no_args_is_help=True,
 )
 

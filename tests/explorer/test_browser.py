@@ -126,7 +126,9 @@ def test_filters_choose_rows_and_stand_in_the_address(page, served, sources):
         "box.dispatchEvent(new Event('change'))"
     )
     flat = sum(columns["flat"])
-    page.wait(f"return document.querySelector('.note[role=status]').innerText.startsWith('{flat} ')")
+    page.wait(
+        f"return document.querySelector('.note[role=status]').innerText.startsWith('{flat} ')"
+    )
     assert "shape=flat" in page.run("return location.hash")
     page.open(page.run("return location.href"))
     assert page.text(".note[role=status]").startswith(f"{flat} of {len(columns['q'])} rows")
