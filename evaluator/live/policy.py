@@ -14,7 +14,7 @@ from baselines.registry import Description, MethodSource
 from baselines.signals import SIGNALS, with_costs
 from data.errors import MisuseError
 from data.hints import nearest
-from evaluator.otbench.asked import Asked, parse_method
+from evaluator.otbench.asked import AskedMethod, parse_method
 from evaluator.otbench.load import Release
 from evaluator.otbench.run import train
 
@@ -159,7 +159,7 @@ def make_policy(
 _LEARNS_FROM = ("train", "validation")
 
 
-def _learns(asked: Asked) -> bool:
+def _learns(asked: AskedMethod) -> bool:
     """Return whether a method has to learn: of others nothing is known, so they have."""
     source = asked.source
     if not isinstance(source, MethodSource):
