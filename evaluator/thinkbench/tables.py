@@ -4,20 +4,18 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from data.tasks import TASK_LABELS
 from evaluator.present.names import visible
 from evaluator.present.table import Table
+from evaluator.runs.shares import CUT, UNREAD, cautions
 from evaluator.thinkbench.agreement import LabelAgreement
 from evaluator.thinkbench.comparison import Comparison
 from evaluator.thinkbench.error_kinds import ERROR_KINDS
 from evaluator.thinkbench.measures import Estimate, Group
 from evaluator.thinkbench.patterns import PATTERNS
 from evaluator.thinkbench.stored import ThinkRun
+from stp.campaign.shares import Share
 
-_TASK_LABELS = {
-    "absolute_difference": "abs. diff.",
-    "find_maximum": "maximum",
-    "find_minimum": "minimum",
-}
 _PATTERN_LABELS: dict[str, str] = {
     "redundant-verification": "verifying",
     "self-contradiction": "contradiction",
@@ -29,7 +27,7 @@ _PATTERN_LABELS: dict[str, str] = {
 
 def task_label(name: str) -> str:
     """Return what a task is called in tables."""
-    return _TASK_LABELS.get(name, name).replace("_", " ")
+    return TASK_LABELS.get(name, name).replace("_", " ")
 
 
 def _name(text: str) -> str:
@@ -42,6 +40,19 @@ def _percent(value: float | None) -> float | None:
 
 def _mean(value: Estimate | None) -> float | None:
     return None if value is None else value.mean
+
+
+def run_cautions(runs: Sequence[ThinkRun]) -> list[str]:
+    """Return what must be said of runs before their figures."""
+    found = []
+    for run in runs:
+        group = run.measures.overall
+        shares = [
+            Share(kind=CUT, count=group.cut, of=group.responses),
+            Share(kind=UNREAD, count=group.responses - group.parsed, of=group.responses),
+        ]
+        found += cautions(_name(run.name), shares)
+    return found
 
 
 def run_table(run: ThinkRun) -> Table:
@@ -76,7 +87,7 @@ def run_table(run: ThinkRun) -> Table:
         frame=frame,
         formats=dict.fromkeys(("tokens", "think", "answer", "words", "characters"), ",.1f")
         | {"n": ","},
-        note="; ".join(notes) + ".",
+        note=" ".join([*run_cautions([run]), "; ".join(notes) + "."]),
     )
 
 
@@ -183,8 +194,13 @@ def leaderboard_table(comparison: Comparison) -> Table:
             "thinking": ",.1f",
             "rank": "d",
         },
-        note=f"{comparison.pool.describe()}. O-Score: mean over tasks of the harmonic mean of "
-        "accuracy and efficiency; low, high: 95 % over questions.",
+        note=" ".join(
+            [
+                *run_cautions(comparison.runs),
+                f"{comparison.pool.describe()}. O-Score: mean over tasks of the harmonic mean of "
+                "accuracy and efficiency; low, high: 95 % over questions.",
+            ]
+        ),
     )
 
 
