@@ -359,7 +359,7 @@ def costs_of_plans(config: CampaignConfig, plan: DryRunPlan) -> dict[tuple[str, 
         where the share would not pay for its first pass.
     """
     probing = config.probing
-    share = {f"uniform {count}": count for count in (probing.probes, _FEW_PROBES)}
+    share: dict[str, float] = {f"uniform {count}": count for count in (probing.probes, _FEW_PROBES)}
     spent = probing.share * probing.probes
     if probing.first_probes < spent:
         share[f"adaptive, {probing.share:.0%}"] = spent

@@ -29,6 +29,7 @@ def compare(
     from rich.console import Console
 
     from evaluator.analysis.probe_comparison import compare_probes
+    from evaluator.present.terminal import rich_table
     from stp.cli.progress import shown_progress
 
     with shown_progress() as progress:
@@ -38,7 +39,7 @@ def compare(
     typer.echo()
     console = Console(highlight=False)
     for table in found.tables:
-        console.print(table.to_rich(console.width))
+        console.print(rich_table(table, console.width))
 
 
 def register(parent: typer.Typer) -> None:
