@@ -71,3 +71,10 @@ def test_lengths_that_were_cut_are_expected_longer():
     assert expected == pytest.approx(np.minimum(lengths, 2_000.0).mean(), rel=0.05)
     assert module._expected_length(cut, 0, 2_000.0) == 2_000.0
     assert module._expected_length(np.array([]), 0, 2_000.0) == 0.0
+
+
+def test_nothing_is_left_of_a_finished_campaign(configure, opener, tmp_path, capsys):
+    folder = tmp_path / "c"
+    run.run_campaign(configure(), folder, open_model=opener)
+    dry_run(configure(), str(folder))
+    assert "nothing is left to do" in capsys.readouterr().out
