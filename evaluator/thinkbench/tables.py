@@ -14,6 +14,7 @@ from evaluator.thinkbench.error_kinds import ERROR_KINDS
 from evaluator.thinkbench.measures import Estimate, Group
 from evaluator.thinkbench.patterns import PATTERNS
 from evaluator.thinkbench.stored import ThinkRun
+from evaluator.thinkbench.study_tables import published_tables
 from stp.campaign.shares import Share
 
 _PATTERN_LABELS: dict[str, str] = {
@@ -397,6 +398,7 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
         stability_table(comparison),
         correlations_table(comparison) if len(comparison.runs) > 2 else None,
         lengths_table(comparison),
+        *published_tables(comparison),
         errors_table(comparison.runs),
         patterns_table(comparison.runs),
     ]

@@ -41,6 +41,7 @@ from stp.campaign.sections import (
     GenerationConfig,
     ModelConfig,
     ProbingConfig,
+    PromptsConfig,
     SamplingConfig,
     Section,
     ShardConfig,
@@ -59,7 +60,7 @@ class CampaignConfig(Section):
         Every sample's seed is made from this one and the sample's place in the campaign.
     models, benchmarks
         Every model is run on every benchmark.
-    engine, generation, probing, sampling, shards
+    engine, generation, probing, sampling, shards, prompts
         As their classes say.
     """
 
@@ -72,6 +73,7 @@ class CampaignConfig(Section):
     probing: ProbingConfig = ProbingConfig()
     sampling: SamplingConfig = SamplingConfig()
     shards: ShardConfig = ShardConfig()
+    prompts: PromptsConfig = PromptsConfig()
 
     @model_validator(mode="before")
     @classmethod
@@ -93,6 +95,11 @@ class CampaignConfig(Section):
                 f"probing.probes is {self.probing.probes}, but with generation.mode = "
                 f'"{self.generation.mode}" every trajectory is one answer: leave it out'
             )
+        if self.generation.mode != "thinking" and self.probing.plan != "uniform":
+            raise ValueError(
+                'probing.plan = "adaptive" chooses among positions, and with generation.mode = '
+                f'"{self.generation.mode}" there is one: leave it out'
+            )
         if self.generation.mode != "thinking" and self.probing.answer_opening:
             raise ValueError(
                 "probing.answer_opening opens answers after thinking, and with generation.mode = "
@@ -111,6 +118,16 @@ class CampaignConfig(Section):
                 raise ValueError(f"{key}: the name {min(twice)!r} is used twice; give each its own")
         return self
 
+    def with_prompts(self, path: str) -> "CampaignConfig":
+        """Return the same campaign in the words of a file.
+
+        Raises
+        ------
+        data.errors.ConfigError, data.errors.MisuseError
+            As :func:`data.prompts.load_prompts`.
+        """
+        return self.model_copy(update={"prompts": PromptsConfig.model_validate(path)})
+
     @property
     def trajectories_per_unit(self) -> int:
         """Trajectories of each question in a unit, never more than there are."""
@@ -126,14 +143,24 @@ class CampaignConfig(Section):
         """
         values = self.model_dump(mode="json")
         del values["name"]
+        if self.prompts == PromptsConfig(version="1"):
+            # Campaigns from before wordings were named were asked with our first one.
+            del values["prompts"]
         for model in values["models"]:
             del model["path"], model["family"]
         for benchmark in values["benchmarks"]:
             del benchmark["data_dir"]
             benchmark["name"] = Path(benchmark["name"]).name
+        if self.probing.plan == "uniform":
+            # Nor had they a plan.
+            for key in ("plan", "first_probes", "rounds", "share"):
+                del values["probing"][key]
         if not self.probing.answer_opening:
             # Campaigns from before there were openings have none in their settings.
             del values["probing"]["answer_opening"]
+        if self.probing.steps == "merged":
+            # Nor have campaigns from before there was another way to cut steps.
+            del values["probing"]["steps"]
         if self.generation.mode == "thinking":
             # Campaigns from before there were modes have none in their settings.
             del values["generation"]["mode"]
@@ -223,6 +250,9 @@ def parse_config(
 
 def _anchor(values: dict[str, Any], folder: Path) -> None:
     """Make the relative folders that exist beside the campaign file absolute."""
+    prompts = values.get("prompts")
+    if isinstance(prompts, str) and _is_there(folder / prompts):
+        values["prompts"] = str((folder / prompts).resolve())
     for table, key in (
         ("models", "path"),
         ("models", "family"),

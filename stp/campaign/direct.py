@@ -8,28 +8,18 @@ other conditions than k = 0 of a thinking campaign, which keeps a prompt that as
 
 from data import Benchmark, Question
 from data.benchmark import INSTRUCTIONS
+from data.prompts import Prompts
 from stp.campaign.fit import Fit
 from stp.campaign.sections import Mode
 from stp.formats import ThinkingFormat
 
-DIRECT_REQUEST = "Answer at once: write no reasoning, only the final answer."
-
-DIRECT_INSTRUCTIONS = {
-    "math": f"{DIRECT_REQUEST} Put it inside \\boxed{{}}.",
-    "choice": (
-        f"{DIRECT_REQUEST} Give your choice in an answer field that holds its letter and nothing "
-        "else, for example: Answer: C"
-    ),
-    "code": (
-        "Write no reasoning and no explanation, only the complete solution in Python, in one "
-        "fenced code block that starts with ```python."
-    ),
-}
-"""What takes the place of the instructions that ask for reasoning, by answer kind."""
-
 
 def unthinking_prompt_ids(
-    mode: Mode, format: ThinkingFormat, benchmark: Benchmark, question: Question
+    mode: Mode,
+    format: ThinkingFormat,
+    benchmark: Benchmark,
+    question: Question,
+    prompts: Prompts | None = None,
 ) -> tuple[int, ...]:
     """Return a question's prompt, up to where the answer begins.
 
@@ -38,11 +28,12 @@ def unthinking_prompt_ids(
     """
     if mode == "thinking_off":
         return format.answer_prompt_ids(question.prompt, benchmark.instruction)
-    kind = question.answer_kind
-    if benchmark.instruction == INSTRUCTIONS.get(kind):
-        instruction = DIRECT_INSTRUCTIONS[kind]
+    kind, prompts = question.answer_kind, prompts or Prompts()
+    if kind in INSTRUCTIONS and benchmark.instruction == prompts.text(kind):
+        instruction = prompts.text(f"direct-{kind}")
     else:
-        instruction = " ".join(part for part in (benchmark.instruction, DIRECT_REQUEST) if part)
+        request = prompts.text("direct")
+        instruction = " ".join(part for part in (benchmark.instruction, request) if part)
     return format.answer_prompt_ids(question.prompt, instruction)
 
 

@@ -3,8 +3,9 @@
 Prompts are made and checked as in a run, each model is opened, and a short warm-up measures it: the
 first unit of each cell, with thinking and answers cut short. What a whole campaign takes follows
 from it: lengths are expectations from samples of which some were cut (the maximum-likelihood mean
-of an exponential length: all tokens over the samples that ended), paces are those of the warm-up.
-Nothing is written where the campaign would go.
+of an exponential length: all tokens over the samples that ended), paces are those of the warm-up,
+and the campaign's units are simulated at these paces to their last sample
+(:mod:`stp.campaign.forecast`). Nothing is written where the campaign would go.
 """
 
 import shutil
@@ -21,8 +22,10 @@ import pyarrow.compute as pc
 from data.errors import MisuseError
 from stp.campaign.asks import answered
 from stp.campaign.config import CampaignConfig
+from stp.campaign.forecast import Forecast, WarmUp, forecast_of
 from stp.campaign.jobs import GenerateJob, ProbeJob
 from stp.campaign.manifest import CellRecord
+from stp.campaign.pace import measured_pace
 from stp.campaign.prepare import Prepared, Subject, make_subject, prepare_campaign
 from stp.campaign.shares import CellShares
 from stp.campaign.store import Store, read_questions
@@ -31,8 +34,13 @@ from stp.campaign.units import Table, Unit
 from stp.campaign.warm_up_shares import warm_up_shares
 from stp.campaign.workers import EngineOpener
 from stp.engines.base import Engine
+from stp.engines.clock import Pace
 from stp.tokenizers import backend, load_tokenizer
 
+OPENING = r"\boxed{"
+"""What opened answers begin with where a campaign names no opening."""
+
+_FEW_PROBES = 4
 _WARM_UP_TRAJECTORIES = 64
 _WARM_UP_THINKING_TOKENS = 256
 _WARM_UP_PROBES = 512
@@ -60,6 +68,16 @@ class Expected:
     most_tokens: int = 0
     seconds: float = 0.0
     bytes: int = 0
+
+    def times(self, factor: float) -> "Expected":
+        """Return what so many times as many samples are expected to take."""
+        return Expected(
+            samples=round(self.samples * factor),
+            tokens=round(self.tokens * factor),
+            most_tokens=round(self.most_tokens * factor),
+            seconds=self.seconds * factor,
+            bytes=round(self.bytes * factor),
+        )
 
     def __add__(self, other: "Expected") -> "Expected":
         return Expected(
@@ -93,10 +111,15 @@ class CellPlan:
         How long the warm-up took, and how many of its trajectories ended by themselves.
     generate, probe
         What the stages are expected to take.
+    other_probe
+        What probing would take with answers of the other kind: opened with :data:`OPENING` where
+        the campaign's are free, free where they are opened.
     turn_end
         The tokens that end an answer, by the place that names them.
     shares
         What of the warm-up's rows is not what it is taken for.
+    forecast
+        What the cell takes to its last sample.
     """
 
     record: CellRecord
@@ -113,8 +136,10 @@ class CellPlan:
     warm_up_trajectories: int = 0
     generate: Expected = field(default_factory=Expected)
     probe: Expected = field(default_factory=Expected)
+    other_probe: Expected = field(default_factory=Expected)
     turn_end: dict[str, tuple[str, ...]] = field(default_factory=dict)
     shares: CellShares | None = None
+    forecast: Forecast | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +156,11 @@ class DryRunPlan:
         for cell in self.cells:
             total = total + cell.generate + cell.probe
         return total
+
+    def seconds(self, engines: int) -> tuple[float, float]:
+        """Return what all cells take on so many engines, and how much of it empty rows cost."""
+        runs = [cell.forecast.on(engines) for cell in self.cells if cell.forecast is not None]
+        return sum(run.seconds for run in runs), sum(run.tail_seconds for run in runs)
 
 
 def plan_campaign(
@@ -198,9 +228,11 @@ def _plan_model(
                 f"{engine.context_limit}"
             )
         plans = []
+        pace: Pace | None = None
         for cell, plan in zip(mine, checked, strict=True):
             on_cell(cell)
-            plans.append(_warm_up(store, prepared.config, subject, cell, plan, engine))
+            pace = pace or measured_pace(engine, plan.first_ids)
+            plans.append(_warm_up(store, prepared.config, subject, cell, plan, engine, pace))
         return plans
     finally:
         engine.close()
@@ -254,6 +286,7 @@ def _warm_up(
     record: CellRecord,
     plan: CellPlan,
     engine: Engine,
+    pace: Pace,
 ) -> CellPlan:
     """Run a part of the cell's first unit, cut short, and extrapolate."""
     begin = time.monotonic()
@@ -298,8 +331,29 @@ def _warm_up(
         seconds=generated * seconds / max(1, made),
         bytes=_bytes("trajectories", trajectories[0], generated / max(1, made)),
     )
-    probe, answers_made = _warm_up_probes(
-        config, short, subject, unit, questions, trajectories[0], engine, count=count, thinks=thinks
+    probing = _ProbeWarmUp(
+        config=config,
+        short=short,
+        unit=unit,
+        questions=questions,
+        trajectories=trajectories[0],
+        engine=engine,
+        count=count,
+        thinks=thinks,
+    )
+    probe, answers_made, probing_seconds = probing.measured(subject)
+    other, *_ = probing.measured(_otherwise(subject))
+    warm_up = WarmUp(
+        prompt_tokens=len(plan.first_ids),
+        trajectories=trajectories[0],
+        trajectories_seconds=seconds,
+        per_question=per_question,
+        probes=answers_made,
+        probes_seconds=probing_seconds,
+        thinking_limit=mean_limit,
+        generated_tokens=generated,
+        probed_tokens=probe.tokens,
+        positions=probe.samples / max(1, count * answers_per_position(config)),
     )
     return replace(
         plan,
@@ -308,57 +362,98 @@ def _warm_up(
         warm_up_trajectories=len(thinking),
         generate=generate,
         probe=probe,
+        other_probe=other,
         shares=warm_up_shares(
             config, short, subject, record, unit, questions, trajectories[0], answers_made
         ),
+        forecast=forecast_of(config, record, engine, pace, warm_up),
     )
 
 
-def _warm_up_probes(
-    config: CampaignConfig,
-    short: CampaignConfig,
-    subject: Subject,
-    unit: Unit,
-    questions: pa.Table,
-    trajectories: pa.Table,
-    engine: Engine,
-    *,
-    count: int,
-    thinks: float,
-) -> tuple[Expected, pa.Table]:
-    """Probe a few of the warm-up's trajectories, and extrapolate to ``count`` of them.
+def answers_per_position(config: CampaignConfig) -> float:
+    """Return how many answers a campaign's plan samples at a position, on average."""
+    probing = config.probing
+    return probing.probes if probing.plan == "uniform" else probing.share * probing.probes
 
-    The probes' rows are returned too.
+
+def costs_of_plans(config: CampaignConfig, plan: DryRunPlan) -> dict[tuple[str, str], Expected]:
+    """Return what probing is expected to take by plan and kind of answers.
+
+    Returns
+    -------
+    dict
+        By the plan in words, and ``"free"`` or ``"opened"`` answers. The adaptive plan is the
+        campaign's, or the one that it would get by ``plan = "adaptive"`` alone; it is left out
+        where the share would not pay for its first pass.
     """
-    probes = config.probing.probes
-    here = max(1, _WARM_UP_THINKING_TOKENS // config.probing.step_tokens + 1)
-    few = trajectories.slice(0, max(1, _WARM_UP_PROBES // (probes * here)))
-    first = ProbeJob(unit=unit, questions=questions, trajectories=few.slice(0, 1))
-    answered(first.ask(engine, subject, short, _quiet), engine)
-    job = ProbeJob(unit=unit, questions=questions, trajectories=few)
-    (positions, answers), seconds = _timed(
-        lambda: answered(job.ask(engine, subject, short, _quiet), engine)
-    )
-    if config.generation.mode != "thinking" or not answers.num_rows:
-        return Expected(), answers
-    lengths = _lengths(answers, "answer_ids")
-    stopped = int(pc.sum(pc.equal(answers["finish"], "stop")).as_py() or 0)
-    answer = _expected_length(lengths, stopped, config.probing.answer_tokens)
-    # A step has the target length or more: there are no more steps than blocks.
-    per_token = positions.num_rows / max(1, int(_lengths(few, "thinking_ids").sum()))
-    steps = min(thinks / config.probing.step_tokens, thinks * per_token)
-    samples = int(count * (1 + steps) * probes)
-    tokens = int(samples * answer)
-    made = max(1, int(lengths.sum()))
-    expected = Expected(
-        samples=samples,
-        tokens=tokens,
-        most_tokens=samples * config.probing.answer_tokens,
-        seconds=tokens * seconds / made,
-        bytes=_bytes("probes", answers, tokens / made)
-        + _bytes("positions", positions, samples / max(1, answers.num_rows)),
-    )
-    return expected, answers
+    probing = config.probing
+    share: dict[str, float] = {f"uniform {count}": count for count in (probing.probes, _FEW_PROBES)}
+    spent = probing.share * probing.probes
+    if probing.first_probes < spent:
+        share[f"adaptive, {probing.share:.0%}"] = spent
+    own = sum((cell.probe for cell in plan.cells), Expected())
+    other = sum((cell.other_probe for cell in plan.cells), Expected())
+    kinds = {"free": other, "opened": own} if probing.answer_opening else {}
+    kinds = kinds or {"free": own, "opened": other}
+    return {
+        (name, kind): expected.times(count / answers_per_position(config))
+        for name, count in share.items()
+        if count <= probing.probes
+        for kind, expected in kinds.items()
+    }
+
+
+def _otherwise(subject: Subject) -> Subject:
+    """Return a subject whose probes' answers are opened where they were free, and free else."""
+    opening = () if subject.opening_ids else subject.format.opening_ids(OPENING)
+    return replace(subject, opening_ids=opening)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ProbeWarmUp:
+    """Probes a few of the warm-up's trajectories, and extrapolates to ``count`` of them."""
+
+    config: CampaignConfig
+    short: CampaignConfig
+    unit: Unit
+    questions: pa.Table
+    trajectories: pa.Table
+    engine: Engine
+    count: int
+    thinks: float
+
+    def measured(self, subject: Subject) -> tuple[Expected, pa.Table, float]:
+        """Return what probing is expected to take, the probes' rows, and their seconds."""
+        probing, engine = self.config.probing, self.engine
+        here = max(1, _WARM_UP_THINKING_TOKENS // probing.step_tokens + 1)
+        few = self.trajectories.slice(0, max(1, _WARM_UP_PROBES // (probing.everywhere * here)))
+        job = ProbeJob(unit=self.unit, questions=self.questions, trajectories=few)
+        first = replace(job, trajectories=few.slice(0, 1))
+        answered(first.ask(engine, subject, self.short, _quiet), engine)
+        (positions, answers), seconds = _timed(
+            lambda: answered(job.ask(engine, subject, self.short, _quiet), engine)
+        )
+        if self.config.generation.mode != "thinking" or not answers.num_rows:
+            return Expected(), answers, seconds
+        opened = len(subject.opening_ids)
+        lengths = np.maximum(_lengths(answers, "answer_ids") - opened, 0)
+        stopped = int(pc.sum(pc.equal(answers["finish"], "stop")).as_py() or 0)
+        answer = _expected_length(lengths, stopped, probing.answer_tokens)
+        # A step has the target length or more: there are no more steps than blocks.
+        per_token = positions.num_rows / max(1, int(_lengths(few, "thinking_ids").sum()))
+        steps = min(self.thinks / probing.step_tokens, self.thinks * per_token)
+        samples = int(self.count * (1 + steps) * answers_per_position(self.config))
+        tokens = int(samples * answer)
+        made = max(1, int(lengths.sum()))
+        expected = Expected(
+            samples=samples,
+            tokens=tokens,
+            most_tokens=samples * probing.answer_tokens,
+            seconds=tokens * seconds / made,
+            bytes=_bytes("probes", answers, tokens / made)
+            + _bytes("positions", positions, samples / max(1, answers.num_rows)),
+        )
+        return expected, answers, seconds
 
 
 def _cut_short(config: CampaignConfig, questions: pa.Table) -> tuple[CampaignConfig, pa.Table]:

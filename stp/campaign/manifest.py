@@ -19,6 +19,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from data.errors import MisuseError, StoreError
+from data.prompts import Prompts
 from stp.campaign.config import CampaignConfig
 from stp.campaign.tables import SCHEMA_VERSION, Work
 from stp.campaign.units import Cell
@@ -172,6 +173,7 @@ class Manifest(_Record):
     settings: dict[str, Any]
     models: list[ModelRecord]
     cells: list[CellRecord]
+    prompts: dict[str, Any] = Field(default_factory=lambda: Prompts().record())
     checker_version: str | None = None
     packages: dict[str, str]
     environment: dict[str, Any]
@@ -214,6 +216,7 @@ def new_manifest(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         config_hash=config.content_hash(),
         settings=config.settings(),
+        prompts=config.prompts.wording.record(),
         models=models,
         cells=cells,
         packages=_package_versions(),

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from data import Benchmark, Question, get_benchmark
 from data.errors import ConfigError, MisuseError, StoreMismatchError, StpError
+from data.prompts import Prompts
 from evaluator.answers import check_reference
 from stp.campaign.asked import check_questions
 from stp.campaign.config import CampaignConfig
@@ -156,7 +157,7 @@ def _sampling(config: CampaignConfig, family: ModelFamily) -> SamplingParameters
 def _create(store: Store, config: CampaignConfig, models: tuple[LocatedModel, ...]) -> Manifest:
     questions = {}
     for entry in config.benchmarks:
-        benchmark, items = load_questions(entry)
+        benchmark, items = load_questions(entry, config.prompts.wording)
         check_references(benchmark.name, items)
         if benchmark.name in questions:
             raise MisuseError(
@@ -180,8 +181,8 @@ def _create(store: Store, config: CampaignConfig, models: tuple[LocatedModel, ..
     return manifest
 
 
-def load_questions(entry: BenchmarkConfig) -> tuple[Benchmark, list[Question]]:
-    """Return a benchmark and the questions asked for.
+def load_questions(entry: BenchmarkConfig, prompts: Prompts) -> tuple[Benchmark, list[Question]]:
+    """Return a benchmark and the questions asked for, in a campaign's wording.
 
     Raises
     ------
@@ -194,6 +195,7 @@ def load_questions(entry: BenchmarkConfig) -> tuple[Benchmark, list[Question]]:
     questions = benchmark.load(data_dir=folder, limit=entry.limit)
     for question in questions:
         check_reference(question)
+    benchmark = replace(benchmark, instruction=prompts.instruction(benchmark.instruction))
     return benchmark, questions
 
 
@@ -252,7 +254,8 @@ def _unthinking_prompts(
 ) -> tuple[list[tuple[int, ...]], list[Fit]]:
     mode = config.generation.mode
     prompts = [
-        unthinking_prompt_ids(mode, subject.format, benchmark, question) for question in questions
+        unthinking_prompt_ids(mode, subject.format, benchmark, question, config.prompts.wording)
+        for question in questions
     ]
     fits = [
         fit_answer(
@@ -400,7 +403,8 @@ def _check_questions(
     """Refuse questions that are not those of the campaign any more."""
     loaded = {
         benchmark.name: (benchmark, items)
-        for benchmark, items in map(load_questions, config.benchmarks)
+        for entry in config.benchmarks
+        for benchmark, items in [load_questions(entry, config.prompts.wording)]
     }
     for model in models:
         subject = make_subject(config, model, manifest.model_record(model.name))

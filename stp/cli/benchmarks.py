@@ -21,6 +21,12 @@ Width = Annotated[
 ]
 
 
+PromptsFile = Annotated[
+    Path | None,
+    typer.Option("--prompts", help="Show them in the words of this file (docs/prompts.md)."),
+]
+
+
 def list_benchmarks(data_dir: DataDir = None) -> None:
     """List the benchmarks: group, questions, answer kind, source, licence, where they are."""
     from rich.console import Console
@@ -78,12 +84,14 @@ def show(
     n: Annotated[int, typer.Option("--n", min=1, help="How many questions.")] = 3,
     data_dir: DataDir = None,
     width: Width = 400,
+    prompts: PromptsFile = None,
 ) -> None:
     """Show questions as they will be asked, with their references."""
     from rich.console import Console
     from rich.text import Text
 
     from data import get_benchmark
+    from data.prompts import Prompts, load_prompts
 
     benchmark = get_benchmark(name)
     questions = benchmark.load(data_dir, limit=n)
@@ -97,7 +105,10 @@ def show(
             f"licence {benchmark.source.licence}",
         )
     )
-    console.print(Text.assemble(("instruction  ", "dim"), benchmark.instruction))
+    wording = Prompts() if prompts is None else load_prompts(prompts)
+    instruction = wording.instruction(benchmark.instruction)
+    console.print(Text.assemble(("instruction  ", "dim"), instruction))
+    console.print(Text.assemble(("wording      ", "dim"), wording.label))
     console.print(
         Text("In the system role or with the question, as the model family has it.", style="dim")
     )

@@ -6,9 +6,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from stp.cli.campaigns import print_shares
 from stp.cli.lines import duration
 from stp.cli.seen import seen
+from stp.cli.shares import print_shares
 
 if TYPE_CHECKING:
     from stp.campaign.config import CampaignConfig
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _SHOWN_IDS = 48
 _SHOWN_CHARACTERS = 2_000
 _NAMED = 5
+_ENGINES = (1, 2, 8)
 
 
 def dry_run(config: "CampaignConfig", folder: str) -> None:
@@ -39,6 +40,7 @@ def dry_run(config: "CampaignConfig", folder: str) -> None:
             folder=folder or None,
             on_cell=lambda cell: doing.update(f"warming up: {cell.model} on {cell.benchmark}"),
         )
+    console.print(f"wording of the prompts: {config.prompts.wording.label}", markup=False)
     shown: set[tuple[str, str]] = set()
     for cell in plan.cells:
         _print_cell(console, cell)
@@ -46,6 +48,9 @@ def dry_run(config: "CampaignConfig", folder: str) -> None:
             shown.add(key)
             _print_prompt(console, cell)
     _print_estimate(console, plan)
+    if config.generation.mode == "thinking":
+        _print_plans(console, config, plan)
+    console.print("nothing was written")
 
 
 def _nothing_left(config: "CampaignConfig", folder: str) -> bool:
@@ -107,6 +112,8 @@ def _print_estimate(console: Console, plan: "DryRunPlan") -> None:
     for name, entry in (("generate", generate), ("probe", probe), ("both", plan.total)):
         table.add_row(name, *_row(entry))
     console.print(table)
+    console.print("time: at the warm-up's pace; simulated with the campaign's units:")
+    _print_forecast(console, plan)
     free = f"; the disk has {_size(plan.free_bytes)} free" if plan.free_bytes is not None else ""
     console.print(
         f"from a warm-up of {duration(warm)}, in which {ended} of {begun} trajectories ended; one "
@@ -114,7 +121,36 @@ def _print_estimate(console: Console, plan: "DryRunPlan") -> None:
     )
     if ended < begun / 2:
         console.print("few trajectories ended in the warm-up: the figures are rough")
-    console.print("nothing was written")
+
+
+def _print_plans(console: Console, config: "CampaignConfig", plan: "DryRunPlan") -> None:
+    from stp.campaign.dry_run import OPENING, costs_of_plans
+
+    console.print()
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("probing by plan", no_wrap=True)
+    table.add_column("answers", no_wrap=True)
+    for heading in ("samples", "tokens", "at most", "time", "disk"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for (name, kind), expected in costs_of_plans(config, plan).items():
+        table.add_row(name, kind, *_row(expected))
+    console.print(table)
+    opening = config.probing.answer_opening or OPENING
+    console.print(
+        f"opened answers begin with {seen(opening)}; they are another measurement than free ones: "
+        "`stp probes compare` says how far apart they are",
+        markup=False,
+    )
+
+
+def _print_forecast(console: Console, plan: "DryRunPlan") -> None:
+    """Say what the last samples cost, on one engine and on several."""
+    for engines in _ENGINES:
+        seconds, tail = plan.seconds(engines)
+        console.print(
+            f"to the last sample on {engines} engine{'' if engines == 1 else 's'}: "
+            f"{duration(seconds)}; {duration(seconds - tail)} if no row were ever empty"
+        )
 
 
 def _row(entry: "Expected") -> tuple[str, str, str, str, str]:

@@ -18,7 +18,12 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "status": ("campaigns", "Show how far a campaign is: done, rate, time left, prefill."),
     "grade": ("campaigns", "Grade a campaign's answers, without a model."),
     "report": ("report", "Write a campaign's report: an HTML page and figures."),
+    "explore": (
+        "explore",
+        "Look at campaigns and runs: tables, trajectories, responses, frontiers.",
+    ),
     "analyze": ("analyze", "Write all tables and figures of campaigns; say what was found."),
+    "probes": ("probes", "Compare two campaigns that probed the same trajectories."),
     "signals": (
         "signals",
         "Read signals for termination methods at every step.",

@@ -245,12 +245,23 @@ class TransformersEngine(Engine):
             self.pulse += 1
             self._count(ticket, prefill=count, least=count, block_least=count)
 
-        reader = TreeReader(self._model, limits=self._limits, on_tokens=on_tokens)
+        reader = TreeReader(
+            self._model,
+            limits=self._limits,
+            on_tokens=on_tokens,
+            trunk_for=lambda asked, length, cuts: self._decoder.session_trunk(
+                asked.session, asked.trunk_ids, length, again_from=cuts
+            ),
+        )
         self._tree_read(ticket, reader.read(tree))
 
     def _forget(self, tickets: frozenset[int]) -> None:
         self._decoder.drop(tickets)
         self._to_read = deque(entry for entry in self._to_read if entry[0] not in tickets)
+
+    def end_session(self, session: int) -> None:
+        """Free the keys and values that a session holds."""
+        self._decoder.end_session(session)
 
     def prefilled(self, ticket: int, tokens: int) -> None:
         """Count prompt tokens, as the decoder tells of them."""

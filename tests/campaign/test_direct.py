@@ -5,10 +5,11 @@ import pytest
 
 from data import get_benchmark
 from data.errors import ConfigError, EngineError, MisuseError
+from data.prompts import DIRECT_REQUEST
 from evaluator.analysis.overthinking import per_trajectory
 from stp.campaign import load_curves, run_campaign, signals_campaign
 from stp.campaign.config import parse_config
-from stp.campaign.direct import DIRECT_REQUEST, unthinking_prompt_ids
+from stp.campaign.direct import unthinking_prompt_ids
 from stp.campaign.reader import CampaignReader
 from stp.engines.base import RequestError
 from stp.formats import ThinkingFormat, get_family
