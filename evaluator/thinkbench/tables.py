@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from data.prompts import wording_note
 from evaluator.present.names import visible
 from evaluator.present.table import Table
 from evaluator.thinkbench.agreement import LabelAgreement
@@ -59,6 +60,7 @@ def run_table(run: ThinkRun) -> Table:
     notes = [
         f"{measures.overall.responses:,} responses",
         f"prompt style {run.config.style}",
+        f"wording {run.config.prompts.label}",
         "low, high: 95 % interval of the accuracy",
         "parsed: accuracy among responses with an answer",
     ]
@@ -66,6 +68,10 @@ def run_table(run: ThinkRun) -> Table:
         notes.append(f"± over {run.config.folds} folds")
     if measures.overall.estimated:
         notes.append(f"tokens of {measures.overall.estimated:,} responses are estimated from words")
+    if measures.overall.parted:
+        notes.append(
+            f"thinking of {measures.overall.parted:,} responses was written as text, between tags"
+        )
     if measures.overall.cut:
         notes.append(f"{measures.overall.cut:,} responses reached a token limit")
     if run.failed:
@@ -184,7 +190,8 @@ def leaderboard_table(comparison: Comparison) -> Table:
             "rank": "d",
         },
         note=f"{comparison.pool.describe()}. O-Score: mean over tasks of the harmonic mean of "
-        "accuracy and efficiency; low, high: 95 % over questions.",
+        "accuracy and efficiency; low, high: 95 % over questions. "
+        f"{wording_note(run.config.prompts for run in comparison.runs)}",
     )
 
 
