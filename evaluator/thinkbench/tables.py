@@ -8,11 +8,12 @@ from data.prompts import wording_note
 from evaluator.present.names import visible
 from evaluator.present.table import Table
 from evaluator.thinkbench.agreement import LabelAgreement
-from evaluator.thinkbench.comparison import Comparison
+from evaluator.thinkbench.comparison import Comparison, run_results
 from evaluator.thinkbench.error_kinds import ERROR_KINDS
 from evaluator.thinkbench.measures import Estimate, Group
 from evaluator.thinkbench.patterns import PATTERNS
 from evaluator.thinkbench.stored import ThinkRun
+from evaluator.thinkbench.theory_tables import theory_tables
 
 _TASK_LABELS = {
     "absolute_difference": "abs. diff.",
@@ -390,6 +391,7 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
         lengths_table(comparison),
         errors_table(comparison.runs),
         patterns_table(comparison.runs),
+        *theory_tables(comparison.runs, run_results(comparison.runs)),
     ]
     return [table for table in tables if table is not None]
 
