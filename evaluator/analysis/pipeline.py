@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from data.errors import StoreError
 from data.progress import NOBODY, Progress
 from evaluator.analysis.bootstrap import REPLICATES, CurveBootstrap, bootstrap_curves
@@ -34,6 +36,13 @@ from evaluator.analysis.interval_tables import (
     frontier_table,
     interval_sentence,
     interval_table,
+)
+from evaluator.analysis.latent import LatentCurves, fit
+from evaluator.analysis.latent_tables import (
+    latent_frontier_table,
+    latent_sentences,
+    latent_table,
+    tolerance_table,
 )
 from evaluator.analysis.missing import missing_sentences
 from evaluator.analysis.overthinking import Summary, per_trajectory, summarise
@@ -87,6 +96,9 @@ TABLES = (
     "probe-sensitivity",
     "trajectory-sensitivity",
     "bias-aware",
+    "latent",
+    "latent-tolerances",
+    "latent-frontiers",
     "cross-fitted-frontiers",
     "boundary-audit",
     "boundary-forms",
@@ -166,6 +178,8 @@ class Asked:
         Threads of the bootstrap, all processors when None; it does not change the result.
     cross_fit
         Add frontiers scored on other probes than those that chose.
+    latent_draws
+        Curves drawn for every trajectory behind the latent tables; 0 leaves these out.
     targets
         Target step lengths b of the step-length distributions, beside the campaigns' own.
     """
@@ -174,6 +188,7 @@ class Asked:
     frontier_replicates: int | None = None
     workers: int | None = None
     cross_fit: bool = False
+    latent_draws: int = 20
     targets: tuple[int, ...] = TARGETS
 
 
@@ -220,10 +235,12 @@ def analyse(
     changes = changes_by_progress(curves, suitable_bin_tokens(curves))
     intervals = _resample(curves, frontiers, asked, progress)
     bias = bias_aware_table(curves)
+    latent = _latent(curves, asked, progress)
     sentences = (
         *describe(curves, summary, make_headline(curves, summary, cells), changes).sentences,
         *([interval_sentence(intervals.bootstrap)] if intervals.bootstrap else []),
         *filter(None, [bias_sentence(bias)]),
+        *(latent_sentences(latent) if latent else ()),
     )
     return Analysis(
         name=name,
@@ -243,7 +260,7 @@ def analyse(
             spread_table(curves, summary),
             changes_table(curves, changes),
             frontier_table(curves, frontiers),
-            *_sensitivity(curves, bias, asked, progress),
+            *_sensitivity(curves, bias, latent, asked, progress),
         ),
     )
 
@@ -287,10 +304,28 @@ def _resample(
     return _Intervals(bootstrap=drawn, bands=bands, tables=tuple(tables))
 
 
-def _sensitivity(curves: Curves, bias: Table, asked: Asked, progress: Progress) -> Iterator[Table]:
+def _latent(curves: Curves, asked: Asked, progress: Progress) -> LatentCurves | None:
+    """Fit latent curves, if they are asked for and there is thinking to have any."""
+    if not asked.latent_draws or not np.any(curves.full_tokens_s):
+        return None
+    return fit(
+        curves,
+        draws=asked.latent_draws,
+        workers=asked.workers,
+        progress=progress.stage("latent curves"),
+    )
+
+
+def _sensitivity(
+    curves: Curves, bias: Table, latent: LatentCurves | None, asked: Asked, progress: Progress
+) -> Iterator[Table]:
     yield sensitivity_table(curves)
     yield trajectory_sensitivity_table(curves, progress.stage("fewer trajectories"))
     yield bias
+    if latent is not None:
+        yield latent_table(latent)
+        yield tolerance_table(latent)
+        yield latent_frontier_table(latent, progress=progress.stage("latent frontiers"))
     if asked.cross_fit:
         yield cross_fitted_table(curves, progress=progress.stage("cross-fitted frontiers"))
 

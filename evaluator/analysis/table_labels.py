@@ -27,4 +27,8 @@ def cell_labels(curves: Curves, model: int, benchmark: int) -> tuple[str, str]:
 def table_note(curves: Curves, *sentences: str) -> str:
     """Return a table's note: n, settings, what is missing."""
     n = f"n = {curves.trajectories:,} trajectories, {curves.probes} probes per position."
+    if curves.extra_probes.size:
+        n += (
+            f" The rounds' {int(curves.extra_probes.sum()):,} more are read by latent tables alone."
+        )
     return " ".join([n, *filter(None, sentences), completeness(curves).note]).strip()

@@ -37,7 +37,13 @@ _NUMBER = re.compile(
     r"(?![\d√π]|\\(?:pi|sqrt))"
     r"(?: ?(?:k?m|cm|mm|km/h|m/s|kg|g|mph|ml|mL|L|cm²|m²|cm\^2|m\^2)(?![\w/]))?"
 )
-_ENDED = re.compile(r"[.!。！)\]$%°\d*]\s*$")
+_COMPUTATION = re.compile(
+    r"(?:[$€£]?\d[\d,.]{0,20}|"
+    r"\([\d+*/ .-]{1,40}\))(?: ?[-+*/×÷x^] ?(?:[$€£]?\d[\d,.]{0,20}|\([\d+*/ .-]{1,40}\))){1,9}"
+    r" ?= ?(?=[-$€£\d])"
+)
+"""The way to a value: ``9 * 2 =``."""
+_ENDED = re.compile(r"[.!。！।)\]$%°\d*]\s*$")
 _STARTS_AS_ITEM = re.compile(r"\s*(?:[-*•]\s|\(?\d{1,3}[.)](?:\s|$)|#)")
 _MAX_SENTENCE = 400
 
@@ -65,6 +71,7 @@ def only_value(sentence: str) -> str | None:
         return None
     if _NO_STATEMENT.search(sentence):
         return None
+    sentence = _COMPUTATION.sub(" ", sentence)
     formulas = [content_of(formula) for formula in FORMULA.finditer(sentence)]
     formulas = [content for content in formulas if re.search(r"\d|\\[a-z]", content)]
     bare = FORMULA.sub(" ", sentence) if formulas else sentence

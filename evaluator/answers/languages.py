@@ -105,7 +105,7 @@ LANGUAGES: dict[str, Language] = {
     "ar": Language(
         answers="(?:الإجابة|الاجابة|الجواب)(?: النهائية| الصحيحة| النهائي)?", verbs="هي|هو"
     ),
-    "hi": Language(answers="(?:सही |अंतिम )?(?:उत्तर|जवाब)", verbs="है"),
+    "hi": Language(answers="(?:सही |अंतिम )?(?:उत्तर|जवाब)", verbs=r"है|(?= ?[-\d$])"),
 }
 DECIMAL_COMMA = frozenset(
     [code for code, language in LANGUAGES.items() if language.decimal_comma] + ["uk", "cs", "sv"]

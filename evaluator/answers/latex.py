@@ -12,7 +12,7 @@ from evaluator.answers.characters import spelled_in_latex
 from evaluator.answers.expressions import FUNCTIONS
 
 _THOUSANDS = re.compile(
-    r"(?<![\d.])\d{1,3}(?:(?:\s?\{,\s?\}\s?|,\\!\s?|,\\,|\\[,;:! ]|~|'|_)\d{3}){1,40}(?!\d)"
+    r"(?<![\d.])\d{1,3}(?:(?:\s?\{,\s?\}\s?|,\\!\s?|\\[,;:! ]|~|'|_)\d{3}){1,40}(?!\d)"
     r"|(?<![\d.,])\d{1,3}(?:\.\d{3}){2,40}(?![\d.])"
     r"|(?<![\d.,] )(?<![\d.,])\d{1,3}(?: \d{3}){1,40}(?![\d ,/])"
 )
@@ -83,6 +83,7 @@ _ASCII_RELATIONS = {
     "<-": "< -",
     "->": r"\to ",
 }
+_EQUALS = re.compile(r"(?<![a-zA-Z])(?:\\text\{ ?)?(?:is )?equals?(?: to)? ?\}?(?![a-zA-Z])")
 _MATH_DELIMITER = re.compile(r"\\[()\[\]]")
 _MICRO = re.compile(r"\\mu\s?\\(?:text|mathrm|mbox)\s?\{\s?(?=[a-zA-Z])")
 _OHM = re.compile(
@@ -160,6 +161,8 @@ def normalise(text: str) -> str:
         text = _MATH_DELIMITER.sub(" ", text)
         text = _INFIX.sub(_infix, text)
         text = _COMMAND.sub(_command, text)
+    if "equal" in text:
+        text = _EQUALS.sub("=", text)
     text = _ASCII_RELATION.sub(lambda relation: _ASCII_RELATIONS[relation.group()], text)
     text = _SPACES.sub(" ", text)
     text = text.replace("$", r"\dollar ").replace("€", r"\euro ").replace("£", r"\pound ")

@@ -9,6 +9,7 @@ fallback: the only value of the last sentence.
 import re
 
 from evaluator.answers.expressions_in_text import (
+    ADVERBS,
     FORMULA,
     MARKDOWN,
     PROSE_WORD,
@@ -50,9 +51,14 @@ _SENTENCE = re.compile(
     r"\b(?:is|are|should be|must be|would be|equals)\b[ \t]{0,3}:?[ \t*_]{0,6}\s{0,3}",
     re.IGNORECASE,
 )
+_DOUBTED = re.compile(
+    r"(?:n['’]t|\bnot|\bnever) (?:think|believe|say|claim|know|sure)|\bdoubt\b|"
+    r"\bunlikely\b|\bwhether\b",
+    re.IGNORECASE,
+)
 _BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
 _FEW_WORDS = re.compile(
-    r"[ \t*_:\"']{0,6}([a-zA-Z]{1,20}(?: [a-zA-Z]{1,20}){0,2})[*_\"']{0,3}[.!]?[*_]{0,3}[ "
+    r"[ \t*_:\"']{0,6}([a-zA-Z]{1,20}(?:[ -][a-zA-Z]{1,20}){0,3})[*_\"']{0,3}[.!]?[*_]{0,3}[ "
     r"\t]{0,3}(?=\n|$)"
 )
 _THEREFORE = re.compile(
@@ -97,6 +103,8 @@ def marked_answer(text: str) -> str | None:
         return label_words
     for pattern in (_SENTENCE, ANNOUNCEMENT):
         for sentence in reversed(list(pattern.finditer(tail))):
+            if _is_doubted(tail, sentence):
+                continue
             content = leading_expression(tail[sentence.end() : sentence.end() + 600])
             if content is not None:
                 return content
@@ -110,8 +118,18 @@ def _words_behind(pattern: re.Pattern[str], text: str) -> str | None:
         pass
     if last is None:
         return None
-    words = _FEW_WORDS.match(text, last.end())
+    adverbs = ADVERBS.match(text, last.end())
+    words = _FEW_WORDS.match(text, last.end() if adverbs is None else adverbs.end())
     return words.group(1) if words is not None else None
+
+
+def _is_doubted(text: str, mark: re.Match[str]) -> bool:
+    """Whether a sentence about the answer denies it, or is about another case."""
+    before = text[max(0, mark.start() - 160) : mark.start()]
+    before = re.split(r"[.!?\n](?=\s|$)", before)[-1]
+    return _DOUBTED.search(before) is not None or (
+        "would" in mark.group().lower() and re.search(r"\bif\b", before, re.IGNORECASE) is not None
+    )
 
 
 def labelled_answer(text: str, *, behind_box: bool = False) -> tuple[str, int] | None:

@@ -2,7 +2,7 @@
 
 import re
 
-_END = re.compile(r"(?<![A-Z])[.!?](?=\s|$|[*\"'”)])|[。！？]|\n")
+_END = re.compile(r"(?<![A-Z])[.!?](?=\s|$|[*\"'”)])|[。！？।]|\n")
 _PLEASANTRY = re.compile(
     r"(?:i )?hope (?:it|this|that)\b|let me know|if you have|feel free|please (?:let|feel)|thank|"
     r"(?:is there|would you like)|good luck|note:|i'm (?:happy|glad)",

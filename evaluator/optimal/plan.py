@@ -68,6 +68,11 @@ class OptimalPlan:
         check_methods(self.methods)
         if self.seeds < 1:
             raise MisuseError(f"seeds must be at least 1, not {self.seeds}")
+        if self.seeds > 1 and (greedy := self.settings.greedy) is not None:
+            raise MisuseError(
+                f"with {greedy} all responses to a question are copies, and seeds = {self.seeds} "
+                "would count copies as samples: ask for one seed, or sample"
+            )
         if self.limit is not None and self.limit < 1:
             raise MisuseError(f"limit must be at least 1, not {self.limit}")
         if self.size is not None and not 0 < self.size < math.inf:

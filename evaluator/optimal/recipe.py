@@ -65,6 +65,11 @@ class Recipe:
         for name in ("per_pair", "k", "rounds", "judge_repeats"):
             if getattr(self, name) < 1:
                 raise MisuseError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if self.k > 1 and (greedy := self.settings.greedy) is not None:
+            raise MisuseError(
+                f"with {greedy} all answers to a question are copies, and k = {self.k} of them say "
+                "no more than one: set k to 1, or sample"
+            )
         if not self.domains or len(set(self.domains)) < len(self.domains):
             raise MisuseError("domains must be named, each once")
         if not self.answer_types or len(set(self.answer_types)) < len(self.answer_types):

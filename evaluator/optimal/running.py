@@ -7,13 +7,13 @@ more seeds, methods or subsets add to what is there.
 import contextlib
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from string import Template
 
 from data.errors import EngineError, MisuseError, StoreError
+from data.progress import NOBODY, Progress
 from data.prompts import Prompts
 from evaluator.optimal.methods import MODES, ROUTER, read_route
 from evaluator.optimal.plan import GROWING, OptimalPlan, grown, plan_of
@@ -26,7 +26,6 @@ from evaluator.runs.record import RunRecord, begin_run, check_folder, finish_run
 from stp.asking import ModelSpec, Request, Responder, ResponseStore, Settings
 from stp.seeds import sample_seed
 
-StageProgress = Callable[[str, int, int], None]
 """Told what is being done, how many responses are there, and of how many."""
 
 ROUTER_SETTINGS = Settings(max_tokens=256, temperature=0.0, thinking="default")
@@ -89,12 +88,8 @@ def _kept(folder: Path, *, begun: bool = False) -> list[Item]:
         ) from error
 
 
-def _making(progress: StageProgress | None) -> Callable[[int, int], None] | None:
-    return None if progress is None else partial(progress, "making the questions")
-
-
 def load_missing(
-    plan: OptimalPlan, kept: Sequence[Item], progress: Callable[[int, int], None] | None = None
+    plan: OptimalPlan, kept: Sequence[Item], progress: Progress = NOBODY
 ) -> list[Item]:
     """Return the questions of a plan's subsets that none of the kept ones are of.
 
@@ -157,7 +152,7 @@ def run(
     plan: OptimalPlan,
     *,
     router: str | ModelSpec | Responder | None = None,
-    progress: StageProgress | None = None,
+    progress: Progress = NOBODY,
 ) -> None:
     """Ask what a plan asks and has no response yet.
 
@@ -192,7 +187,7 @@ def run(
         plan = grown(plan_of(folder, stored), plan)
     # What cannot be asked, or nobody can answer, leaves no folder behind.
     kept = _kept(folder, begun=stored is None)
-    loaded = load_missing(plan, kept, _making(progress))
+    loaded = load_missing(plan, kept, progress.stage("making the questions"))
     _check_size(plan, sum(item.subset in plan.subsets for item in (*kept, *loaded)))
     with contextlib.ExitStack() as stack:
         opened = stack.enter_context(opened_once())
@@ -235,9 +230,9 @@ def _ask(
     settings: Settings,
     doing: str,
     total: int,
-    progress: StageProgress | None,
+    progress: Progress,
 ) -> list[str]:
-    told = None if progress is None else partial(progress, doing)
+    told = progress.stage(doing)
     errors = ask_missing(responder, store, missing, settings, total=total, progress=told)
     return [f"{doing}, {error}" for error in errors]
 
@@ -266,7 +261,7 @@ def _ask_router(
     items: Sequence[Item],
     router: Responder,
     prompts: Prompts,
-    progress: StageProgress | None,
+    progress: Progress,
 ) -> list[str]:
     """Have every question sorted; a reply without a route is asked for again."""
     store = ResponseStore(route_file(folder))

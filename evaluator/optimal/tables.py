@@ -108,12 +108,10 @@ def score_table(scores: Scores, wording: str = "") -> Table:
         note += f" {left_out:,} responses without a verdict are left out."
     if np.isnan(scores.values[:, MEASURES.index("auc_oaa")]).any():
         note += " Where thinking tokens are unknown there is no AUC OAA."
-    return _table(
-        "scores",
-        "OptimalThinkingBench",
-        pd.DataFrame(records).set_index(["model", "method"]),
-        f"{note} {wording}".strip(),
-    )
+    # The best first; what has no F1 last.
+    frame = pd.DataFrame(records).set_index(["model", "method"])
+    frame = frame.sort_values("F1", ascending=False, na_position="last", kind="stable")
+    return _table("scores", "OptimalThinkingBench", frame, f"{note} {wording}".strip())
 
 
 def methods_table(scores: Scores) -> Table:

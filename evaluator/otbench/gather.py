@@ -106,7 +106,7 @@ def gather(url: str, *, allow_incomplete: bool = False, progress: Progress = NOB
         _gather_unit(
             store,
             unit,
-            config.probing.probes,
+            config.probing.everywhere,
             asked[cell],
             numbers,
             tokenizers[record.model],

@@ -1,4 +1,4 @@
-"""A table of numbers, and its forms: CSV, Markdown, LaTeX, a terminal's, and a page's.
+"""A table of numbers, and its forms: CSV, Markdown, LaTeX, and a page's.
 
 A :class:`Table` keeps numbers; they become text by :mod:`evaluator.present.numbers` alone.
 """
@@ -17,7 +17,6 @@ from stp.files import write_durably
 
 if TYPE_CHECKING:
     from markupsafe import Markup
-    from rich.console import Group
 
 LATEX_ROWS = 50
 _LATEX = {
@@ -140,19 +139,6 @@ class Table:
                 "",
             ]
         )
-
-    def to_rich(self, width: int = 80) -> "Group":
-        """Return title, table and note for :mod:`rich`; a long table by every 5th row or so.
-
-        Parameters
-        ----------
-        width
-            Columns of the terminal. A table that is wider is shown in several parts, one below the
-            other, each with the rows' labels: no number and no word is cut.
-        """
-        from evaluator.present.terminal import rich_table
-
-        return rich_table(self, width)
 
     def to_html(self) -> "Markup":
         """Return the table and its note for a page, all text escaped."""

@@ -22,8 +22,17 @@ _BETWEEN = 3
 Line = tuple[list[str], list[str]]
 
 
-def rich_table(table: Table, width: int) -> Group:
-    """Return title, table and note; see :meth:`evaluator.present.table.Table.to_rich`."""
+def rich_table(table: Table, width: int = 80) -> Group:
+    """Return title, table and note for :mod:`rich`; a long table by every 5th row or so.
+
+    Parameters
+    ----------
+    table
+        What to show.
+    width
+        Columns of the terminal. A table that is wider is shown in several parts, one below the
+        other, each with the rows' labels: no number and no word is cut.
+    """
     lines: list[Line] = [
         (labels, ["\n".join(filter(None, cell)) for cell in cells])
         for labels, cells in table.lines()

@@ -139,21 +139,31 @@ def _shares(cells: tuple[CellShares, ...]) -> Pairs:
     )
 
 
+def _probes_text(config: CampaignConfig) -> str:
+    probing = config.probing
+    if probing.plan == "uniform":
+        return f"{probing.probes:,}"
+    return f"{probing.first_probes:,}; up to {probing.probes:,} where they tell most"
+
+
 def _settings(config: CampaignConfig, manifest: Manifest) -> Pairs:
     questions = {record.benchmark: record.questions for record in manifest.cells}
     sampling = {k: v for k, v in config.sampling.model_dump().items() if v is not None}
     own = ", ".join(f"{key} {value}" for key, value in sampling.items())
+    text = config.probing.answer_opening
+    opening = (("Opening of a probe's answer", text),) if text else ()
     return (
         ("Models", ", ".join(model.name for model in config.models)),
         ("Wording of the prompts", config.prompts.wording.label),
         ("Benchmarks", ", ".join(f"{name} ({n} questions)" for name, n in questions.items())),
         ("Trajectories per question", f"{config.generation.trajectories:,}"),
-        ("Probes per position", f"{config.probing.probes:,}"),
+        ("Probes per position", _probes_text(config)),
         ("Target length of a step, b", f"{config.probing.step_tokens:,} tokens"),
         ("Thinking limit", f"{config.generation.thinking_limit:,} tokens"),
         ("Context limit", f"{config.generation.context_limit:,} tokens"),
         ("Limit of an original answer", f"{config.generation.answer_tokens:,} tokens"),
         ("Limit of a probe's answer", f"{config.probing.answer_tokens:,} tokens"),
+        *opening,
         ("Sampling", own or "as the model's family recommends"),
         ("Seed", str(config.seed)),
     )

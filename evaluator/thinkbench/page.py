@@ -10,7 +10,7 @@ from evaluator.present.names import visible
 from evaluator.present.numbers import count
 from evaluator.thinkbench.bridge import Bridge, bridge_table
 from evaluator.thinkbench.comparison import Comparison
-from evaluator.thinkbench.tables import comparison_tables
+from evaluator.thinkbench.tables import comparison_tables, run_cautions
 
 
 def write_page(comparison: Comparison, path: str | Path, *, bridge: Bridge | None = None) -> Path:
@@ -44,7 +44,7 @@ def render_page(comparison: Comparison, *, bridge: Bridge | None = None) -> str:
     return page.render(
         "thinkbench/page.html",
         runs=count(len(comparison.runs), "run"),
-        lead=_lead(comparison),
+        lead=" ".join([*run_cautions(comparison.runs), _lead(comparison)]),
         pool=comparison.pool.describe(),
         plane=_plane(comparison),
         tables=tables,

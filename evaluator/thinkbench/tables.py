@@ -7,6 +7,7 @@ import pandas as pd
 from data.prompts import wording_note
 from evaluator.present.names import visible
 from evaluator.present.table import Table
+from evaluator.runs.shares import CUT, UNREAD, cautions
 from evaluator.thinkbench.agreement import LabelAgreement
 from evaluator.thinkbench.comparison import Comparison, run_results
 from evaluator.thinkbench.error_kinds import ERROR_KINDS
@@ -14,6 +15,7 @@ from evaluator.thinkbench.measures import Estimate, Group
 from evaluator.thinkbench.patterns import PATTERNS
 from evaluator.thinkbench.stored import ThinkRun
 from evaluator.thinkbench.theory_tables import theory_tables
+from stp.campaign.shares import Share
 
 _TASK_LABELS = {
     "absolute_difference": "abs. diff.",
@@ -44,6 +46,19 @@ def _percent(value: float | None) -> float | None:
 
 def _mean(value: Estimate | None) -> float | None:
     return None if value is None else value.mean
+
+
+def run_cautions(runs: Sequence[ThinkRun]) -> list[str]:
+    """Return what must be said of runs before their figures."""
+    found = []
+    for run in runs:
+        group = run.measures.overall
+        shares = [
+            Share(kind=CUT, count=group.cut, of=group.responses),
+            Share(kind=UNREAD, count=group.responses - group.parsed, of=group.responses),
+        ]
+        found += cautions(_name(run.name), shares)
+    return found
 
 
 def run_table(run: ThinkRun) -> Table:
@@ -83,7 +98,7 @@ def run_table(run: ThinkRun) -> Table:
         frame=frame,
         formats=dict.fromkeys(("tokens", "think", "answer", "words", "characters"), ",.1f")
         | {"n": ","},
-        note="; ".join(notes) + ".",
+        note=" ".join([*run_cautions([run]), "; ".join(notes) + "."]),
     )
 
 
@@ -190,9 +205,14 @@ def leaderboard_table(comparison: Comparison) -> Table:
             "thinking": ",.1f",
             "rank": "d",
         },
-        note=f"{comparison.pool.describe()}. O-Score: mean over tasks of the harmonic mean of "
-        "accuracy and efficiency; low, high: 95 % over questions. "
-        f"{wording_note(run.config.prompts for run in comparison.runs)}",
+        note=" ".join(
+            [
+                *run_cautions(comparison.runs),
+                f"{comparison.pool.describe()}. O-Score: mean over tasks of the harmonic mean of "
+                "accuracy and efficiency; low, high: 95 % over questions.",
+                wording_note(run.config.prompts for run in comparison.runs),
+            ]
+        ),
     )
 
 

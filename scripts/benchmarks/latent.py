@@ -56,7 +56,7 @@ def families(
                 for probes in (16, 4):
                     found = errors_in_world(world, probes, seed=seed, draws=draws)
                     rows.append({"family": name, "probes": probes, **found})
-                progress(place * worlds + seed - 99, len(names) * worlds)
+                stage(place * worlds + seed - 99, len(names) * worlds)
     table = pd.DataFrame(rows).groupby(["family", "probes"], sort=False).mean()
     _show(table)
     _goals(table)

@@ -95,6 +95,11 @@ class CampaignConfig(Section):
                 f"probing.probes is {self.probing.probes}, but with generation.mode = "
                 f'"{self.generation.mode}" every trajectory is one answer: leave it out'
             )
+        if self.generation.mode != "thinking" and self.probing.plan != "uniform":
+            raise ValueError(
+                'probing.plan = "adaptive" chooses among positions, and with generation.mode = '
+                f'"{self.generation.mode}" there is one: leave it out'
+            )
         if self.generation.mode != "thinking" and self.probing.answer_opening:
             raise ValueError(
                 "probing.answer_opening opens answers after thinking, and with generation.mode = "
@@ -146,9 +151,16 @@ class CampaignConfig(Section):
         for benchmark in values["benchmarks"]:
             del benchmark["data_dir"]
             benchmark["name"] = Path(benchmark["name"]).name
+        if self.probing.plan == "uniform":
+            # Nor had they a plan.
+            for key in ("plan", "first_probes", "rounds", "share"):
+                del values["probing"][key]
         if not self.probing.answer_opening:
             # Campaigns from before there were openings have none in their settings.
             del values["probing"]["answer_opening"]
+        if self.probing.steps == "merged":
+            # Nor have campaigns from before there was another way to cut steps.
+            del values["probing"]["steps"]
         if self.generation.mode == "thinking":
             # Campaigns from before there were modes have none in their settings.
             del values["generation"]["mode"]

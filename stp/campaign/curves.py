@@ -13,6 +13,7 @@ from data.errors import MisuseError, StoreError
 from data.progress import NOBODY, Progress
 from stp.campaign.config import CampaignConfig
 from stp.campaign.manifest import Manifest
+from stp.campaign.round_reader import round_counts
 from stp.campaign.several import check_complete, check_disjoint
 from stp.campaign.status import unit_state
 from stp.campaign.store import Store, read_questions
@@ -28,6 +29,7 @@ def load_curves(
     url: str | Path | Sequence[str | Path],
     *,
     allow_incomplete: bool = False,
+    rounds: int | None = None,
     progress: Progress = NOBODY,
 ) -> Curves:
     """Return the curves of one campaign, or of several together.
@@ -39,6 +41,8 @@ def load_curves(
         probes and no (model, benchmark) in common.
     allow_incomplete
         Take the units that are graded and leave out the rest.
+    rounds
+        Of adaptive campaigns, take no more rounds of more probes than this; all when left out.
     progress
         Called with (units read, all units).
 
@@ -71,7 +75,9 @@ def load_curves(
         ),
     )
     for store, config, manifest in campaigns:
-        _gather(store, config, manifest, gathered, allow_incomplete=allow_incomplete)
+        wanted = config.probing.rounds if config.probing.plan == "adaptive" else 0
+        wanted = wanted if rounds is None else min(rounds, wanted)
+        _gather(store, config, manifest, gathered, rounds=wanted, allow_incomplete=allow_incomplete)
     return gathered.curves()
 
 
@@ -89,6 +95,9 @@ class _Gathered:
     tokens: list[npt.NDArray[np.int64]] = field(default_factory=list)
     correct: list[npt.NDArray[np.int64]] = field(default_factory=list)
     positions: list[npt.NDArray[np.int64]] = field(default_factory=list)
+    extra_probes: list[npt.NDArray[np.int64]] = field(default_factory=list)
+    extra_correct: list[npt.NDArray[np.int64]] = field(default_factory=list)
+    adaptive: bool = False
     trajectory: dict[str, list[npt.NDArray[np.int64]]] = field(
         default_factory=lambda: {
             name: [] for name in ("question", "benchmark", "model", "sample", "original")
@@ -103,7 +112,16 @@ class _Gathered:
         if not self.tokens:
             raise MisuseError("nothing is graded yet; go on with `stp run`")
         columns = {name: np.concatenate(arrays) for name, arrays in self.trajectory.items()}
+        extra = (
+            {
+                "extra_probes": np.concatenate(self.extra_probes).astype(np.int32),
+                "extra_correct": np.concatenate(self.extra_correct).astype(np.int32),
+            }
+            if self.adaptive
+            else {}
+        )
         return Curves(
+            **extra,
             tokens=np.concatenate(self.tokens),
             correct=np.concatenate(self.correct).astype(np.int32),
             trajectory_offsets=offsets_of(np.concatenate(self.positions)),
@@ -125,16 +143,19 @@ def _gather(
     manifest: Manifest,
     gathered: _Gathered,
     *,
+    rounds: int,
     allow_incomplete: bool,
 ) -> None:
-    if gathered.probes not in (0, config.probing.probes):
+    if gathered.probes not in (0, config.probing.everywhere):
         raise MisuseError(
-            f"{store.url} has {config.probing.probes} probes at a position and the campaign before "
-            f"it {gathered.probes}; curves with different numbers cannot be put together"
+            f"{store.url} has {config.probing.everywhere} probes at a position and the campaign "
+            f"before it {gathered.probes}; curves with different numbers cannot be put together"
         )
-    gathered.probes = config.probing.probes
+    gathered.probes = config.probing.everywhere
     missing = {"generated": 0, "probed": 0, "graded": 0}
     versions: set[str] = set()
+    gathered.adaptive |= rounds > 0
+    lacking = 0
     for record in manifest.cells:
         if record.too_long:
             _LOG.warning(
@@ -161,7 +182,13 @@ def _gather(
                 )
             if numbers is None:
                 numbers = _question_numbers(store, unit.cell, gathered)
-            _gather_unit(store, config, unit, numbers, gathered)
+            done = _gather_unit(store, config, unit, numbers, gathered, rounds)
+            lacking += done < rounds
+    if lacking and not allow_incomplete:
+        raise StoreError(
+            f"{store.url}: {lacking} units lack some of {rounds} rounds of more probes; go on with "
+            f"`stp run {store.url}`, or take what is there with --allow-incomplete"
+        )
     check_complete(store.url, missing, needed="graded", allow_incomplete=allow_incomplete)
     if len(versions) > 1:
         raise StoreError(
@@ -183,17 +210,19 @@ def _gather_unit(
     unit: Unit,
     numbers: npt.NDArray[np.int64],
     gathered: _Gathered,
-) -> None:
+    rounds: int,
+) -> int:
+    """Take a unit's rows; return how many rounds of more probes it has."""
     positions = store.read_shard("positions", unit.shard("positions"))
     verdicts = store.read_shard("verdicts", unit.shard("verdicts"))
     if not positions.num_rows:
-        return
+        return rounds
     right = _column(verdicts, "right").astype(np.int64)
     original = _column(verdicts, "position") == ORIGINAL
     probed = ~original
     keys = {name: _column(positions, name) for name in ("question", "trajectory", "position")}
     for name, values in keys.items():
-        asked = np.repeat(values, config.probing.probes)
+        asked = np.repeat(values, config.probing.everywhere)
         if not np.array_equal(_column(verdicts, name)[probed], asked):
             raise StoreError(
                 f"{store.url}/{unit.shard('verdicts')}: its rows are not those of the positions; "
@@ -209,8 +238,11 @@ def _gather_unit(
             f"`stp grade {store.url} --again`"
         )
     gathered.tokens.append(_column(positions, "tokens"))
-    gathered.correct.append(right[probed].reshape(-1, config.probing.probes).sum(axis=1))
+    gathered.correct.append(right[probed].reshape(-1, config.probing.everywhere).sum(axis=1))
     gathered.positions.append(np.diff(np.append(first, positions.num_rows)))
+    extra, extra_right, done = round_counts(store, unit, positions, rounds)
+    gathered.extra_probes.append(extra)
+    gathered.extra_correct.append(extra_right)
     cell = unit.cell
     model = gathered.models.setdefault(cell.model, len(gathered.models))
     benchmark = gathered.benchmarks.setdefault(cell.benchmark, len(gathered.benchmarks))
@@ -220,6 +252,7 @@ def _gather_unit(
     columns["original"].append(right[original])
     columns["model"].append(np.full(first.size, model))
     columns["benchmark"].append(np.full(first.size, benchmark))
+    return done
 
 
 def _column(rows: pa.Table, name: str) -> npt.NDArray[np.int64]:

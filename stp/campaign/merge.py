@@ -81,6 +81,11 @@ def merge_campaigns(
     for store, _, other in campaigns[1:]:
         _check_same(first, manifest, store, other, advice=_PARTS)
     _check_signals(sources)
+    if config.probing.plan == "adaptive":
+        raise MisuseError(
+            f"{first.url}: an adaptive campaign is run whole, and its rounds of more probes cannot "
+            "be merged; copy the folder instead"
+        )
     target = Store(out)
     if target.url in {store.url for store in sources}:
         raise MisuseError(f"{target.url} is one of the parts; merge into another folder")

@@ -5,6 +5,7 @@ that keeps L(k) of it. So the model reads each thinking token once, however many
 are.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -22,18 +23,26 @@ from stp.campaign.units import Unit
 from stp.engines.base import Completion, PromptTree, RequestError, TreeCompletions
 from stp.prefixes import probe_tree
 from stp.seeds import sample_seed
-from stp.segmentation import segment
+from stp.segmentation import segment_by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Probed:
-    """A trajectory with its positions and the tree that asks at all of them."""
+    """A trajectory with its L(k), and the tree that asks at some or all of its positions.
+
+    ``samples`` has, for every branch, its position and which samples it asks for.
+    """
 
     question: int
     question_id: str
     trajectory: int
     tokens: tuple[int, ...]
+    samples: tuple[tuple[int, range], ...]
     tree: PromptTree
+
+
+Chosen = Mapping[tuple[int, int], Mapping[int, range]]
+"""By question and trajectory: positions to ask at, rising, and which samples there."""
 
 
 def probe_unit(
@@ -43,6 +52,7 @@ def probe_unit(
     *,
     subject: Subject,
     config: CampaignConfig,
+    chosen: Chosen | None = None,
     on_progress: OnProgress | None = None,
 ) -> Asking[tuple[pa.Table, pa.Table]]:
     """Ask for a unit's probes; return its ``positions`` and ``probes`` rows.
@@ -57,6 +67,8 @@ def probe_unit(
         The unit's trajectories.
     subject, config
         How the model is spoken to; step length, number of probes, answer limit.
+    chosen
+        Where to ask, and for which samples; left out: at every position, for the first ones.
     on_progress
         Told how far the unit is.
 
@@ -68,8 +80,9 @@ def probe_unit(
     asked = questions.slice(unit.question_start, unit.question_stop - unit.question_start)
     prompts = {row["question"]: row for row in asked.to_pylist()}
     items = [
-        _plant(unit, prompts[row["question"]], row, subject, config)
+        _plant(unit, prompts[row["question"]], row, subject, config, chosen)
         for row in trajectories.select(["question", "trajectory", "thinking_ids"]).to_pylist()
+        if chosen is None or chosen.get((row["question"], row["trajectory"]))
     ]
     answers = yield from _ask(items, subject, on_progress)
     return _position_rows(unit, items), _probe_rows(unit, items, answers, subject.opening_ids)
@@ -81,12 +94,21 @@ def _plant(
     row: dict[str, Any],
     subject: Subject,
     config: CampaignConfig,
+    chosen: Chosen | None,
 ) -> _Probed:
     """Segment a trajectory and make its tree."""
-    lengths = segment(
-        np.asarray(row["thinking_ids"], np.int32), subject.boundary_ids, config.probing.step_tokens
+    lengths = segment_by(
+        config.probing.steps,
+        np.asarray(row["thinking_ids"], np.int32),
+        subject.boundary_ids,
+        config.probing.step_tokens,
     )
     tokens = tuple(int(length) for length in lengths)
+    samples: Mapping[int, range] = (
+        dict.fromkeys(range(len(tokens)), range(config.probing.everywhere))
+        if chosen is None
+        else chosen[row["question"], row["trajectory"]]
+    )
 
     def seeds(position: int) -> list[int]:
         return [
@@ -100,7 +122,7 @@ def _plant(
                 position=position,
                 sample=sample,
             )
-            for sample in range(config.probing.probes)
+            for sample in samples[position]
         ]
 
     tree = probe_tree(
@@ -113,12 +135,14 @@ def _plant(
         max_tokens=config.probing.answer_tokens,
         sampling=subject.sampling,
         opening_ids=subject.opening_ids,
+        positions=list(samples),
     )
     return _Probed(
         question=row["question"],
         question_id=asked["question_id"],
         trajectory=row["trajectory"],
         tokens=tokens,
+        samples=tuple(samples.items()),
         tree=tree,
     )
 
@@ -151,12 +175,12 @@ def _ask(
         index, part = fitted[error.tree]
         where = f"question {items[index].question_id}, trajectory {items[index].trajectory}"
         if error.branch is not None:
-            where += f", position {part.branches[error.branch]}"
+            where += f", position {items[index].samples[part.branches[error.branch]][0]}"
         raise EngineError(f"{where}: {error}") from error
     answers = [[_Answers(limit=0, completions=())] * len(item.tree.branches) for item in items]
     for (index, part), outcome in zip(fitted, outcomes, strict=True):
-        for position, completions in zip(part.branches, outcome, strict=True):
-            answers[index][position] = _Answers(limit=part.tree.max_tokens, completions=completions)
+        for branch, completions in zip(part.branches, outcome, strict=True):
+            answers[index][branch] = _Answers(limit=part.tree.max_tokens, completions=completions)
     return answers
 
 
@@ -181,12 +205,14 @@ def _probe_rows(
     names = ("question", "trajectory", "position", "sample", "seed", "answer_ids", "finish")
     columns: dict[str, list[Any]] = {name: [] for name in (*names, "answer_limit")}
     for item, answers_k in zip(items, answers, strict=True):
-        for position, (branch, given) in enumerate(zip(item.tree.branches, answers_k, strict=True)):
+        for (position, samples), branch, given in zip(
+            item.samples, item.tree.branches, answers_k, strict=True
+        ):
             count = len(branch.seeds)
             columns["question"] += [item.question] * count
             columns["trajectory"] += [item.trajectory] * count
             columns["position"] += [position] * count
-            columns["sample"] += range(count)
+            columns["sample"] += samples
             columns["seed"] += branch.seeds
             columns["answer_limit"] += [given.limit] * count
             # A prefix that fills the context gets no answer and says so, instead of a shorter one.

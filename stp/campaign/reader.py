@@ -297,7 +297,7 @@ class CampaignReader:
             answer_finish=found["answer_finish"],
             tokens=tokens,
             correct=correct,
-            probes=self.config.probing.probes,
+            probes=self.config.probing.everywhere,
             steps=tuple(
                 tokenizer.show(thinking[start:stop]) for start, stop in itertools.pairwise(tokens)
             ),
@@ -393,7 +393,7 @@ def _summary(row: dict[str, Any], counts: _Counts, config: CampaignConfig) -> Qu
         prompt=row["prompt"],
         fit=row["fit"],
         trajectories=counts.trajectories,
-        probes=config.probing.probes,
+        probes=config.probing.everywhere,
         zero_correct=counts.zero if graded else None,
         full_correct=counts.full if graded else None,
         original_correct=counts.original if graded else None,

@@ -190,10 +190,20 @@ class ProbingConfig(Section):
     ----------
     step_tokens
         Target length b of a step, in tokens.
+    steps
+        ``"merged"``, as in the paper: blocks are merged once the trajectory has ended.
+        ``"causal"``: a step ends at the first boundary that brings it to b tokens or more, so that
+        a method that runs live stops at the very same positions.
     probes
         Answers sampled at every position.
     answer_tokens
         Most tokens of a probe's answer, its opening not counted.
+    plan
+        ``"uniform"``: as many at every position. ``"adaptive"``: ``first_probes`` everywhere, then
+        rounds of more, up to ``probes``, at the positions that tell most for a token.
+    first_probes, rounds, share
+        Of the adaptive plan: answers at every position in the first pass; further rounds; answers
+        to spend in all, as a share of ``probes`` everywhere.
     answer_opening
         What of every probe's answer is written for the model, such as ``"\boxed{"``; the model
         goes on from there. Left out: nothing, as in the paper. Such probes answer another question
@@ -201,9 +211,35 @@ class ProbingConfig(Section):
     """
 
     step_tokens: Count = 256
+    steps: Literal["merged", "causal"] = "merged"
     probes: Repetition = 16
     answer_tokens: Count = 4_096
     answer_opening: str = Field(default="", max_length=10_000)
+    plan: Literal["uniform", "adaptive"] = "uniform"
+    first_probes: Repetition = 4
+    rounds: Annotated[int, Field(ge=1, le=100, strict=True)] = 3
+    share: float = Field(default=0.35, gt=0, le=1)
+
+    @property
+    def everywhere(self) -> int:
+        """Answers that every position has, before any round of more."""
+        return self.probes if self.plan == "uniform" else self.first_probes
+
+    @model_validator(mode="after")
+    def _plan_can_be(self) -> "ProbingConfig":
+        if self.plan == "uniform":
+            return self
+        if self.first_probes >= self.probes:
+            raise ValueError(
+                f"probing.first_probes is {self.first_probes}: an adaptive plan begins with fewer "
+                f"than probes, {self.probes}"
+            )
+        if self.share * self.probes <= self.first_probes:
+            raise ValueError(
+                f"probing.share = {self.share:g} of {self.probes} probes is no more than the "
+                f"{self.first_probes} of the first pass; raise share or lower first_probes"
+            )
+        return self
 
 
 class SamplingConfig(Section):

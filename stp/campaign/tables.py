@@ -93,6 +93,31 @@ SCHEMAS: dict[Table, pa.Schema] = {
             ("reason", _TEXT),
         ]
     ),
+    # As `probes` and `verdicts`, of one round of more probes at chosen positions; samples go on
+    # counting where those before ended.
+    "more_probes": pa.schema(
+        [
+            *_CELL,
+            ("trajectory", pa.int32()),
+            ("position", pa.int32()),
+            ("sample", pa.int32()),
+            ("seed", pa.int64()),
+            ("answer_ids", _IDS),
+            ("finish", _TEXT),
+            ("answer_limit", pa.int32()),
+        ]
+    ),
+    "more_verdicts": pa.schema(
+        [
+            *_CELL,
+            ("trajectory", pa.int32()),
+            ("position", pa.int32()),
+            ("sample", pa.int32()),
+            ("right", pa.bool_()),
+            ("answer", _TEXT),
+            ("reason", _TEXT),
+        ]
+    ),
     # A row per question; the hidden states are those at the last prompt token.
     "prompt_signals": pa.schema(_CELL),
     # A row per position, as in `positions`. What was not measured is NaN, or an empty list.
@@ -297,6 +322,11 @@ def trajectory_source(unit: Unit) -> str:
 def probe_source(unit: Unit, *, trajectories: str) -> str:
     """Return what a unit's positions and probes are made from: the campaign, and a digest."""
     return f"{unit.campaign} {trajectories}"
+
+
+def round_source(probes: str, number: int) -> str:
+    """Return what a round of more probes is made from: the first pass's digest, and the number."""
+    return f"{probes} round {number}"
 
 
 def verdict_source(*, trajectories: str, probes: str, checker_version: str) -> str:

@@ -1,9 +1,9 @@
 """Units of work: which questions and trajectories are done together.
 
-A unit is a fixed chunk of one cell (one model on one benchmark). Every stage does one unit at a
-time and writes its rows as one shard, so what is batched together depends on the unit alone: a
-campaign that was killed and resumed has the rows of one that never stopped. A unit says what to
-do, never how or where, so units can be handed to other processes and machines.
+A unit is a fixed chunk of one cell (one model on one benchmark). Every stage writes the rows of a
+unit as one shard, and what they are made from depends on the unit alone; several may be under way
+at once. A unit says what to do, never how or where, so units can be handed to other processes and
+machines.
 """
 
 from collections.abc import Iterator
@@ -11,18 +11,28 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import quote
 
-Stage = Literal["generate", "probe", "grade", "signals"]
+Stage = Literal["generate", "probe", "grade", "rounds", "signals"]
 STAGES: tuple[Stage, ...] = ("generate", "probe", "grade")
-"""The stages of a run. Signals are read when somebody asks for them."""
+"""The stages of a run. Rounds of more probes follow where the plan is adaptive; signals are read
+when somebody asks for them."""
 
 Table = Literal[
-    "questions", "trajectories", "positions", "probes", "verdicts", "prompt_signals", "signals"
+    "questions",
+    "trajectories",
+    "positions",
+    "probes",
+    "verdicts",
+    "more_probes",
+    "more_verdicts",
+    "prompt_signals",
+    "signals",
 ]
 
 STAGE_TABLES: dict[Stage, tuple[Table, ...]] = {
     "generate": ("trajectories",),
     "probe": ("positions", "probes"),
     "grade": ("verdicts",),
+    "rounds": ("more_probes", "more_verdicts"),
     "signals": ("prompt_signals", "signals"),
 }
 """The tables that a stage writes for a unit, in the order of writing."""
@@ -67,6 +77,10 @@ class Unit:
     def shard(self, table: Table) -> str:
         """Return the path of its shard of a table, below the campaign's folder."""
         return f"{table}/{self.cell.folder}/{self.number:06d}.parquet"
+
+    def round_shard(self, table: Table, number: int) -> str:
+        """Return the path of its shard of a table of a round of more probes, counted from 1."""
+        return f"{table}/{self.cell.folder}/{self.number:06d}-{number:03d}.parquet"
 
     def __str__(self) -> str:
         """Name the unit as a person would look for it."""

@@ -22,7 +22,7 @@ from stp.campaign.jobs import GenerateJob, Job, ProbeJob
 from stp.campaign.manifest import CellRecord, Manifest
 from stp.campaign.prepare import Prepared, Subject, make_subject
 from stp.campaign.store import Store, read_questions
-from stp.campaign.tables import probe_source, trajectory_source, verdict_source
+from stp.campaign.tables import SCHEMAS, probe_source, trajectory_source, verdict_source
 from stp.campaign.text import StoredTokenizer
 from stp.campaign.trajectories import OnProgress
 from stp.campaign.units import Cell, Unit
@@ -229,8 +229,12 @@ class GradeWorker(Worker):
         return verdict_source(
             trajectories=trajectories.digest,
             probes=probes.digest,
-            checker_version=f"{CHECKER_VERSION}{self._record(unit).grading_mark}",
+            checker_version=self.checker_of(unit),
         )
+
+    def checker_of(self, unit: Unit) -> str:
+        """Return the checker's version, with the references that count."""
+        return f"{CHECKER_VERSION}{self._record(unit).grading_mark}"
 
     def _record(self, unit: Unit) -> CellRecord:
         cells = self._manifest.cells
@@ -239,16 +243,27 @@ class GradeWorker(Worker):
     def work(self, unit: Unit, on_progress: OnProgress) -> tuple[pa.Table, ...]:
         """Return the unit's verdicts."""
         self._manifest.checker_version = CHECKER_VERSION
-        rows = grade_unit(
+        trajectories = self._store.read_shard("trajectories", unit.shard("trajectories"))
+        probes = self._store.read_shard("probes", unit.shard("probes"))
+        return (self._graded(unit, trajectories, probes, on_progress),)
+
+    def judge(self, unit: Unit, probes: pa.Table) -> pa.Table:
+        """Return the verdicts on some probes of the unit, without original answers."""
+        trajectories = SCHEMAS["trajectories"].empty_table()
+        return self._graded(unit, trajectories, probes, None)
+
+    def _graded(
+        self, unit: Unit, trajectories: pa.Table, probes: pa.Table, on_progress: OnProgress | None
+    ) -> pa.Table:
+        return grade_unit(
             unit,
             self._asked(unit),
-            self._store.read_shard("trajectories", unit.shard("trajectories")),
-            self._store.read_shard("probes", unit.shard("probes")),
+            trajectories,
+            probes,
             decoder=self._decoder_of(unit.cell.model),
             checker=self._fresh_checker(),
             on_progress=on_progress,
         )
-        return (rows,)
 
     def _asked(self, unit: Unit) -> pa.Table:
         """Return the questions of the unit's cell, with the references that count, read once."""

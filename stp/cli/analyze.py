@@ -63,6 +63,12 @@ def analyze(
         bool,
         typer.Option("--cross-fit", help="Add frontiers scored on other probes than chose them."),
     ] = False,
+    latent_draws: Annotated[
+        int,
+        typer.Option(
+            "--latent-draws", min=0, help="Curves drawn behind the counts; 0: no latent tables."
+        ),
+    ] = 20,
     allow_incomplete: Annotated[
         bool,
         typer.Option("--allow-incomplete", help="Analyse what is graded, and say what is missing."),
@@ -91,6 +97,7 @@ def analyze(
                     frontier_replicates=frontier_replicates,
                     workers=workers,
                     cross_fit=cross_fit,
+                    latent_draws=latent_draws,
                 ),
                 direct=direct,
                 progress=progress,
@@ -127,13 +134,15 @@ def _print(
     from rich.table import Table as RichTable
     from rich.text import Text
 
+    from evaluator.present.terminal import rich_table
+
     bullets = RichTable.grid(padding=(0, 1, 0, 0))
     for sentence in analysis.findings.sentences:
         bullets.add_row("-", Text(sentence))
     console.print(bullets)
     console.print()
     for table in shown:
-        console.print(table.to_rich(console.width))
+        console.print(rich_table(table, console.width))
     count = len(analysis.tables)
     console.print(
         f"{count} tables (CSV, Markdown, LaTeX), {len(paths.figures) // 2} figures (PNG, PDF) and "

@@ -11,14 +11,11 @@ from stp.cli.arguments import Folder
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Sequence
-
-    from rich.console import Console
+    from collections.abc import Callable
 
     from stp.campaign.config import CampaignConfig
     from stp.campaign.lock import Part
     from stp.campaign.run import Observer, PoolOpener, RunResult
-    from stp.campaign.shares import CellShares
 
 
 class StageName(StrEnum):
@@ -127,6 +124,11 @@ def _run(
     from stp.campaign.units import STAGES
     from stp.cli.stopping import end_stalled
 
+    if part is not None and settings.probing.plan == "adaptive":
+        raise MisuseError(
+            'probing.plan = "adaptive" chooses by what all units told, and a part knows its own '
+            "alone; run it without --shard (--ray shares it out), or with a uniform plan"
+        )
     go_on = f"stp run {folder}" + "".join(f" --stage {name}" for name in asked)
     result = watched(
         go_on + elsewhere(ray, part),
@@ -141,7 +143,29 @@ def _run(
             on_stall=end_stalled,
         ),
     )
+    if settings.probing.plan == "adaptive" and result.finished and not asked:
+        _run_rounds(settings, folder, ray)
     _say_how_it_ended(folder, settings, result, part)
+
+
+def _run_rounds(settings: "CampaignConfig", folder: str, ray: str | None) -> None:
+    """Do the rounds of an adaptive plan, chosen by latent curves."""
+    from evaluator.analysis.latent import next_answers
+    from stp.campaign.rounds import run_rounds
+    from stp.cli.stopping import end_stalled
+
+    watched(
+        f"stp run {folder}" + elsewhere(ray, None),
+        lambda observer, stop: run_rounds(
+            settings,
+            folder,
+            next_answers,
+            observer=observer,
+            stop=stop,
+            open_pool=None if ray is None else ray_pool(ray),
+            on_stall=end_stalled,
+        ),
+    )
 
 
 def elsewhere(ray: str | None, part: "Part | None") -> str:
@@ -232,6 +256,7 @@ def status(folder: Folder) -> None:
     from stp.campaign.status import campaign_status
     from stp.cli.dry_run import named
     from stp.cli.lines import duration, per_second
+    from stp.cli.shares import print_shares
 
     found = campaign_status(folder)
     console = Console(highlight=False)
@@ -279,25 +304,8 @@ def status(folder: Folder) -> None:
         console.print(f"torn: {name}; `{remedy}` makes it again", markup=False, soft_wrap=True)
 
 
-def print_shares(
-    console: "Console", cells: "Sequence[CellShares]", *, only_noticed: bool = False
-) -> None:
-    """Print which rows of every cell are not what they are taken for, and what to do."""
-    from stp.cli.seen import seen
-
-    for cell in cells:
-        for share in cell.shares:
-            if share.noticed:
-                line = f"  caution: {cell.model} on {cell.benchmark}: {share.sentence()}; "
-                line += share.kind.advice
-                console.print(seen(line), markup=False, style="bold yellow")
-            elif share.count and not only_noticed:
-                line = f"    {cell.model} on {cell.benchmark}: {share.sentence()}"
-                console.print(seen(line), markup=False)
-
-
 def watched(go_on: str, work: "Callable[[Observer, threading.Event], RunResult]") -> "RunResult":
-    """Do work with bars; Ctrl-C and SIGTERM end it after the unit in work, and say how to go on."""
+    """Do work with bars; Ctrl-C and SIGTERM end it after the units under way, and say how."""
     from rich.console import Console
 
     from stp.cli.stages import shown_run
@@ -332,6 +340,7 @@ def _say_how_it_ended(
     from rich.console import Console
 
     from stp.campaign.status import campaign_shares
+    from stp.cli.shares import print_shares
 
     notes = Console(stderr=True, highlight=False)
     print_shares(notes, campaign_shares(folder), only_noticed=True)

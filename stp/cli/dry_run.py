@@ -6,9 +6,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from stp.cli.campaigns import print_shares
 from stp.cli.lines import duration
 from stp.cli.seen import seen
+from stp.cli.shares import print_shares
 
 if TYPE_CHECKING:
     from stp.campaign.config import CampaignConfig
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _SHOWN_IDS = 48
 _SHOWN_CHARACTERS = 2_000
 _NAMED = 5
+_ENGINES = (1, 2, 8)
 
 
 def dry_run(config: "CampaignConfig", folder: str) -> None:
@@ -93,6 +94,8 @@ def _print_estimate(console: Console, plan: "DryRunPlan") -> None:
     for name, entry in (("generate", generate), ("probe", probe), ("both", plan.total)):
         table.add_row(name, *_row(entry))
     console.print(table)
+    console.print("time: at the warm-up's pace; simulated with the campaign's units:")
+    _print_forecast(console, plan)
     free = f"; the disk has {_size(plan.free_bytes)} free" if plan.free_bytes is not None else ""
     console.print(
         f"from a warm-up of {duration(warm)}, in which {ended} of {begun} trajectories ended; one "
@@ -101,6 +104,16 @@ def _print_estimate(console: Console, plan: "DryRunPlan") -> None:
     if ended < begun / 2:
         console.print("few trajectories ended in the warm-up: the figures are rough")
     console.print("nothing was written")
+
+
+def _print_forecast(console: Console, plan: "DryRunPlan") -> None:
+    """Say what the last samples cost, on one engine and on several."""
+    for engines in _ENGINES:
+        seconds, tail = plan.seconds(engines)
+        console.print(
+            f"to the last sample on {engines} engine{'' if engines == 1 else 's'}: "
+            f"{duration(seconds)}; {duration(seconds - tail)} if no row were ever empty"
+        )
 
 
 def _row(entry: "Expected") -> tuple[str, str, str, str, str]:

@@ -19,6 +19,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "grade": ("campaigns", "Grade a campaign's answers, without a model."),
     "report": ("report", "Write a campaign's report: an HTML page and figures."),
     "analyze": ("analyze", "Write every table and figure of campaigns, and say what was found."),
+    "probes": ("probes", "Compare two campaigns that probed the same trajectories."),
     "signals": (
         "signals",
         "Read signals for termination methods: log-probabilities, entropies, hidden states.",

@@ -122,7 +122,7 @@ def run(
             out,
             plan,
             router=parse_model(router) if router else None,
-            progress=progress.show,
+            progress=progress,
         )
     Console(highlight=False).print(
         f"Responses: {out}\nNext: stp optimal score {out}", markup=False, soft_wrap=True
@@ -174,7 +174,7 @@ def score(
             judge=judging,
             judge_name=judge or "",
             allow_incomplete=allow_incomplete,
-            progress=progress.show,
+            progress=progress,
         )
         results = make_results(
             [graded],
@@ -332,11 +332,14 @@ def _cells(curves: "Curves | None", t_max: int, progress: "Progress") -> "list[B
 
 def _show(console: "Console", results: "Results", folder: Path, title: str) -> None:
     from evaluator.optimal.output import write_results
+    from evaluator.present.terminal import rich_table
 
     page = write_results(results, folder, title=title)
+    for caution in results.cautions:
+        console.print(f"caution: {caution}", markup=False, style="bold yellow")
     for table in results.tables:
         if table.name in ("scores", "methods", "bridge"):
-            console.print(table.to_rich(console.width))
+            console.print(rich_table(table, console.width))
     console.print(f"Report: {page}", markup=False, soft_wrap=True)
 
 

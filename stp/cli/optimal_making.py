@@ -77,7 +77,7 @@ def build(
             generator=parse_model(generator),
             answerer=parse_model(answerer or generator),
             judge=parse_model(judge or generator),
-            progress=progress.show,
+            progress=progress,
         )
     counts = statistics(built)
     console.print(f"{counts['questions']:,} questions of {len(recipe.pairs()) * per_pair:,} wanted")
@@ -110,6 +110,7 @@ def select(
     from evaluator.optimal.selection import select as select_tasks
     from evaluator.optimal.selection import selection_frame, task_names
     from evaluator.optimal.tables import selection_table
+    from evaluator.present.terminal import rich_table
     from stp.asking import Settings
     from stp.asking.model_names import parse_model
     from stp.cli.progress import shown_progress
@@ -128,12 +129,12 @@ def select(
             settings=Settings(
                 max_tokens=max_tokens, thinking_tokens=thinking_tokens, temperature=temperature
             ),
-            progress=progress.show,
+            progress=progress,
         )
     table = selection_table(selection_frame(selected), threshold)
     write_durably(out / "selection.csv", table.to_csv().encode())
     console = Console(highlight=False)
-    console.print(table.to_rich(console.width))
+    console.print(rich_table(table, console.width))
     kept = [item.task for item in selected if item.kept]
     console.print(f"Kept: {', '.join(kept) or 'none'}", markup=False)
     console.print(f"Table: {out / 'selection.csv'}", markup=False, soft_wrap=True)

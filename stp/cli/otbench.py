@@ -44,6 +44,7 @@ def run(
 ) -> None:
     """Train methods on train, select on validation, measure on test; write rows and a report."""
     from evaluator.otbench.integrity import read_manifest
+    from evaluator.present.terminal import rich_table
     from stp.cli.progress import shown_progress
 
     release = release.expanduser()
@@ -73,7 +74,7 @@ def run(
     console = _console()
     rows = order_rows(session.rows)
     for table in terminal_tables(rows, intervals=False):
-        console.print(table.to_rich(console.width))
+        console.print(rich_table(table, console.width))
     console.print(lead(rows), markup=False)
     for note in session.notes:
         console.print(f"- {seen(note)}", markup=False)
@@ -104,6 +105,7 @@ def compare(
         terminal_tables,
     )
     from evaluator.otbench.leaderboard import read_rows
+    from evaluator.present.terminal import rich_table
 
     found = order_rows(read_rows(path.expanduser() for path in rows))
     if not found:
@@ -115,7 +117,7 @@ def compare(
     differences = [] if against is None else [differences_table(found, against)]
     console = _console()
     for table in [*terminal_tables(found, intervals=True), *differences]:
-        console.print(table.to_rich(console.width))
+        console.print(rich_table(table, console.width))
 
 
 @otbench.command()

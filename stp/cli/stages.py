@@ -20,6 +20,7 @@ _DOING: dict[Stage, str] = {
     "generate": "generating",
     "probe": "probing",
     "grade": "grading",
+    "rounds": "probing more",
     "signals": "signals",
 }
 _UNIT = "trajectories"

@@ -39,6 +39,7 @@ def grade(places: Places) -> None:
     """Grade stored responses again, with this version's parser; needs no model."""
     from rich.console import Console
 
+    from evaluator.present.terminal import rich_table
     from evaluator.thinkbench import grade as grade_run
     from evaluator.thinkbench.leaderboard import run_folders
     from evaluator.thinkbench.tables import summary_table
@@ -46,7 +47,7 @@ def grade(places: Places) -> None:
     console = Console(highlight=False)
     # What an earlier grading wrote is not needed, and may be torn.
     for folder in run_folders(places):
-        console.print(summary_table(grade_run(folder)).to_rich())
+        console.print(rich_table(summary_table(grade_run(folder))))
 
 
 @think.command("aggregate")
@@ -62,13 +63,14 @@ def aggregate(
     """Merge runs into a leaderboard file: scores, their pool, and each run's metadata."""
     from rich.console import Console
 
+    from evaluator.present.terminal import rich_table
     from evaluator.thinkbench.leaderboard import find_runs, write_leaderboard
     from evaluator.thinkbench.tables import leaderboard_table
 
     console = Console(highlight=False)
     comparison = compared(find_runs(places), pool, replicates, allow_incomplete)
     path = write_leaderboard(comparison, out)
-    console.print(leaderboard_table(comparison).to_rich())
+    console.print(rich_table(leaderboard_table(comparison)))
     console.print(f"Leaderboard: {path}", markup=False, soft_wrap=True)
 
 
@@ -83,13 +85,14 @@ def leaderboard(
     """Rank runs by their O-Score."""
     from rich.console import Console
 
+    from evaluator.present.terminal import rich_table
     from evaluator.thinkbench.leaderboard import find_runs
     from evaluator.thinkbench.page import write_page
     from evaluator.thinkbench.tables import leaderboard_table
 
     console = Console(highlight=False)
     comparison = compared(find_runs(places), pool, replicates, allow_incomplete)
-    console.print(leaderboard_table(comparison).to_rich())
+    console.print(rich_table(leaderboard_table(comparison)))
     if out is not None:
         say_page(console, write_page(comparison, out))
 

@@ -25,6 +25,7 @@ def compare_and_print(
     out: Path | None = None,
 ) -> None:
     """Print a comparison's tables, those of campaigns and a judge among them, and write files."""
+    from evaluator.present.terminal import rich_table
     from evaluator.thinkbench import write_comparison
     from evaluator.thinkbench.bridge import bridge_campaign, bridge_table
     from evaluator.thinkbench.tables import comparison_tables
@@ -39,7 +40,7 @@ def compare_and_print(
     if judge is not None:
         tables += _judged(console, runs, judge, judge_samples)
     for table in tables:
-        console.print(table.to_rich(console.width))
+        console.print(rich_table(table, console.width))
     if out is None:
         return
     say_page(console, write_comparison(comparison, tables, out, bridge=bridge))

@@ -167,6 +167,7 @@ def _runs(
     attributes: dict[str, Any],
 ) -> "Iterator[ThinkRun]":
     """Run every model in every variant; each model is opened once."""
+    from evaluator.present.terminal import rich_table
     from evaluator.thinkbench import run as run_config
     from evaluator.thinkbench.tables import summary_table
     from stp.asking import open_responder
@@ -192,7 +193,7 @@ def _runs(
                         attributes=attributes,
                         progress=advance,
                     )
-                console.print(summary_table(done).to_rich())
+                console.print(rich_table(summary_table(done)))
                 console.print(f"Run: {folder}", markup=False, soft_wrap=True)
                 yield done
 

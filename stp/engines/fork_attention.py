@@ -138,6 +138,14 @@ class Trunk:
         self.keys[layer][:, self.length : end] = key
         self.values[layer][:, self.length : end] = value
 
+    def copy(self, length: int, capacity: int) -> "Trunk":
+        """Return a trunk with the first ``length`` tokens of this one, and room for more."""
+        made = Trunk(capacity)
+        for layer, keys in self.keys.items():
+            made.write(layer, keys[:, :length], self.values[layer][:, :length])
+        made.length = length
+        return made
+
 
 class Tails:
     """Keys and values of the rows' own tokens, [R, J, capacity, D] per layer.
@@ -476,7 +484,8 @@ class RowsStep:
         # [R, J, G·S, D]: the queries of the heads that share a key head, side by side.
         grouped = (query * how.scaling).reshape(rows, key_heads, -1, size)
         part = _attend_part(
-            grouped.view(rows * key_heads, -1, size),
+            # Some classes give queries whose rows and heads do not lie one after the other.
+            grouped.reshape(rows * key_heads, -1, size),
             keys[:, :, : self.longest].flatten(0, 1),
             values[:, :, : self.longest].flatten(0, 1),
             how.softcap,

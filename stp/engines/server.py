@@ -352,7 +352,7 @@ class ServerEngine(Engine):
         body = {
             **self._body(request.prompt_ids, tree.sampling, seed=request.seed),
             "max_tokens": limit,
-            "stop_token_ids": sorted(tree.stop_ids),
+            "stop_token_ids": sorted(tree.stop_ids | tree.pause_ids),
             "stop": list(tree.stop_texts),
         }
         made: list[Completion] = []

@@ -5,6 +5,7 @@ one batch with those of other positions and trajectories (:mod:`stp.engines.deco
 token ids only.
 """
 
+import contextlib
 import inspect
 import logging
 import math
@@ -17,8 +18,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from data.errors import ConfigError, EngineError, MissingDependencyError
-from stp.engines.base import Completion, Engine, Tree
+from data.errors import ConfigError, EngineError, MissingDependencyError, MisuseError
+from stp.engines.base import Branch, Completion, Engine, PromptTree, Tree, Usage
 from stp.engines.checks import TreeChecker, check_model_folder, weights_hash
 
 try:
@@ -59,6 +60,8 @@ _BATCH_DEPENDENT_ROPE: Final = frozenset({"dynamic", "longrope"})
 _CHECK_TOKENS: Final = 12
 _CHECK_CUT: Final = 5
 _CHECK_SUFFIX: Final = 5
+_TRIED_CUT: Final = 6
+_TRIED_TOKENS: Final = 10
 _CHECK_TOLERANCE: Final = {"float64": 1e-6, "float32": 1e-3}
 _CHECK_TOLERANCE_NARROW: Final = 0.1
 
@@ -161,6 +164,37 @@ class TransformersEngine(Engine):
             stop_text_met=self._stop_text_met,
             listener=self,
         )
+        self._try_out()
+
+    def _try_out(self) -> None:
+        """Sample a little as a campaign does, so that a model that fails at it fails here.
+
+        Branches of several lengths with several samples each: what is one row or one length alone
+        works in classes in which the rest does not.
+
+        Raises
+        ------
+        data.errors.EngineError
+            If the model's class cannot do it.
+        """
+        if self._context_limit < _TRIED_TOKENS:
+            return
+        ids = tuple(token % self._model.vocabulary for token in range(1, _TRIED_CUT + 1))
+        tree = PromptTree(
+            trunk_ids=ids,
+            branches=tuple(
+                Branch(cut=cut, suffix_ids=ids[:suffix], seeds=(0, 1))
+                for cut, suffix in ((1, 3), (3, 1), (_TRIED_CUT, 0))
+            ),
+            max_tokens=2,
+        )
+        try:
+            # What our own limits refuse (a memory of a few bytes) is said where it is asked for.
+            with contextlib.suppress(EngineError, MisuseError):
+                self.generate([tree])
+        except (RuntimeError, ValueError, TypeError, AttributeError, LookupError) as error:
+            raise EngineError(_no_fork(self._folder, _line(error))) from error
+        self.usage, self.pulse = Usage(), 0
 
     @property
     def context_limit(self) -> int:
@@ -211,12 +245,23 @@ class TransformersEngine(Engine):
             self.pulse += 1
             self._count(ticket, prefill=count, least=count, block_least=count)
 
-        reader = TreeReader(self._model, limits=self._limits, on_tokens=on_tokens)
+        reader = TreeReader(
+            self._model,
+            limits=self._limits,
+            on_tokens=on_tokens,
+            trunk_for=lambda asked, length, cuts: self._decoder.session_trunk(
+                asked.session, asked.trunk_ids, length, again_from=cuts
+            ),
+        )
         self._tree_read(ticket, reader.read(tree))
 
     def _forget(self, tickets: frozenset[int]) -> None:
         self._decoder.drop(tickets)
         self._to_read = deque(entry for entry in self._to_read if entry[0] not in tickets)
+
+    def end_session(self, session: int) -> None:
+        """Free the keys and values that a session holds."""
+        self._decoder.end_session(session)
 
     def prefilled(self, ticket: int, tokens: int) -> None:
         """Count prompt tokens, as the decoder tells of them."""

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from evaluator.answers.boxes import last_boxes, matching_brace
 from evaluator.answers.code import last_fenced_block
-from evaluator.answers.marked import retraction
 from evaluator.answers.math_extraction import extract
+from evaluator.answers.retractions import retraction
 from evaluator.answers.visible import visible_text
 
 pieces = st.lists(

@@ -24,6 +24,7 @@ _COMMON = {
     # Wide enough that the next token depends on the whole prompt.
     "initializer_range": 0.4,
 }
+_ZEROS = {"pad_token_id": 0, "bos_token_id": 0, "eos_token_id": 0}
 _MOE = {"num_experts_per_tok": 2, "num_local_experts": 4}
 
 
@@ -78,6 +79,43 @@ _BUILDERS = {
             first_k_dense_replace=1,
         )
     ),
+    # Learned positions, and queries whose rows and heads do not lie one after the other.
+    "gpt2": lambda: transformers.GPT2LMHeadModel(
+        transformers.GPT2Config(
+            vocab_size=VOCABULARY,
+            n_embd=32,
+            n_layer=2,
+            n_head=4,
+            n_positions=CONTEXT,
+            initializer_range=0.4,
+            **_ZEROS,
+        )
+    ),
+    "opt": lambda: transformers.OPTForCausalLM(
+        transformers.OPTConfig(
+            vocab_size=VOCABULARY,
+            hidden_size=32,
+            word_embed_proj_dim=32,
+            ffn_dim=48,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            max_position_embeddings=CONTEXT,
+            init_std=0.4,
+            **_ZEROS,
+        )
+    ),
+    "biogpt": lambda: transformers.BioGptForCausalLM(
+        transformers.BioGptConfig(
+            vocab_size=VOCABULARY,
+            hidden_size=32,
+            intermediate_size=48,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            max_position_embeddings=CONTEXT,
+            initializer_range=0.4,
+            **_ZEROS,
+        )
+    ),
     "mamba": lambda: transformers.MambaForCausalLM(
         transformers.MambaConfig(vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=2)
     ),
@@ -108,5 +146,15 @@ _BUILDERS = {
     ),
 }
 
-FORKABLE = ("qwen3", "llama", "mistral", "gpt_oss", "gemma2", "deepseek_v3")
+FORKABLE = (
+    "qwen3",
+    "llama",
+    "mistral",
+    "gpt_oss",
+    "gemma2",
+    "deepseek_v3",
+    "gpt2",
+    "opt",
+    "biogpt",
+)
 NOT_FORKABLE = ("mamba", "bloom", "falcon", "longrope")

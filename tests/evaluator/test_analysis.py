@@ -9,6 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from data.errors import MisuseError, StoreError
+from data.progress import Progress
 from evaluator.analysis.crossfit_frontier import cross_fitted_frontier
 from evaluator.analysis.direct import direct_accuracies, read_direct_accuracies
 from evaluator.analysis.files import write_analysis
@@ -156,13 +157,16 @@ def test_unequal_models_are_analysed_only_if_allowed(configure, campaigns, tmp_p
 def test_stages_are_told_to_their_end(campaigns):
     told = {}
     asked = Asked(replicates=60, cross_fit=True)
-    analyse_campaigns(campaigns, asked=asked, watch=lambda stage, *at: told.update({stage: at}))
+    progress = Progress(lambda stage, *at: told.update({stage: at}))
+    analyse_campaigns(campaigns, asked=asked, progress=progress)
     assert list(told) == [
         "reading curves",
         "frontiers",
         "bootstrap",
         "frontier bootstrap",
+        "latent curves",
         "fewer trajectories",
+        "latent frontiers",
         "cross-fitted frontiers",
         "boundary audit",
         "step lengths",

@@ -26,6 +26,7 @@ from evaluator.analysis.tables import (
     zero_step_table,
 )
 from evaluator.present.table import Table
+from evaluator.present.terminal import rich_table
 from tests.evaluator.synthetic import make_curves
 
 
@@ -281,7 +282,7 @@ def test_no_number_is_cut_on_a_terminal(width, name):
         columns=pd.MultiIndex.from_product([groups, ["low", "high"]]),
     )
     console = Console(width=width, file=io.StringIO())
-    console.print(Table(name="t", title="T", frame=frame).to_rich(width))
+    console.print(rich_table(Table(name="t", title="T", frame=frame), width))
     lines = console.file.getvalue().splitlines()
     assert max(map(len, lines)) <= width
     words = " ".join(lines).split()
@@ -305,7 +306,7 @@ def test_a_long_table_is_thinned_on_a_terminal_only():
 
     table = Table(name="t", title="T", frame=pd.DataFrame({"x": range(1000, 1101)}))
     console = Console(width=60, record=True, file=io.StringIO())
-    console.print(table.to_rich())
+    console.print(rich_table(table))
     text = console.export_text()
     assert "Every 5th row" in text
     assert "1,005" in text
@@ -318,7 +319,7 @@ def test_terminal_table_is_printed_without_markup():
 
     frame = pd.DataFrame({"[red]x": [1]}, index=pd.Index(["[bold]m"], name="Model"))
     console = Console(width=60, record=True, file=io.StringIO())
-    console.print(Table(name="t", title="[i]T", frame=frame).to_rich())
+    console.print(rich_table(Table(name="t", title="[i]T", frame=frame)))
     text = console.export_text()
     for label in ("[red]x", "[bold]m", "[i]T"):
         assert label in text

@@ -26,6 +26,7 @@ from evaluator.otbench.load import load_release
 from evaluator.otbench.session import regenerate, run_methods
 from evaluator.otbench.summary import SUMMARIES
 from evaluator.present.numbers import Span
+from evaluator.present.terminal import rich_table
 from evaluator.runs.folder import locked_folder
 from tests.otbench.campaigns import campaign, released, with_signals
 
@@ -272,7 +273,7 @@ def test_rows_with_a_right_digest_and_wrong_values(made, tmp_path, place, value)
         leaderboard_table([read])
         points_frame([read])
         for table in terminal_tables([read], intervals=True):
-            Console(file=io.StringIO()).print(table.to_rich())
+            Console(file=io.StringIO()).print(rich_table(table))
         differences_table([read], read.label)
     except StpError as error:
         assert "\n" not in str(error)

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from evaluator.otbench.compare import COLUMNS, FEWER, SHORT, terminal_tables
 from evaluator.otbench.page import lead
+from evaluator.present.terminal import rich_table
 from tests.otbench.made import made_row
 
 METHODS = {
@@ -21,7 +22,7 @@ METHODS = {
 def printed(tables, width=80):
     console = Console(file=StringIO(), width=width, highlight=False)
     for table in tables:
-        console.print(table.to_rich(width))
+        console.print(rich_table(table, width))
     return console.file.getvalue()
 
 

@@ -140,7 +140,9 @@ def test_the_tables_are_there_where_runs_allow_them(tmp_path):
         )
         model = CallableResponder(
             lambda prompt, settings: {
-                "text": "\\boxed{1}", "thinking_tokens": 5, "output_tokens": settings.thinking_tokens
+                "text": "\\boxed{1}",
+                "thinking_tokens": 5,
+                "output_tokens": settings.thinking_tokens,
             },
             name="m",
         )  # fmt: skip

@@ -11,10 +11,11 @@ from evaluator.analysis.latent.fitting import (
     LatentCurves,
     fit,
     held_out_log_likelihood,
+    interval_widths,
     read_others,
 )
 from evaluator.analysis.latent.frontiers import LatentFrontier, latent_frontier
-from evaluator.analysis.latent.spending import choose_positions, expected_gains
+from evaluator.analysis.latent.spending import choose_positions, expected_gains, next_answers
 
 __all__ = [
     "LatentCurves",
@@ -23,6 +24,8 @@ __all__ = [
     "expected_gains",
     "fit",
     "held_out_log_likelihood",
+    "interval_widths",
     "latent_frontier",
+    "next_answers",
     "read_others",
 ]

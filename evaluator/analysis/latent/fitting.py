@@ -2,7 +2,7 @@
 
 import os
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -501,6 +501,45 @@ def read_others(latent: LatentCurves, other: Curves) -> FloatArray:
         for cell, one in _fitted_cells(latent, other):
             filled.read_posterior(cell, one, pool)
     return filled.mean
+
+
+def interval_widths(latent: LatentCurves, probes: int, *, seed: int = 0) -> tuple[float, float]:
+    """Return the mean width of the intervals of P, and what it would be with fewer probes.
+
+    The chains stay those of all probes, so only what a position's own counts tell is thinned.
+
+    Parameters
+    ----------
+    latent
+        A fit.
+    probes
+        Kept at every position, at random; extra answers are left out.
+    seed
+        Of what is kept.
+
+    Raises
+    ------
+    ValueError
+        If there are not so many probes.
+    """
+    curves = latent.curves
+    probes = whole_number("probes", probes, least=1, most=curves.probes)
+    rng = np.random.default_rng([seed, probes])
+    kept = rng.hypergeometric(curves.correct, curves.probes - curves.correct, probes)
+    fewer = replace(
+        curves,
+        correct=kept.astype(np.int32),
+        probes=probes,
+        extra_probes=np.empty(0, np.int32),
+        extra_correct=np.empty(0, np.int32),
+    )
+    filled = _Fit.empty(fewer, draws=0, seed=0)
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for cell, one in _fitted_cells(latent, fewer):
+            filled.read_posterior(cell, one, pool)
+    lower, upper = level_edges(latent.levels)
+    thinner = float((upper[filled.high] - lower[filled.low]).mean())
+    return float((latent.high - latent.low).mean()), thinner
 
 
 def _fitted_cells(latent: LatentCurves, other: Curves) -> list[tuple[CellMembers, Learned]]:

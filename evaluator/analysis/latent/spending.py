@@ -15,10 +15,12 @@ likelihood of the answers is the same however their number was chosen. Raw maxim
 import numba as nb
 import numpy as np
 
-from evaluator.analysis.latent.fitting import LatentCurves
+from evaluator.analysis.latent.fitting import LatentCurves, fit
 from evaluator.analysis.nesting import FloatArray, IntArray
 from oracle.checks import whole_number
-from stp.curves import Int32Array
+from stp.curves import Curves, Int32Array
+
+_DRAWS = 60
 
 
 def expected_gains(
@@ -124,6 +126,14 @@ def choose_positions(
     owner = np.repeat(np.arange(curves.trajectories), lengths)
     chosen = _take(order, owner, gain, room, np.maximum(lengths // 4, 1), budget)
     return np.asarray(chosen, np.int32)
+
+
+def next_answers(curves: Curves, budget: int, most: int) -> Int32Array:
+    """Return how many more answers to sample at every position, from the curves so far.
+
+    The chooser of a campaign's rounds: see :func:`stp.campaign.rounds.run_rounds`.
+    """
+    return choose_positions(fit(curves, draws=_DRAWS), budget=budget, most=most)
 
 
 @nb.njit(cache=True, nogil=True)
