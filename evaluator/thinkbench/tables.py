@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from data.prompts import wording_note
+from data.tasks import TASK_LABELS
 from evaluator.present.names import visible
 from evaluator.present.table import Table
 from evaluator.runs.shares import CUT, UNREAD, cautions
@@ -14,14 +15,10 @@ from evaluator.thinkbench.error_kinds import ERROR_KINDS
 from evaluator.thinkbench.measures import Estimate, Group
 from evaluator.thinkbench.patterns import PATTERNS
 from evaluator.thinkbench.stored import ThinkRun
+from evaluator.thinkbench.study_tables import published_tables
 from evaluator.thinkbench.theory_tables import theory_tables
 from stp.campaign.shares import Share
 
-_TASK_LABELS = {
-    "absolute_difference": "abs. diff.",
-    "find_maximum": "maximum",
-    "find_minimum": "minimum",
-}
 _PATTERN_LABELS: dict[str, str] = {
     "redundant-verification": "verifying",
     "self-contradiction": "contradiction",
@@ -33,7 +30,7 @@ _PATTERN_LABELS: dict[str, str] = {
 
 def task_label(name: str) -> str:
     """Return what a task is called in tables."""
-    return _TASK_LABELS.get(name, name).replace("_", " ")
+    return TASK_LABELS.get(name, name).replace("_", " ")
 
 
 def _name(text: str) -> str:
@@ -409,6 +406,7 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
         stability_table(comparison),
         correlations_table(comparison) if len(comparison.runs) > 2 else None,
         lengths_table(comparison),
+        *published_tables(comparison),
         errors_table(comparison.runs),
         patterns_table(comparison.runs),
         *theory_tables(comparison.runs, run_results(comparison.runs)),

@@ -44,6 +44,9 @@ def dry_run(config: "CampaignConfig", folder: str) -> None:
             shown.add(key)
             _print_prompt(console, cell)
     _print_estimate(console, plan)
+    if config.generation.mode == "thinking":
+        _print_plans(console, config, plan)
+    console.print("nothing was written")
 
 
 def _print_cell(console: Console, cell: "CellPlan") -> None:
@@ -103,7 +106,26 @@ def _print_estimate(console: Console, plan: "DryRunPlan") -> None:
     )
     if ended < begun / 2:
         console.print("few trajectories ended in the warm-up: the figures are rough")
-    console.print("nothing was written")
+
+
+def _print_plans(console: Console, config: "CampaignConfig", plan: "DryRunPlan") -> None:
+    from stp.campaign.dry_run import OPENING, costs_of_plans
+
+    console.print()
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("probing by plan", no_wrap=True)
+    table.add_column("answers", no_wrap=True)
+    for heading in ("samples", "tokens", "at most", "time", "disk"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for (name, kind), expected in costs_of_plans(config, plan).items():
+        table.add_row(name, kind, *_row(expected))
+    console.print(table)
+    opening = config.probing.answer_opening or OPENING
+    console.print(
+        f"opened answers begin with {seen(opening)}; they are another measurement than free ones: "
+        "`stp probes compare` says how far apart they are",
+        markup=False,
+    )
 
 
 def _print_forecast(console: Console, plan: "DryRunPlan") -> None:

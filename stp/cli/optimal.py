@@ -23,6 +23,7 @@ from stp.cli.optimal_options import (
     TMax,
     words,
 )
+from stp.cli.responses import show
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,9 +35,12 @@ if TYPE_CHECKING:
     from stp.curves import Curves
 
 optimal = typer.Typer(
-    help="OptimalThinkingBench: overthinking and underthinking in one score.",
+    help="OptimalThinkingBench: over- and underthinking in one score.",
     no_args_is_help=True,
 )
+
+
+optimal.command("show")(show)
 
 
 @optimal.command("run")

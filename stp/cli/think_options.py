@@ -10,7 +10,7 @@ from data.errors import ConfigError
 from data.hints import did_you_mean
 from data.prompts import STYLES, Prompts
 from data.puzzles import puzzle_names
-from data.tasks import task_names
+from data.tasks import TASK_LABELS, task_names
 from evaluator.thinkbench.config import Style, ThinkConfig
 from stp.asking import ReasoningEffort, Settings, Thinking
 
@@ -175,7 +175,9 @@ def _toolsets(text: str) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _tasks(text: str) -> tuple[str, ...]:
-    groups = {"all": task_names(), "puzzles": puzzle_names()}
+    # As tables call them, too.
+    labels = {label: (name,) for name, label in TASK_LABELS.items()}
+    groups = {"all": task_names(), "puzzles": puzzle_names(), **labels}
     names: list[str] = []
     for part in _split(text):
         names += groups.get(part, (part.replace("-", "_"),))
