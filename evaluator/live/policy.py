@@ -14,7 +14,7 @@ from baselines.registry import Description, MethodSource
 from baselines.signals import SIGNALS, with_costs
 from data.errors import MisuseError
 from data.hints import nearest
-from evaluator.otbench.asked import Asked, parse_method
+from evaluator.otbench.asked import AskedMethod, parse_method
 from evaluator.otbench.load import Release
 from evaluator.otbench.run import train
 
@@ -54,6 +54,8 @@ class Policy:
         The one that decides, unless a request names another.
     layers
         Hidden states that it was trained on: by position, and of the prompt.
+    start
+        Starts seats where the trained method has decided on nothing yet.
     """
 
     label: str
@@ -62,7 +64,7 @@ class Policy:
     setting: Setting
     layers: tuple[int, ...] = ()
     prompt_layers: tuple[int, ...] = ()
-    _start: Start
+    start: Start
     _free: list[Seat] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -90,7 +92,7 @@ class Policy:
         with self._lock:
             seat = self._free.pop() if self._free else None
         if seat is None:
-            seat = self._start()
+            seat = self.start()
             seat.settings()
         try:
             yield seat
@@ -151,7 +153,7 @@ def make_policy(
         setting=chosen,
         layers=layers,
         prompt_layers=prompt_layers,
-        _start=start,
+        start=start,
         _free=[seat],
     )
 
@@ -159,7 +161,7 @@ def make_policy(
 _LEARNS_FROM = ("train", "validation")
 
 
-def _learns(asked: Asked) -> bool:
+def _learns(asked: AskedMethod) -> bool:
     """Return whether a method has to learn: of others nothing is known, so they have."""
     source = asked.source
     if not isinstance(source, MethodSource):

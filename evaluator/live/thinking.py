@@ -591,7 +591,9 @@ class _Live:
         )
 
 
-def _cost(policy: Policy, level: Literal["position", "question"], signals: Mapping[str, Any]) -> int:
+def _cost(
+    policy: Policy, level: Literal["position", "question"], signals: Mapping[str, Any]
+) -> int:
     """Return the tokens that a level's signals took, as OTBench counts them."""
     sources = cost_sources(policy.description.needs, level)
     return sum(1 if source == PASS else int(signals[source]) for source in sources)

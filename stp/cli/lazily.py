@@ -28,6 +28,11 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "release": ("release", "Freeze campaigns into a release, for `stp otbench`."),
     "show": ("showing", "Show a campaign, or its verdicts, as text."),
     "otbench": ("otbench", "Measure termination methods on a release."),
+    "live": ("live", "Run a termination method live; compare with a release; choose a setting."),
+    "serve": (
+        "serve",
+        "Serve a model over the chat-completions protocol, its thinking stopped by a method.",
+    ),
     "think": ("think", "LLMThinkBench: accuracy and length on basic arithmetic, and the O-Score."),
     "optimal": ("optimal", "OptimalThinkingBench: overthinking and underthinking in one score."),
     "benchmarks": ("benchmarks", "The benchmarks that there are."),

@@ -466,8 +466,10 @@ class Decoder:
         newest, drawn = row.generated[-1], len(row.generated)
         finish: FinishReason
         pauses = newest in tree.pause_ids and drawn >= tree.pause_after
-        if pauses or newest in tree.stop_ids or (
-            tree.stop_texts and self._stop_text_met(row.generated, tree.stop_texts)
+        if (
+            pauses
+            or newest in tree.stop_ids
+            or (tree.stop_texts and self._stop_text_met(row.generated, tree.stop_texts))
         ):
             finish = "stop"
         elif drawn >= row.limit:
