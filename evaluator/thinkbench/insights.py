@@ -54,13 +54,15 @@ def _note(comparison: Comparison) -> str:
     return f"{len(comparison.pool.tasks)} tasks, {rows:,} responses; {comparison.pool.describe()}."
 
 
-def _plane(
-    comparison: Comparison, values: Mapping[str, tuple[float, float]]
-) -> list[Point]:
+def _plane(comparison: Comparison, values: Mapping[str, tuple[float, float]]) -> list[Point]:
     """Return a point for each run that has values; the Pareto set of the comparison is marked."""
     return [
-        Point(name=run.name, x=values[run.name][0], y=values[run.name][1],
-              marked=run.name in comparison.pareto)
+        Point(
+            name=run.name,
+            x=values[run.name][0],
+            y=values[run.name][1],
+            marked=run.name in comparison.pareto,
+        )
         for run in comparison.runs
         if run.name in values
     ]
@@ -86,7 +88,9 @@ def accuracy_tokens(comparison: Comparison) -> Scatter | None:
         x_label="tokens per response",
         y_label="accuracy",
         note=f"{_note(comparison)} {_MARKED}{lines}",
-        points=_plane(comparison, {r.name: (tokens[r.name], _accuracy(r)) for r in comparison.runs}),
+        points=_plane(
+            comparison, {r.name: (tokens[r.name], _accuracy(r)) for r in comparison.runs}
+        ),
         contours=contours,
         log_x=True,
     )
@@ -149,7 +153,8 @@ def scores_accuracy(comparison: Comparison) -> Scatter:
         y_format=".2f",
         note=f"{_note(comparison)} {_MARKED}",
         points=_plane(
-            comparison, {r.name: (_accuracy(r), scores[r.name].mean_oscore) for r in comparison.runs}
+            comparison,
+            {r.name: (_accuracy(r), scores[r.name].mean_oscore) for r in comparison.runs},
         ),
         x_format=".0%",
     )

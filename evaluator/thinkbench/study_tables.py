@@ -67,11 +67,11 @@ def _table(
     meanings = [f"{key}: {text}" for key, text in _MEANINGS.items() if key in frame]
     if any(str(column).startswith("±") for column in frame):
         meanings.append("±: standard deviation over folds")
-    note = " ".join(part for part in (before, f"{'; '.join(meanings)}." * bool(meanings), after) if part)
-    formats = {key: spec for key, spec in _FORMATS.items() if key in frame}
-    return Table(
-        name=name, title=title, frame=frame, formats=formats, note=note, grouped=grouped
+    note = " ".join(
+        part for part in (before, f"{'; '.join(meanings)}." * bool(meanings), after) if part
     )
+    formats = {key: spec for key, spec in _FORMATS.items() if key in frame}
+    return Table(name=name, title=title, frame=frame, formats=formats, note=note, grouped=grouped)
 
 
 def _spread(value: Estimate, times: float = 1.0) -> float | None:
@@ -261,8 +261,9 @@ def cases_table(comparison: Comparison, most: int = CASES) -> Table | None:
         index,
         ("question", "model"),
         after=f"The first {most} of each matched pair; ratio: tokens over those of the baseline. "
-        "Patterns are found by rules." if any(row["pattern"] for row in rows) else
-        f"The first {most} of each matched pair; ratio: tokens over those of the baseline.",
+        "Patterns are found by rules."
+        if any(row["pattern"] for row in rows)
+        else f"The first {most} of each matched pair; ratio: tokens over those of the baseline.",
         grouped=True,
     )
     return found
