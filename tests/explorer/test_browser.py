@@ -122,16 +122,17 @@ def test_filters_choose_rows_and_stand_in_the_address(page, served, sources):
     page.look()
     page.open(f"{served}#/0/cell/0")
     page.run(
-        "const box = document.querySelector('select[id=filter-shape]'); box.value = 'flat';"
+        "const box = document.querySelector('select[id=filter-shape]'); box.value = 'non-monotone';"
         "box.dispatchEvent(new Event('change'))"
     )
-    flat = sum(columns["flat"])
+    falling = columns["up"].count(0)
     page.wait(
-        f"return document.querySelector('.note[role=status]').innerText.startsWith('{flat} ')"
+        "return document.querySelector('.note[role=status]').innerText"
+        f".startsWith('{falling} of {len(columns['q'])} rows')"
     )
-    assert "shape=flat" in page.run("return location.hash")
+    assert "shape=non-monotone" in page.run("return location.hash")
     page.open(page.run("return location.href"))
-    assert page.text(".note[role=status]").startswith(f"{flat} of {len(columns['q'])} rows")
+    assert page.text(".note[role=status]").startswith(f"{falling} of {len(columns['q'])} rows")
     page.open(f"{served}#/0/cell/0?L={min(columns['L']) + 1}..")
     more = sum(value > min(columns["L"]) for value in columns["L"])
     assert page.text(".note[role=status]").startswith(f"{more} of")
