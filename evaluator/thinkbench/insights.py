@@ -54,13 +54,15 @@ def _note(comparison: Comparison) -> str:
     return f"{len(comparison.pool.tasks)} tasks, {rows:,} responses; {comparison.pool.describe()}."
 
 
-def _plane(
-    comparison: Comparison, values: Mapping[str, tuple[float, float]]
-) -> list[Point]:
+def _plane(comparison: Comparison, values: Mapping[str, tuple[float, float]]) -> list[Point]:
     """Return a point for each run that has values; the Pareto set of the comparison is marked."""
     return [
-        Point(name=run.name, x=values[run.name][0], y=values[run.name][1],
-              marked=run.name in comparison.pareto)
+        Point(
+            name=run.name,
+            x=values[run.name][0],
+            y=values[run.name][1],
+            marked=run.name in comparison.pareto,
+        )
         for run in comparison.runs
         if run.name in values
     ]
@@ -86,7 +88,9 @@ def accuracy_tokens(comparison: Comparison) -> Scatter | None:
         x_label="tokens per response",
         y_label="accuracy",
         note=f"{_note(comparison)} {_MARKED}{lines}",
-        points=_plane(comparison, {r.name: (tokens[r.name], _accuracy(r)) for r in comparison.runs}),
+        points=_plane(
+            comparison, {r.name: (tokens[r.name], _accuracy(r)) for r in comparison.runs}
+        ),
         contours=contours,
         log_x=True,
     )
@@ -149,7 +153,8 @@ def scores_accuracy(comparison: Comparison) -> Scatter:
         y_format=".2f",
         note=f"{_note(comparison)} {_MARKED}",
         points=_plane(
-            comparison, {r.name: (_accuracy(r), scores[r.name].mean_oscore) for r in comparison.runs}
+            comparison,
+            {r.name: (_accuracy(r), scores[r.name].mean_oscore) for r in comparison.runs},
         ),
         x_format=".0%",
     )
@@ -307,9 +312,10 @@ def accuracies_beside(folders: Sequence[str]) -> Beside:
         several = rows["method"].nunique() > 1
         questions = rows.groupby(["model", "benchmark", "method", "question"])["right"].mean()
         means = questions.groupby(level=["model", "benchmark", "method"]).mean()
-        for (model, benchmark, method), mean in means.items():  # type: ignore[misc]
-            name = f"{benchmark}, {method}" if several else str(benchmark)
-            if name in found.setdefault(str(model), {}):
+        for place, mean in means.items():
+            model, benchmark, method = map(str, place) if isinstance(place, tuple) else ("", "", "")
+            name = f"{benchmark}, {method}" if several else benchmark
+            if name in found.setdefault(model, {}):
                 raise MisuseError(f"{folder}: {model} has {name} from another run already")
-            found[str(model)][name] = float(mean)
+            found[model][name] = float(mean)
     return found

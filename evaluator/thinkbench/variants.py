@@ -138,8 +138,10 @@ def _budget(run: ThinkRun) -> Setting:
 def _cap(run: ThinkRun) -> Setting:
     cap = run.config.settings.max_tokens
     # The paper's order: what the model does by itself, then capped ones from the largest on.
-    return Setting(label="no cap", place=-_LAST) if cap is None else Setting(
-        label=f"{cap:,} tokens", place=-float(cap)
+    return (
+        Setting(label="no cap", place=-_LAST)
+        if cap is None
+        else Setting(label=f"{cap:,} tokens", place=-float(cap))
     )
 
 
@@ -201,7 +203,9 @@ def _shared(run: ThinkRun, kind: str) -> tuple[str, ...]:
     """Return all that the runs of a group have in common: model first, then settings."""
     variant = variant_of(run)
     settings = run.config.settings
-    others = [made(run).label for name, (_, made) in _KINDS.items() if name not in (kind, "precision")]
+    others = [
+        made(run).label for name, (_, made) in _KINDS.items() if name not in (kind, "precision")
+    ]
     return (
         variant.plain if kind == "precision" else variant.model,
         *others,
@@ -237,9 +241,7 @@ def families(runs: Sequence[ThinkRun]) -> dict[str, list[tuple[float, ThinkRun]]
         if variant.billions is not None:
             found.setdefault(variant.family, {}).setdefault(variant.billions, run)
     return {
-        family: sorted(sizes.items())
-        for family, sizes in sorted(found.items())
-        if len(sizes) > 1
+        family: sorted(sizes.items()) for family, sizes in sorted(found.items()) if len(sizes) > 1
     }
 
 
