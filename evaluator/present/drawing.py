@@ -61,6 +61,7 @@ def _axes(view: View, axes: Axes) -> None:
     axes.set_xlabel(view.x_label)
     axes.set_ylabel(view.y_label)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: format(value, view.y_format)))
+    # After all is drawn: an end that is set stops the other from growing.
     axes.set_ylim(0, 1.02 if view.fraction else None)
 
 
@@ -79,7 +80,6 @@ def _across(axes: Axes, values: list[float], log_x: bool, x_format: str) -> None
 
 @_fill.register
 def _scatter(view: Scatter, axes: Axes, figure: Figure) -> None:
-    _axes(view, axes)
     xs = [point.x for point in view.points]
     for line in view.contours:
         axes.plot(line.x, line.y, color=MUTED, linewidth=0.8, linestyle=(0, (4, 2)), zorder=1)
@@ -116,6 +116,7 @@ def _scatter(view: Scatter, axes: Axes, figure: Figure) -> None:
             zorder=3.0005 + number / 1000,
             annotation_clip=False,
         )
+    _axes(view, axes)
     columns = 1 + (len(view.points) - 1) // 26
     figure.set_figwidth(figure.get_figwidth() + 1.6 * columns)
     figure.legend(
@@ -130,7 +131,6 @@ def _scatter(view: Scatter, axes: Axes, figure: Figure) -> None:
 
 @_fill.register
 def _lines(view: Lines, axes: Axes, figure: Figure) -> None:
-    _axes(view, axes)
     for place, line in enumerate(view.lines):
         axes.plot(
             line.x,
@@ -154,6 +154,7 @@ def _lines(view: Lines, axes: Axes, figure: Figure) -> None:
                 color=MUTED,
                 path_effects=_STROKE,
             )
+    _axes(view, axes)
     if view.ticks:
         axes.set_xticks(range(len(view.ticks)), [visible(tick, 20) for tick in view.ticks])
         axes.set_xlim(-0.3, len(view.ticks) - 0.7)
