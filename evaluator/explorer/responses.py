@@ -256,8 +256,7 @@ class ResponsesSource:
         if (at := whole_numbers(name, "r/#")) and at[0] < len(rows):
             found = self._responses.text(at[0])
             return {
-                each.name: _plain(getattr(found, each.name), _TEXT)
-                for each in fields(ResponseText)
+                each.name: _plain(getattr(found, each.name), _TEXT) for each in fields(ResponseText)
             }
         raise NoPieceError(f"no piece {name!r}")
 

@@ -34,6 +34,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "otbench": ("otbench", "Measure termination methods on a release."),
     "think": ("think", "LLMThinkBench: accuracy and length on basic arithmetic, and the O-Score."),
     "optimal": ("optimal", "OptimalThinkingBench: overthinking and underthinking in one score."),
+    "leaderboard": (
+        "leaderboard",
+        "Boards of methods and models as a static site; check and add submissions.",
+    ),
     "benchmarks": ("benchmarks", "The benchmarks that there are."),
     "families": (
         "families",

@@ -150,7 +150,9 @@ def _show_pairs(
             _show_response(console, second, other, theirs, thinking)
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("response", no_wrap=True, min_width=_longest(pair[1] for pair in pairs[:limit]))
+    table.add_column(
+        "response", no_wrap=True, min_width=_longest(pair[1] for pair in pairs[:limit])
+    )
     for heading in ("method", "first", "second"):
         table.add_column(heading, overflow="ellipsis", no_wrap=True)
     table.add_column("ratio", justify="right", no_wrap=True)
