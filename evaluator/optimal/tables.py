@@ -81,7 +81,7 @@ def _scaled(values: np.ndarray[Any, Any], names: Sequence[str]) -> list[float]:
     ]
 
 
-def score_table(scores: Scores) -> Table:
+def score_table(scores: Scores, wording: str = "") -> Table:
     """Return the main table: a row for each method of each model (paper 004, Table 6)."""
     records = []
     for place, (model, method) in enumerate(scores.rows):
@@ -111,7 +111,7 @@ def score_table(scores: Scores) -> Table:
     # The best first; what has no F1 last.
     frame = pd.DataFrame(records).set_index(["model", "method"])
     frame = frame.sort_values("F1", ascending=False, na_position="last", kind="stable")
-    return _table("scores", "OptimalThinkingBench", frame, note)
+    return _table("scores", "OptimalThinkingBench", frame, f"{note} {wording}".strip())
 
 
 def methods_table(scores: Scores) -> Table:
@@ -363,9 +363,11 @@ def all_tables(
     *,
     examples: Sequence[Example] = (),
     cells: Sequence[BridgeCell] = (),
+    wording: str = "",
 ) -> list[Table]:
-    """Return every table that the rows give, the main one first."""
-    tables: list[Table | None] = [score_table(scores), methods_table(scores), subsets_table(scores)]
+    """Return every table that the rows give, the main one first, which says the wording."""
+    main = score_table(scores, wording)
+    tables: list[Table | None] = [main, methods_table(scores), subsets_table(scores)]
     if cells:
         tables.append(bridge_table(cells))
     if "answer_type" in rows:

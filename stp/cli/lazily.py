@@ -22,18 +22,23 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "explore",
         "Look at campaigns and runs: tables, trajectories, responses, frontiers.",
     ),
-    "analyze": ("analyze", "Write every table and figure of campaigns, and say what was found."),
+    "analyze": ("analyze", "Write all tables and figures of campaigns; say what was found."),
     "probes": ("probes", "Compare two campaigns that probed the same trajectories."),
     "signals": (
         "signals",
-        "Read signals for termination methods: log-probabilities, entropies, hidden states.",
+        "Read signals for termination methods at every step.",
     ),
     "merge": ("merge", "Put the parts of a campaign together, checked."),
     "release": ("release", "Freeze campaigns into a release, for `stp otbench`."),
     "show": ("showing", "Show a campaign, or its verdicts, as text."),
     "otbench": ("otbench", "Measure termination methods on a release."),
-    "think": ("think", "LLMThinkBench: accuracy and length on basic arithmetic, and the O-Score."),
-    "optimal": ("optimal", "OptimalThinkingBench: overthinking and underthinking in one score."),
+    "think": ("think", "LLMThinkBench: accuracy and length on arithmetic, the O-Score."),
+    "optimal": ("optimal", "OptimalThinkingBench: over- and underthinking in one score."),
+    "live": ("live", "Run a termination method live; compare with a release; choose a setting."),
+    "serve": (
+        "serve",
+        "Serve a model over the chat-completions protocol, its thinking stopped by a method.",
+    ),
     "leaderboard": (
         "leaderboard",
         "Boards of methods and models as a static site; check and add submissions.",
@@ -41,7 +46,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "benchmarks": ("benchmarks", "The benchmarks that there are."),
     "families": (
         "families",
-        "List the model families; with names, say which family a model gets, and why.",
+        "List the model families, or say which one a model gets, and why.",
     ),
 }
 """For every command the module of :mod:`stp.cli` that registers it, and the first line of its help,

@@ -10,7 +10,7 @@ from stp.cli.think_compare import compare_and_print, compared, say_page
 from stp.cli.think_run import run
 
 think = typer.Typer(
-    help="LLMThinkBench: accuracy and length on basic arithmetic, and the O-Score.",
+    help="LLMThinkBench: accuracy and length on arithmetic, the O-Score.",
     no_args_is_help=True,
 )
 

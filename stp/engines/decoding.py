@@ -465,9 +465,12 @@ class Decoder:
         tree = self._trees[row.tree]
         newest, drawn = row.generated[-1], len(row.generated)
         finish: FinishReason
-        if newest in tree.stop_ids or (newest in tree.pause_ids and drawn >= tree.pause_after):
-            finish = "stop"
-        elif tree.stop_texts and self._stop_text_met(row.generated, tree.stop_texts):
+        pauses = newest in tree.pause_ids and drawn >= tree.pause_after
+        if (
+            pauses
+            or newest in tree.stop_ids
+            or (tree.stop_texts and self._stop_text_met(row.generated, tree.stop_texts))
+        ):
             finish = "stop"
         elif drawn >= row.limit:
             finish = "length"

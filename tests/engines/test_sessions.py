@@ -62,7 +62,7 @@ def piece_of(tree, output, boundary_ids, session, pause_after):
 
 
 def in_pieces(engine, trees, boundary_ids, *, pause_after=4):
-    """Return the outputs of trees, all going on in pieces side by side, and the number of pieces."""
+    """Return the outputs of trees that go on in pieces side by side, and the number of pieces."""
     outputs = [()] * len(trees)
     going = list(range(len(trees)))
     pieces = 0

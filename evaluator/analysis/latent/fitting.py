@@ -418,9 +418,10 @@ class _Fit:
         )
 
     def result(self, learned: dict[tuple[int, int], Learned]) -> LatentCurves:
+        curves = self.curves
+        self._widen_few(learned)
         lower, upper = level_edges(self.levels)
         low, high = lower[self.low], upper[self.high]
-        curves = self.curves
         raw_s = np.zeros(curves.trajectories, np.bool_)
         for (model, benchmark), one in learned.items():
             if not one.converged:
@@ -441,6 +442,23 @@ class _Fit:
             raw_s=raw_s,
             notes=tuple(_notes(curves, learned)),
         )
+
+    def _widen_few(self, learned: dict[tuple[int, int], Learned]) -> None:
+        """Let intervals of small cells reach as far as their draws.
+
+        Posteriors are those under the fitted chain. Few trajectories leave a chain uncertain, and
+        only the draws, whose chains are drawn too, know of that.
+        """
+        curves = self.curves
+        few_s = np.zeros(curves.trajectories, np.bool_)
+        for model, benchmark in learned:
+            inside = (curves.model == model) & (curves.benchmark == benchmark)
+            if inside.sum() < FEW_TRAJECTORIES:
+                few_s |= inside
+        if few_s.any():
+            few_k = np.repeat(few_s, np.diff(curves.trajectory_offsets))
+            self.low[few_k] = np.minimum(self.low[few_k], self.paths[:, few_k].min(axis=0))
+            self.high[few_k] = np.maximum(self.high[few_k], self.paths[:, few_k].max(axis=0))
 
 
 _TINY = 1e-300
