@@ -80,6 +80,8 @@ class Player:
     def __init__(self, method: Method) -> None:
         self._method = method
         self._settings: tuple[Setting, ...] = ()
+        self.last_score: Any = None
+        """What the method said last of a question or a prefix."""
         self._unfolding = Unfolding(QuestionView(benchmark="", lot=0.0, signals={}))
 
     def fit(self, train: Measurements, validation: Measurements) -> None:
@@ -180,6 +182,7 @@ class Player:
                 f"{self._method.name}: a score is {score}, which no setting can be compared with; "
                 "return a number, minus or plus infinity where there is nothing to say"
             )
+        self.last_score = score
         return score
 
     def _yes(self, call: str, score: Any, setting: Setting) -> bool:

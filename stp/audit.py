@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stp.ragged import spread
-from stp.segmentation import IntArray, segment_many
+from stp.segmentation import IntArray, StepRule, segment_many
 from stp.tokenizers import Tokenizer, backend
 
 BoundaryKind = Literal["pure", "white_space", "suffix", "infix"]
@@ -312,6 +312,8 @@ def reconstruction_mismatches(
     step_tokens: int,
     stored_tokens: npt.ArrayLike,
     stored_offsets: npt.ArrayLike,
+    *,
+    steps: StepRule = "merged",
 ) -> int:
     """Segment stored thinking again and count trajectories with other positions than stored.
 
@@ -323,6 +325,8 @@ def reconstruction_mismatches(
         The recorded L(0..n) of every trajectory, concatenated; integers ``(positions,)``.
     stored_offsets
         Where each trajectory's positions start, and the end; integers ``(trajectories + 1,)``.
+    steps
+        By which rule blocks became steps.
 
     Raises
     ------
@@ -330,7 +334,9 @@ def reconstruction_mismatches(
         If ids or offsets are unfit, or the two kinds of offsets differ in their trajectories.
     """
     stored, starts = _checked(stored_tokens, stored_offsets)
-    tokens, offsets = segment_many(token_ids, trajectory_offsets, boundary_ids, step_tokens)
+    tokens, offsets = segment_many(
+        token_ids, trajectory_offsets, boundary_ids, step_tokens, steps=steps
+    )
     if offsets.size != starts.size:
         raise ValueError(
             f"{offsets.size - 1} trajectories have {starts.size - 1} rows of positions"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from os import cpu_count
-from typing import Any
+from typing import Any, Literal
 
 import numba
 import numpy as np
@@ -21,6 +21,9 @@ from stp.tokenizers import Tokenizer, exact_ids, token_bytes
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+StepRule = Literal["merged", "causal"]
+"""How blocks become steps: see :func:`segment` and :func:`segment_causal`."""
+
 _DOUBLE_NEWLINE = b"\n\n"
 _LEFT_BITS = 31
 _LEFT_MASK = (1 << _LEFT_BITS) - 1
@@ -108,12 +111,66 @@ def segment(
     return lengths
 
 
+def segment_causal(
+    token_ids: npt.ArrayLike, boundary_ids: Iterable[int], step_tokens: int = 256
+) -> IntArray:
+    """Return L(0..n) of steps that are known as soon as their last token is.
+
+    A step ends at the first boundary token that brings it to ``step_tokens`` tokens or more; what
+    is left at the end is the last step. Unlike in :func:`segment`, where a step ends depends on
+    nothing that comes after it, so a trajectory can be cut while it is written.
+
+    Parameters
+    ----------
+    token_ids, boundary_ids
+        As for :func:`segment`.
+    step_tokens
+        b, the least length of every step but the last, in tokens.
+
+    Returns
+    -------
+    int64 array ``(n + 1,)``
+        Starts at 0, rises strictly, ends at L. An empty trajectory has one position.
+
+    Raises
+    ------
+    ValueError
+        As for :func:`segment`.
+
+    Examples
+    --------
+    >>> segment_causal([5, 5, 9, 5, 9, 5, 5, 5], boundary_ids={9}, step_tokens=3).tolist()
+    [0, 3, 8]
+    """
+    ids = _checked_ids(token_ids)
+    return _causal(ids, _boundary_mask(boundary_ids), _checked_step_tokens(step_tokens))
+
+
+def _causal(ids: npt.NDArray[Any], is_boundary: BoolArray, step_tokens: int) -> IntArray:
+    ends = np.flatnonzero(np.isin(ids, np.flatnonzero(is_boundary))) + 1
+    lengths = [0]
+    while (place := int(np.searchsorted(ends, lengths[-1] + step_tokens))) < ends.size:
+        lengths.append(int(ends[place]))
+    if lengths[-1] < ids.size:
+        lengths.append(int(ids.size))
+    return np.array(lengths, np.int64)
+
+
+def segment_by(
+    rule: StepRule, token_ids: npt.ArrayLike, boundary_ids: Iterable[int], step_tokens: int
+) -> IntArray:
+    """Return L(0..n) of a trajectory by :func:`segment` or :func:`segment_causal`."""
+    cut = segment if rule == "merged" else segment_causal
+    return cut(token_ids, boundary_ids, step_tokens)
+
+
 def segment_many(
     token_ids: npt.ArrayLike,
     trajectory_offsets: npt.ArrayLike,
     boundary_ids: Iterable[int],
     step_tokens: int = 256,
     *,
+    steps: StepRule = "merged",
     threads: int | None = None,
 ) -> tuple[IntArray, IntArray]:
     """Segment many trajectories at once.
@@ -127,6 +184,8 @@ def segment_many(
         Where each trajectory starts, and the end of the last; integers ``(trajectories + 1,)``.
     boundary_ids, step_tokens
         As for :func:`segment`.
+    steps
+        By which rule blocks become steps: :func:`segment`'s or :func:`segment_causal`'s.
     threads
         Threads that share the work; all cores when left out. The result does not depend on it.
 
@@ -146,6 +205,10 @@ def segment_many(
     offsets = _checked_offsets(trajectory_offsets, ids.size)
     is_boundary = _boundary_mask(boundary_ids)
     step = _checked_step_tokens(step_tokens)
+    if steps == "causal":
+        parts = [_causal(ids[a:b], is_boundary, step) for a, b in pairwise(offsets.tolist())]
+        joined = np.concatenate(parts) if parts else np.empty(0, np.int64)
+        return joined, offsets_of(np.array([part.size for part in parts], np.int64))
     trajectories = offsets.size - 1
     spans = _even_spans(offsets, threads or cpu_count() or 1)
     steps_s = np.zeros(trajectories, np.int64)

@@ -9,7 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers
 
-from stp.segmentation import boundary_token_ids, content_token_ids, segment, segment_many
+from stp.segmentation import (
+    boundary_token_ids,
+    content_token_ids,
+    segment,
+    segment_by,
+    segment_causal,
+    segment_many,
+)
 from stp.tokenizers import token_bytes
 from tests.requirements import require_real_tokenizers
 from tests.small_tokenizers import byte_level_tokenizer, ids_of, with_template
@@ -33,6 +40,17 @@ def naive_segment(token_ids, boundary_ids, step_tokens):
         smallest = sums.index(min(sums))
         blocks[smallest : smallest + 2] = [sums[smallest]]
     return [0, *np.cumsum(blocks, dtype=int).tolist()]
+
+
+def naive_causal(token_ids, boundary_ids, step_tokens):
+    """Token after token, as a model writes them."""
+    lengths, size = [0], 0
+    for token in token_ids:
+        size += 1
+        if token in boundary_ids and size >= step_tokens:
+            lengths.append(lengths[-1] + size)
+            size = 0
+    return lengths + [lengths[-1] + size] * bool(size)
 
 
 def random_trajectory(rng):
@@ -113,6 +131,55 @@ def test_laws(ids, step_tokens):
     assert len(lengths) - 1 == min(
         blocks, max(1, (2 * len(ids) + step_tokens) // (2 * step_tokens))
     )
+
+
+def test_causal_steps_equal_the_naive_loop():
+    rng = np.random.default_rng(20)
+    for _ in range(5_000):
+        ids, step_tokens = random_trajectory(rng), int(rng.integers(1, 30))
+        expected = naive_causal(ids, {BOUNDARY}, step_tokens)
+        assert segment_causal(ids, {BOUNDARY}, step_tokens).tolist() == expected
+        assert segment_by("causal", ids, {BOUNDARY}, step_tokens).tolist() == expected
+        assert segment_by("merged", ids, {BOUNDARY}, step_tokens).tolist() == (
+            segment(ids, {BOUNDARY}, step_tokens).tolist()
+        )
+
+
+def test_many_causal_trajectories_equal_one_at_a_time():
+    rng = np.random.default_rng(4)
+    trajectories = [random_trajectory(rng) for _ in range(200)]
+    offsets = np.cumsum([0, *map(len, trajectories)])
+    ids = np.concatenate([np.array(item, np.int32) for item in trajectories])
+    tokens, positions = segment_many(ids, offsets, {BOUNDARY}, 8, steps="causal")
+    assert positions[-1] == tokens.size
+    for index, item in enumerate(trajectories):
+        mine = tokens[positions[index] : positions[index + 1]].tolist()
+        assert mine == segment_causal(item, {BOUNDARY}, 8).tolist()
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    ids=st.lists(st.sampled_from([3, 5, BOUNDARY, 12]), max_size=80),
+    later=st.lists(st.sampled_from([3, 5, BOUNDARY, 12]), max_size=40),
+    step_tokens=st.integers(1, 40),
+)
+def test_causal_laws(ids, later, step_tokens):
+    lengths = segment_causal(ids, {BOUNDARY, 12}, step_tokens).tolist()
+    assert lengths[0] == 0
+    assert lengths[-1] == len(ids)
+    assert all(end - start >= step_tokens for start, end in pairwise(lengths[:-1]))
+    assert all(ids[length - 1] in {BOUNDARY, 12} for length in lengths[1:-1])
+    # What comes later moves no step that has ended.
+    longer = segment_causal(ids + later, {BOUNDARY, 12}, step_tokens).tolist()
+    assert longer[: len(lengths) - 1] == lengths[:-1]
+
+
+def test_causal_small_cases():
+    assert segment_causal([], {BOUNDARY}).tolist() == [0]
+    assert segment_causal([5], set()).tolist() == [0, 1]
+    assert segment_causal([BOUNDARY, BOUNDARY], {BOUNDARY}, 1).tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match="step_tokens"):
+        segment_causal([5], {BOUNDARY}, 0)
 
 
 def test_small_cases():

@@ -309,8 +309,9 @@ def _reconstruct(shard: ThinkingShard, vocabulary: VocabularyForms) -> int:
         shard.offsets,
         vocabulary.boundary_ids.tolist(),
         source.step_tokens,
-        rows["tokens"].to_numpy(),
-        np.append(first, rows.num_rows),
+        steps=source.steps,
+        stored_tokens=rows["tokens"].to_numpy(),
+        stored_offsets=np.append(first, rows.num_rows),
     )
 
 

@@ -276,7 +276,7 @@ def _token_table(spent: list[AnswerTokens]) -> Table:
 
 def _answer_tokens(store: Store) -> AnswerTokens:
     config, manifest = store.read_campaign()
-    opened = _opening_tokens(store, config.probing.answer_opening, manifest.cells)
+    opened = _opening_tokens(store, config.probing.answer_opening, tuple(manifest.cells))
     answers = tokens = 0
     for record in manifest.cells:
         for unit in store.plan(config, record):

@@ -20,6 +20,7 @@ from stp.campaign.text import StoredTokenizer
 from stp.campaign.units import Unit
 from stp.curves import IntArray
 from stp.ragged import offsets_of
+from stp.segmentation import StepRule
 from stp.tokenizers import Tokenizer, token_bytes
 
 Campaigns = str | Path | Sequence[str | Path]
@@ -33,6 +34,7 @@ class GeneratedUnit:
     store: Store
     unit: Unit
     step_tokens: int
+    steps: StepRule
     probed: bool
 
 
@@ -98,6 +100,7 @@ def _open(store: Store, *, allow_incomplete: bool) -> OpenedCampaign:
                     store=store,
                     unit=unit,
                     step_tokens=config.probing.step_tokens,
+                    steps=config.probing.steps,
                     probed=state.probed,
                 )
             )

@@ -212,6 +212,10 @@ class Comparison:
         if len(gold_items) == 1 and answer_brackets == "":
             # "1/2 or 0.5" says one thing twice.
             return all(self.same(gold_items[0], item) for item in answer_items)
+        if isinstance(gold, Value) and isinstance(answer, Listing) and answer.ordered:
+            gold_vector = as_vector(gold)
+            if gold_vector is not None:
+                return self._same_items(gold_vector, answer.items)
         if isinstance(gold, Listing) and gold.ordered:
             vector = None if isinstance(answer, Listing) else as_vector(answer)
             if vector is not None:

@@ -19,12 +19,12 @@ VALUE = (
     r"|\([-−\d., ]{1,300}\)|√\d{1,20})(?:√\d{1,20}|√\([^()]{1,40}\)|π|\\pi\b|"
     r"\\sqrt\{[^{}]{1,40}\})?(?: ?\\?%)?[€£¥$]?(?:\\degree|°)?"
 )
-SENTENCE_END = re.compile(r"[.!?](?=\s|$|\*|\")|[。！？](?!\d)")
+SENTENCE_END = re.compile(r"(?<!\.\.)[.!?](?!\.)(?=\s|$|\*|\")|[。！？](?!\d)")
 STOP_WORD = re.compile(
     r"[ \t,;(]{1,4}(?:because|since|so|as|which|where|after|given|by|I hope|if|when|but|not)\b",
     re.IGNORECASE,
 )
-_ADVERBS = re.compile(
+ADVERBS = re.compile(
     r"(?:(?:therefore|thus|then|hence|simply|just|exactly|precisely|clearly|indeed|actually|definitely|"
     r"obviously|certainly|surely|of course|now|also|only|really|likely|equal to|given by|"
     r"found to be|"
@@ -32,7 +32,8 @@ _ADVERBS = re.compile(
     r"the number|the value|the integer|the fraction)\b[ \t,:]{1,3}){1,4}",
     re.IGNORECASE,
 )
-_EXPRESSION_LIKE = re.compile(r"[\d\\∞π√]|^[a-zA-Z]$|^\(?[A-J]\)?$")
+_EXPRESSION_LIKE = re.compile(r"[\d\\∞π√²³⁰¹⁴⁵⁶⁷⁸⁹]|^[a-zA-Z]$|^\(?[A-J]\)?$")
+_DOTS = re.compile(r"^\.{2,4}\s{1,3}")
 _COPULA = re.compile(
     r"(?:\b(?:is|are|be|was|equals|equal to|becomes|gives|get|as|to)\b|[=:≈]|"
     r"\bis thus\b)[ \t*_]{1,4}"
@@ -52,6 +53,17 @@ _HEDGING = re.compile(r"\b(?:or|and|to|million|thousand|billion|percent|more|les
 _COMPARED = re.compile(
     r"\d\S{0,20} (?:less|more|fewer|greater|larger|smaller|times|above|below) ", re.IGNORECASE
 )
+_OF_A_VALUE = re.compile(
+    r"\b(?:half|twice|double|triple|thirds?|quarters?|percent|dozen|multiple|factors?|"
+    r"square root|square|cube"
+    r"|reciprocal|sum|product) (?:of|the)\b",
+    re.IGNORECASE,
+)
+_REFERS = re.compile(
+    r"\b(?:step|case|part|section|equation|page|problem|question|figure|line|item|example|"
+    r"remark) \(?\d",
+    re.IGNORECASE,
+)
 _FOREIGN = "\u0590-\u06ff\u0900-\u0dff\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _FOREIGN_CONCLUSION = re.compile(
     rf"(?:[是为有]|等于|=)[ *]{{0,3}}({VALUE}[{_FOREIGN}/]{{0,12}})[ *.]{{0,3}}$"
@@ -59,7 +71,7 @@ _FOREIGN_CONCLUSION = re.compile(
 _FOREIGN_NUMBER = re.compile(rf"{VALUE}(?:[{_FOREIGN}/]{{0,6}}$)?")
 _UNIT_BEHIND = re.compile(r"[ \t]{1,2}([a-zA-Z]{1,20})(?=[.!,;\s]|$)")
 _PERCENT_BEHIND = re.compile(r"[ \t]{0,2}(?:\\?%|(?:percent|pct|per cent)\b)")
-_CONNECTOR = re.compile(r"[ \t]{0,3}(?:,[ \t]{0,3})?(?:and|or|,)[ \t]{1,3}")
+CONNECTOR = re.compile(r"[ \t]{0,3}(?:,[ \t]{0,3})?(?:and|or|,)[ \t]{1,3}")
 _SAYS_MORE = re.compile(r"[ \t]{1,2}(?:is|are|equals|has|have|wins|was|be)\b")
 _MAX_FORMULAS = 20
 _MAX_EXPRESSION = 200
@@ -71,8 +83,8 @@ def leading_expression(text: str) -> str | None:
     A sentence ("the smallest k is 53") ends in its value. None if what stands there is prose, not
     an expression.
     """
-    text = text.lstrip(MARKDOWN + ":")
-    adverbs = _ADVERBS.match(text)
+    text = _DOTS.sub("", text.lstrip(MARKDOWN + ":,…"))
+    adverbs = ADVERBS.match(text)
     if adverbs is not None:
         text = text[adverbs.end() :].lstrip(MARKDOWN + ":")
     formula = FORMULA.match(text)
@@ -92,7 +104,7 @@ def leading_expression(text: str) -> str | None:
     formula = FORMULA.search(line)
     if formula is not None and not re.search(r"\d", line[: formula.start()]):
         return formulas_from(line, formula)
-    content = line.strip(MARKDOWN).rstrip(".,;:").strip(MARKDOWN)
+    content = without_full_stop(line)
     if not content or len(content) > _MAX_EXPRESSION or not _EXPRESSION_LIKE.search(content):
         return None
     if re.match(rf"[{_FOREIGN}]", content):
@@ -102,18 +114,26 @@ def leading_expression(text: str) -> str | None:
     return _value_in_prose(content)
 
 
+def without_full_stop(text: str) -> str:
+    """Drop what ends a sentence, but not the dots of ``0.666...``."""
+    text = text.strip(MARKDOWN)
+    if text.endswith("..."):
+        return text
+    return text.rstrip(".,;:").strip(MARKDOWN)
+
+
 def _value_at_the_end(sentence: str) -> str | None:
     """Read what a sentence says behind its last verb: ``The value of $b_7$ is $83$``."""
     for verb in reversed(list(_COPULA.finditer(sentence))):
         rest = sentence[verb.end() :].lstrip(MARKDOWN + ":")
-        adverbs = _ADVERBS.match(rest)
+        adverbs = ADVERBS.match(rest)
         rest = rest[adverbs.end() :].lstrip(MARKDOWN) if adverbs is not None else rest
         formula = FORMULA.match(rest)
         if formula is not None:
             return formulas_from(rest, formula)
         number = re.match(VALUE, rest)
         if number is not None or re.match(r"[-+−]?[(\[]?\\[a-z]|[-+−]?\d", rest):
-            value = rest.strip(MARKDOWN).rstrip(".,;:").strip(MARKDOWN)
+            value = without_full_stop(rest)
             stop = STOP_WORD.search(value)
             value = value[: stop.start()] if stop is not None else value
             if number is not None and len(PROSE_WORD.findall(value)) > 1:
@@ -147,8 +167,10 @@ def _value_in_prose(sentence: str) -> str | None:
     conclusion = _CONCLUSION.search(sentence)
     if conclusion is not None:
         return _concluded(conclusion)
-    if _COMPARED.search(sentence):
+    if _COMPARED.search(sentence) or _OF_A_VALUE.search(sentence):
         return sentence
+    if _REFERS.search(sentence):
+        return None
     numbers = _PROSE_NUMBER.findall(sentence)
     return str(numbers[0]).rstrip(".,") if len(numbers) == 1 else None
 
@@ -209,7 +231,7 @@ def formulas_from(text: str, formula: re.Match[str]) -> str:
     contents = []
     while True:
         contents.append(content_of(formula))
-        connector = _CONNECTOR.match(text, formula.end())
+        connector = CONNECTOR.match(text, formula.end())
         following = FORMULA.match(text, connector.end()) if connector is not None else None
         if following is None or len(contents) > _MAX_FORMULAS:
             break

@@ -13,6 +13,7 @@ One record::
 import itertools
 import re
 
+from evaluator.answers.around_boxes import is_broken, whole_content
 from evaluator.answers.boxes import Box, last_boxes
 from evaluator.answers.characters import plain_letters, with_plain_fractions
 from evaluator.answers.marked import (
@@ -22,7 +23,6 @@ from evaluator.answers.marked import (
     marked_answer,
 )
 from evaluator.answers.retractions import retraction
-from evaluator.answers.units import is_unit
 from evaluator.answers.visible import visible_text
 
 MAX_ANSWER_CHARACTERS = 2000
@@ -43,19 +43,13 @@ _APPROXIMATION = re.compile(
     r"(?:approximately|about|roughly|around))[\s:]*(?:\\\(|\\\[)?[\s$]*",
     re.IGNORECASE,
 )
+_RELATION_BETWEEN = re.compile(r"[\s$]*(<|>|≤|≥|≠|\\(?:leq?|geq?|neq?|lt|gt)(?![a-zA-Z])|:)[\s$]*")
 _JOINING = re.compile(r"[,;&]|\band\b|\bor\b|\\q?quad\b")
 _RETRACTING = re.compile(
     r"\b(?:wait|actually|no|not|wrong|mistake|error|instead|rather|oops|hold on|correct(?:ion|ed|"
     r"ing)?|"
     r"recheck|re-?check|check|hmm|sorry|then|so|thus|therefore|hence|final(?:ly)?)\b",
     re.IGNORECASE,
-)
-_SIGN_BEFORE = re.compile(
-    r"(?:^[-−]|(?:[=$:(\[,]|\\\(|\\\[|\bis)\s{0,4}[-−](?:\{\}|\\[!, ])?\s?)\Z"
-)
-_TRAILING_FACTOR = re.compile(
-    r"\s{0,2}(?:(?:\\%|%)|\^\s{0,2}\{?\s{0,2}\\circ\s{0,2}\}?|°|\\pi\b|\\sqrt\{[^{}]{1,40}\}|\^\{?[\w]{1,6}\}?"
-    r"|\\(?:text|mathrm|mbox)\{([^{}]{1,30})\}(?:\^\{?\d\}?)?)"
 )
 _DENIED_BEFORE = re.compile(
     r"(?:\b(?:not|never|instead of|rather than|isn't|isn’t)|≠|\\neq?)[\s$*(]{0,6}(?:\\[(\[])"
@@ -119,12 +113,17 @@ def _boxed_answer(text: str, boxes: list[Box], parts: int) -> str | None:
         taken_back, value = retraction(tail)
         if taken_back:
             return value
+    if is_broken(text, boxes[-1]):
+        return None
     if len(boxes) == 1:
-        return _whole_content(text, boxes[0])
-    contents = [_whole_content(text, box) for box in boxes]
+        return whole_content(text, boxes[0])
+    contents = [whole_content(text, box) for box in boxes]
     if _APPROXIMATION.fullmatch(text[boxes[-2].end : boxes[-1].start]):
         # "\boxed{\frac{5}{7}} \approx \boxed{0.714}": the exact value is the answer.
         return contents[-2]
+    relation = _RELATION_BETWEEN.fullmatch(text[boxes[-2].end : boxes[-1].start])
+    if relation is not None:
+        return f"{contents[-2]} {relation.group(1)} {contents[-1]}"
     group = [contents[-1]]
     for index in range(len(boxes) - 1, 0, -1):
         gap = text[boxes[index - 1].end : boxes[index].start]
@@ -145,20 +144,3 @@ def _separate_parts(text: str, boxes: list[Box], contents: list[str], parts: int
     if any(len(gap) > _MAX_GAP or _RETRACTING.search(gap) for gap in gaps):
         return contents[-1:]
     return contents[::-1]
-
-
-def _whole_content(text: str, box: Box) -> str:
-    r"""Add what belongs to the value but was left outside: ``-\boxed{5}``, ``\boxed{50}\%``."""
-    content = box.content
-    before = text[max(0, box.start - 12) : box.start]
-    if ("-" in before or "−" in before) and _SIGN_BEFORE.search(before):
-        content = f"-({content})" if re.search(r"[-+−]", content.strip()[1:]) else f"-{content}"
-    factor = _TRAILING_FACTOR.match(text, box.end)
-    if factor is None or (factor.group(1) is not None and not _is_short_unit(factor.group(1))):
-        return content
-    return content + factor.group()
-
-
-def _is_short_unit(words: str) -> bool:
-    """Whether words behind a box are its unit or a noun, not the rest of a sentence."""
-    return is_unit(words) or len(words.split()) == 1

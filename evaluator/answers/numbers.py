@@ -19,6 +19,8 @@ MIN_GOLD_SIGNIFICANT = 3
 """A reference that is a decimal is taken for a rounded one only from this many digits on."""
 MIN_DECIMALS = 3
 """A reference with so many decimals may have been rounded to them."""
+MIN_APPROXIMATE_DECIMALS = 5
+"""A reference with so many decimals is an approximation."""
 FLOAT_SIGNIFICANT = range(15, 19)
 """Significant digits of what a program prints for a number in double precision."""
 _FLOAT_ERROR = Fraction(1, 2**51)
@@ -206,7 +208,9 @@ def _same_decimal(
 ) -> bool:
     """Compare two decimals: one may be the other rounded, or what a program prints for it."""
     if precision.unit > gold_precision.unit:
-        return _rounds_to(gold, answer, precision, MIN_SIGNIFICANT)
+        # Only a reference that is an approximation itself may be given with fewer digits.
+        approximate = gold_precision.unit <= Fraction(1, 10**MIN_APPROXIMATE_DECIMALS)
+        return approximate and _rounds_to(gold, answer, precision, MIN_SIGNIFICANT)
     # A longer decimal than the reference is another number, unless the reference was cut short.
     decimals = 0
     while Fraction(1, 10**decimals) > gold_precision.unit and decimals < MIN_DECIMALS:

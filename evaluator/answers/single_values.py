@@ -53,8 +53,11 @@ _EMPTY = frozenset(
     ["no solution", "no solutions", "none", "no real solution", "no real solutions",
      "does not exist", "dne", "empty set", "the empty set", "impossible", "undefined"]
 )  # fmt: skip
-_SCALE = re.compile(r"(?<=[\d)}]) ?(\\text\{ ?)?(thousand|million|billion|trillion)(?![a-zA-Z])")
-_SCALES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
+_SCALE = re.compile(
+    r"(?<=[\d)}]) ?(\\text\{ ?)?(hundred|thousand|million|billion|trillion)(?![a-zA-Z])"
+)
+_SCALES = {"hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 12}
+_RATIO_IN_WORDS = re.compile(r"([\d.]{1,12}) ?(?:\\text\{ ?to ?\}|to) ?([\d.]{1,12})")
 _RATIO = re.compile(r"([^:]{1,60}):([^:]{1,60})")
 _APPROXIMATELY = re.compile(r"(?:\\approx|~|approximately|about|roughly) ?")
 _CUT_DECIMAL = re.compile(r"([-+]?\d{0,60}\.\d{1,200}) ?\\dots ?$")
@@ -85,6 +88,13 @@ def read_value(text: str) -> Value | Words | Opaque:
     text = text.strip()
     if "a" in text or "~" in text:
         text = _APPROXIMATELY.sub("", text, count=1).strip()
+    if text.isalpha() and len(text) > 1:
+        number = number_from_words(text)
+        if number is not None:
+            return Value(text, Number(number))
+    ratio = _RATIO_IN_WORDS.fullmatch(text)
+    if ratio is not None:
+        text = f"{ratio.group(1)}:{ratio.group(2)}"
     text = _PERCENT_BEHIND.sub("%", _SCALE.sub(_scale, text))
     based = _BASED.fullmatch(text)
     if based is not None:

@@ -10,13 +10,13 @@ give the same data set.
 import contextlib
 import hashlib
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from string import Template
 from typing import Any
 
 from data.optimal import prompt_text
 from data.optimal.general import GeneralQuestion
+from data.progress import NOBODY, Progress
 from evaluator.answers import Checker
 from evaluator.answers.judged import boxed_or_whole
 from evaluator.optimal.card import write_data_set
@@ -24,7 +24,6 @@ from evaluator.optimal.formats import Candidate, Dropped, SeenQuestions, parse_r
 from evaluator.optimal.grading import decide_by_rule, reference_text
 from evaluator.optimal.judge import Case, Judgement, ModelJudge, agreement
 from evaluator.optimal.recipe import KIND, Built, Pair, Recipe
-from evaluator.optimal.running import StageProgress
 from evaluator.optimal.subsets import GENERAL, Item
 from evaluator.runs.asking import ask_missing, check_answered, opened_once
 from evaluator.runs.folder import locked_folder
@@ -42,7 +41,7 @@ def build(
     answerer: str | ModelSpec | Responder,
     judge: str | ModelSpec | Responder,
     checker: Checker | None = None,
-    progress: StageProgress | None = None,
+    progress: Progress = NOBODY,
 ) -> Built:
     """Make a data set, or go on making it.
 
@@ -117,7 +116,7 @@ class _Work:
         folder: Path,
         models: Mapping[str, Responder],
         checker: Checker,
-        progress: StageProgress | None,
+        progress: Progress,
     ) -> None:
         self._recipe = recipe
         self._models = models
@@ -128,7 +127,10 @@ class _Work:
         self._checker = checker
         self._progress = progress
         self._judge = ModelJudge(
-            models["judge"], self._replies / "judge.jsonl", repeats=recipe.judge_repeats
+            models["judge"],
+            self._replies / "judge.jsonl",
+            repeats=recipe.judge_repeats,
+            prompt=recipe.prompts.text("judge"),
         )
         self._seen = SeenQuestions()
         self._tried: dict[Pair, list[str]] = {pair: [] for pair in recipe.pairs()}
@@ -213,9 +215,9 @@ class _Work:
         avoid = ""
         if tried:
             avoid = "Do not ask these again:\n" + "\n".join(f"- {text}" for text in tried[-30:])
-        return Template(prompt_text("generate")).substitute(
+        return Template(self._recipe.prompts.text("generate")).substitute(
             domain=domain,
-            format=Template(prompt_text(f"format_{kind}")).substitute(
+            format=Template(self._recipe.prompts.text(f"format-{kind}")).substitute(
                 options=self._recipe.options_of(domain)
             ),
             count=wanted,
@@ -267,7 +269,7 @@ class _Work:
             [
                 Request(
                     id=f"{name}/{sample}",
-                    prompt=item.prompt,
+                    prompt=item.prompt_in(self._recipe.prompts),
                     seed=self._seed(name, "answer", sample),
                 )
                 for sample in range(k)
@@ -294,7 +296,7 @@ class _Work:
         }
         judged = self._judge.judge(
             list(open_cases.values()),
-            lambda done, total: self._tell(f"judging (round {number + 1})", done, total),
+            self._progress.stage(f"judging (round {number + 1})"),
         )
         self.judgements += judged
         self.by_rule += sum(v is not None for verdicts in ruled.values() for v in verdicts)
@@ -319,14 +321,10 @@ class _Work:
             missing,
             self._recipe.settings,
             total=len(requests),
-            progress=partial(self._tell, doing),
+            progress=self._progress.stage(doing),
         )
         check_answered(errors, len(missing), f"the {role}")
         return store.read()
-
-    def _tell(self, doing: str, done: int, total: int) -> None:
-        if self._progress is not None:
-            self._progress(doing, done, total)
 
     def _seed(self, name: str, phase: str, sample: int) -> int:
         return sample_seed(

@@ -14,6 +14,7 @@ import pandas as pd
 
 from data.errors import MisuseError
 from data.optimal.domains import discipline_of
+from data.progress import NOBODY, Progress
 from data.reasoning_gym_tasks import ANSWER_KIND as REASONING_GYM
 from evaluator.answers import Checker, Verdict
 from evaluator.answers.judged import boxed_or_whole, plain_words
@@ -21,7 +22,7 @@ from evaluator.answers.reasoning_gym import partial_credit
 from evaluator.optimal.judge import Agreement, Case, ModelJudge, agreement, reason_of
 from evaluator.optimal.methods import MODES, NO_THINKING, ORACLE_ROUTER, ROUTER, THINKING
 from evaluator.optimal.plan import OptimalPlan
-from evaluator.optimal.running import StageProgress, items_of, requests_of, routes_of
+from evaluator.optimal.running import items_of, requests_of, routes_of
 from evaluator.optimal.stored import (
     Judging,
     OptimalRun,
@@ -45,7 +46,7 @@ def grade(
     judge_name: str = "",
     checker: Checker | None = None,
     allow_incomplete: bool = False,
-    progress: StageProgress | None = None,
+    progress: Progress = NOBODY,
 ) -> OptimalRun:
     """Grade a run's stored responses, and write ``graded.jsonl`` into its folder.
 
@@ -134,11 +135,11 @@ def _responses(
 def _by_rule(
     pairs: Sequence[tuple[str, str, Item, Response]],
     checker: Checker,
-    progress: StageProgress | None,
+    progress: Progress,
 ) -> list[Verdict | None]:
     """Return the verdicts of rules; None where they do not decide."""
     verdicts: list[Verdict | None] = [None] * len(pairs)
-    step = 256
+    step, stage = 256, progress.stage("grading")
     for start in range(0, len(pairs), step):
         chunk = pairs[start : start + step]
         plain = [place for place, pair in enumerate(chunk) if not pair[2].judged]
@@ -148,8 +149,7 @@ def _by_rule(
         for place, (_, _, item, response) in enumerate(chunk):
             if item.judged:
                 verdicts[start + place] = decide_by_rule(item, response.text, checker)
-        if progress is not None:
-            progress("grading", start + len(chunk), len(pairs))
+        stage(start + len(chunk), len(pairs))
     return verdicts
 
 
@@ -193,7 +193,7 @@ def _by_judge(
     pairs: Sequence[tuple[str, str, Item, Response]],
     verdicts: list[Verdict | None],
     judge: ModelJudge | None,
-    progress: StageProgress | None,
+    progress: Progress,
 ) -> tuple[set[int], Agreement]:
     """Fill in the verdicts that rules left open; return whose they are, and the agreement."""
     open_places = [place for place, verdict in enumerate(verdicts) if verdict is None]
@@ -214,9 +214,7 @@ def _by_judge(
                 answer=boxed_or_whole(response.text) or "",
             )
         )
-    judgements = judge.judge(
-        cases, None if progress is None else lambda done, total: progress("judging", done, total)
-    )
+    judgements = judge.judge(cases, progress.stage("judging"))
     for place, case, judgement in zip(open_places, cases, judgements, strict=True):
         if judgement.right is not None:
             verdicts[place] = Verdict(judgement.right, case.answer, reason_of(judgement.right))

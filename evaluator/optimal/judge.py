@@ -14,9 +14,9 @@ from pathlib import Path
 from string import Template
 
 from data.optimal import prompt_text
+from data.progress import NOBODY, Progress
 from data.question import Question
 from evaluator.answers import CheckerError, Verdict
-from evaluator.runs.asking import Progress
 from evaluator.runs.judge import KeptJudge
 from stp.asking import Responder, ResponseStore, Settings
 
@@ -180,7 +180,7 @@ class ModelJudge:
         """Return the hash under which a case's replies are stored."""
         return self._kept.key(self._prompt.template, case.question, case.reference, case.answer)
 
-    def judge(self, cases: Sequence[Case], progress: Progress | None = None) -> list[Judgement]:
+    def judge(self, cases: Sequence[Case], progress: Progress = NOBODY) -> list[Judgement]:
         """Judge cases, each distinct one once.
 
         Parameters
@@ -236,11 +236,18 @@ class ModelJudge:
 
 
 def open_judge(
-    responder: Responder, folder: Path, *, repeats: int = 1, max_tokens: int | None = None
+    responder: Responder,
+    folder: Path,
+    *,
+    repeats: int = 1,
+    max_tokens: int | None = None,
+    prompt: str | None = None,
 ) -> ModelJudge:
-    """Return a judge whose replies are kept in a run's folder."""
+    """Return a judge whose replies are kept in a run's folder; ``prompt`` as in its class."""
     settings = SETTINGS if max_tokens is None else replace(SETTINGS, max_tokens=max_tokens)
-    return ModelJudge(responder, folder / REPLIES_FILE, repeats=repeats, settings=settings)
+    return ModelJudge(
+        responder, folder / REPLIES_FILE, repeats=repeats, settings=settings, prompt=prompt
+    )
 
 
 def reason_of(right: bool) -> str:

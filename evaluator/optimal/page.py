@@ -8,6 +8,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from evaluator.optimal.bridging import BridgeCell
+from evaluator.optimal.cautions import same_questions
 from evaluator.optimal.metrics import oaa_curve
 from evaluator.optimal.results import Results
 from evaluator.optimal.scores import MEASURES
@@ -66,6 +67,7 @@ def render_page(results: Results, *, title: str) -> str:
         name=visible(title, 120),
         sections=[each for each in shown.items() if each[1]],
         lead=lead,
+        cautions=results.cautions,
         scope=scope,
         tables=tables,
         oaa=oaa,
@@ -86,6 +88,11 @@ def _lead(results: Results) -> tuple[Markup, str]:
             "One side only: F1 needs overthinking and underthinking questions, and known thinking "
             "tokens."
         ), ""
+    if not same_questions(results.rows):
+        return Markup(
+            "The rows were asked different questions, so that none of them is the best: compare "
+            "runs of the same subsets, sizes and limits."
+        ), _scope(results)
     best = int(np.nanargmax(f1))
     model, method = scores.rows[best]
     values = dict(zip(MEASURES, scores.values[best], strict=True))
@@ -103,9 +110,13 @@ def _lead(results: Results) -> tuple[Markup, str]:
         sentence = Markup(
             "No model and method scores above <b>0</b>: F1 is 0 where one of its two sides is."
         )
-    return sentence, (
-        f"{len(scores.rows)} rows, {results.rows['question'].nunique():,} questions, "
-        f"{int(scores.responses.sum()):,} graded responses."
+    return sentence, _scope(results)
+
+
+def _scope(results: Results) -> str:
+    return (
+        f"{len(results.scores.rows)} rows, {results.rows['question'].nunique():,} questions, "
+        f"{int(results.scores.responses.sum()):,} graded responses."
     )
 
 

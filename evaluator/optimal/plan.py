@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from data.errors import MisuseError
+from data.prompts import Prompts
 from evaluator.optimal.methods import check_methods
 from evaluator.runs.plain import from_plain, to_plain
 from evaluator.runs.record import RECORD, RunRecord
@@ -45,6 +46,8 @@ class OptimalPlan:
         What the seeds of responses are made from.
     settings
         How responses are sampled; thinking and suffix are the methods'.
+    prompts
+        In which words.
     size
         Parameters of the model in billions, for the analysis by size; None if unknown.
     """
@@ -58,12 +61,18 @@ class OptimalPlan:
     seeds: int = SEEDS
     seed: int = 0
     settings: Settings = field(default_factory=lambda: Settings(temperature=TEMPERATURE))
+    prompts: Prompts = field(default_factory=Prompts)
     size: float | None = None
 
     def __post_init__(self) -> None:
         check_methods(self.methods)
         if self.seeds < 1:
             raise MisuseError(f"seeds must be at least 1, not {self.seeds}")
+        if self.seeds > 1 and (greedy := self.settings.greedy) is not None:
+            raise MisuseError(
+                f"with {greedy} all responses to a question are copies, and seeds = {self.seeds} "
+                "would count copies as samples: ask for one seed, or sample"
+            )
         if self.limit is not None and self.limit < 1:
             raise MisuseError(f"limit must be at least 1, not {self.limit}")
         if self.size is not None and not 0 < self.size < math.inf:

@@ -8,6 +8,7 @@ from data.errors import MisuseError
 from data.hints import did_you_mean
 from data.optimal.domains import domain_names
 from data.optimal.general import ANSWER_TYPES, AnswerType, GeneralQuestion
+from data.prompts import Prompts
 from evaluator.optimal.formats import LEAST_OPTIONS, MOST_OPTIONS, Dropped
 from evaluator.optimal.judge import Agreement
 from stp.asking import Settings
@@ -45,6 +46,8 @@ class Recipe:
         What the seeds of all replies are made from.
     settings
         How generator and answerer are sampled.
+    prompts
+        In which words all of them are asked.
     """
 
     domains: tuple[str, ...] = field(default_factory=domain_names)
@@ -56,11 +59,17 @@ class Recipe:
     judge_repeats: int = 1
     seed: int = 0
     settings: Settings = SETTINGS
+    prompts: Prompts = field(default_factory=Prompts)
 
     def __post_init__(self) -> None:
         for name in ("per_pair", "k", "rounds", "judge_repeats"):
             if getattr(self, name) < 1:
                 raise MisuseError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if self.k > 1 and (greedy := self.settings.greedy) is not None:
+            raise MisuseError(
+                f"with {greedy} all answers to a question are copies, and k = {self.k} of them say "
+                "no more than one: set k to 1, or sample"
+            )
         if not self.domains or len(set(self.domains)) < len(self.domains):
             raise MisuseError("domains must be named, each once")
         if not self.answer_types or len(set(self.answer_types)) < len(self.answer_types):

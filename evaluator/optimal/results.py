@@ -8,7 +8,9 @@ import pandas as pd
 
 from data.errors import MisuseError
 from data.progress import NOBODY, Progress
+from data.prompts import wording_note
 from evaluator.optimal.bridging import BridgeCell
+from evaluator.optimal.cautions import check_rows, without
 from evaluator.optimal.examples import Example, find_examples
 from evaluator.optimal.metrics import T_MAX
 from evaluator.optimal.running import items_of
@@ -63,6 +65,8 @@ class Results:
         AUC_OAA beside the early-exit frontier, for campaigns.
     tables
         All tables.
+    cautions
+        What must be known before the scores are believed.
     """
 
     rows: pd.DataFrame
@@ -72,6 +76,7 @@ class Results:
     shown: tuple[ShownExample, ...]
     cells: tuple[BridgeCell, ...]
     tables: tuple[Table, ...] = field(default=())
+    cautions: tuple[str, ...] = ()
 
 
 def make_results(
@@ -109,7 +114,8 @@ def make_results(
         frames.append(further_rows)
     if not frames:
         raise MisuseError("no runs: nothing to score")
-    rows = pd.concat(frames, ignore_index=True)
+    checked = check_rows(pd.concat(frames, ignore_index=True))
+    rows = checked.rows
     scores = score(
         rows,
         t_max=t_max,
@@ -119,6 +125,7 @@ def make_results(
         progress=progress,
     )
     own = pd.concat([run.rows for run in runs], ignore_index=True) if runs else rows.iloc[:0]
+    own = without(own, checked.left_out)
     examples = tuple(find_examples(own)) if len(own) else ()
     return Results(
         rows=rows,
@@ -127,7 +134,16 @@ def make_results(
         examples=examples,
         shown=_with_texts(examples[:SHOWN_EXAMPLES], runs),
         cells=tuple(cells),
-        tables=tuple(all_tables(own if len(own) else rows, scores, examples=examples, cells=cells)),
+        cautions=checked.cautions,
+        tables=tuple(
+            all_tables(
+                own if len(own) else rows,
+                scores,
+                examples=examples,
+                cells=cells,
+                wording=wording_note(run.plan.prompts for run in runs) if runs else "",
+            )
+        ),
     )
 
 

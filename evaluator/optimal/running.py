@@ -7,14 +7,14 @@ more seeds, methods or subsets add to what is there.
 import contextlib
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from string import Template
 
 from data.errors import EngineError, MisuseError, StoreError
-from data.optimal import prompt_text
+from data.progress import NOBODY, Progress
+from data.prompts import Prompts
 from evaluator.optimal.methods import MODES, ROUTER, read_route
 from evaluator.optimal.plan import GROWING, OptimalPlan, grown, plan_of
 from evaluator.optimal.stored import KIND, QUESTIONS, response_file, route_file
@@ -26,7 +26,6 @@ from evaluator.runs.record import RunRecord, begin_run, check_folder, finish_run
 from stp.asking import ModelSpec, Request, Responder, ResponseStore, Settings
 from stp.seeds import sample_seed
 
-StageProgress = Callable[[str, int, int], None]
 """Told what is being done, how many responses are there, and of how many."""
 
 ROUTER_SETTINGS = Settings(max_tokens=256, temperature=0.0, thinking="default")
@@ -89,12 +88,8 @@ def _kept(folder: Path, *, begun: bool = False) -> list[Item]:
         ) from error
 
 
-def _making(progress: StageProgress | None) -> Callable[[int, int], None] | None:
-    return None if progress is None else partial(progress, "making the questions")
-
-
 def load_missing(
-    plan: OptimalPlan, kept: Sequence[Item], progress: Callable[[int, int], None] | None = None
+    plan: OptimalPlan, kept: Sequence[Item], progress: Progress = NOBODY
 ) -> list[Item]:
     """Return the questions of a plan's subsets that none of the kept ones are of.
 
@@ -128,7 +123,7 @@ def requests_of(items: Sequence[Item], plan: OptimalPlan) -> list[Request]:
     return [
         Request(
             id=f"{item.key}/{sample}",
-            prompt=item.prompt,
+            prompt=item.prompt_in(plan.prompts),
             seed=sample_seed(
                 plan.seed,
                 model=plan.name,
@@ -157,7 +152,7 @@ def run(
     plan: OptimalPlan,
     *,
     router: str | ModelSpec | Responder | None = None,
-    progress: StageProgress | None = None,
+    progress: Progress = NOBODY,
 ) -> None:
     """Ask what a plan asks and has no response yet.
 
@@ -192,7 +187,7 @@ def run(
         plan = grown(plan_of(folder, stored), plan)
     # What cannot be asked, or nobody can answer, leaves no folder behind.
     kept = _kept(folder, begun=stored is None)
-    loaded = load_missing(plan, kept, _making(progress))
+    loaded = load_missing(plan, kept, progress.stage("making the questions"))
     _check_size(plan, sum(item.subset in plan.subsets for item in (*kept, *loaded)))
     with contextlib.ExitStack() as stack:
         opened = stack.enter_context(opened_once())
@@ -218,11 +213,11 @@ def run(
         for mode in (name for name in plan.methods if name in MODES):
             store = ResponseStore(response_file(folder, mode))
             missing = store.missing(requests)
-            settings = MODES[mode].settings(plan.settings)
+            settings = MODES[mode].settings(plan.settings, plan.prompts)
             total = len(requests)
             errors += _ask(models["model"], store, missing, settings, mode, total, progress)
         if "router" in models:
-            errors += _ask_router(folder, items, models["router"], progress)
+            errors += _ask_router(folder, items, models["router"], plan.prompts, progress)
         if errors:
             raise EngineError(_unanswered(folder, errors))
         finish_run(folder, record)
@@ -235,9 +230,9 @@ def _ask(
     settings: Settings,
     doing: str,
     total: int,
-    progress: StageProgress | None,
+    progress: Progress,
 ) -> list[str]:
-    told = None if progress is None else partial(progress, doing)
+    told = progress.stage(doing)
     errors = ask_missing(responder, store, missing, settings, total=total, progress=told)
     return [f"{doing}, {error}" for error in errors]
 
@@ -262,11 +257,15 @@ def _unanswered(folder: Path, errors: Sequence[str]) -> str:
 
 
 def _ask_router(
-    folder: Path, items: Sequence[Item], router: Responder, progress: StageProgress | None
+    folder: Path,
+    items: Sequence[Item],
+    router: Responder,
+    prompts: Prompts,
+    progress: Progress,
 ) -> list[str]:
     """Have every question sorted; a reply without a route is asked for again."""
     store = ResponseStore(route_file(folder))
-    prompt = Template(prompt_text("router"))
+    prompt = Template(prompts.text("router"))
     for attempt in range(ROUTER_ATTEMPTS):
         sorted_already = routes_of(store)
         missing = store.missing(

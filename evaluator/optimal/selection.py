@@ -14,9 +14,10 @@ import pandas as pd
 
 from data.catalogue.underthinking import TASKS
 from data.errors import MisuseError
+from data.progress import NOBODY, Progress
 from evaluator.optimal.grading import grade
 from evaluator.optimal.plan import SEEDS, TEMPERATURE, OptimalPlan
-from evaluator.optimal.running import StageProgress, run
+from evaluator.optimal.running import run
 from evaluator.optimal.scores import score
 from stp.asking import ModelSpec, Responder, Settings
 
@@ -87,7 +88,7 @@ def select(
     seeds: int = SEEDS,
     settings: Settings | None = None,
     replicates: int = 2000,
-    progress: StageProgress | None = None,
+    progress: Progress = NOBODY,
 ) -> list[SelectedTask]:
     """Measure both models on tasks, and say which are kept.
 
@@ -148,16 +149,12 @@ def _graded(
     model: str | ModelSpec | Responder,
     folder: Path,
     plan: OptimalPlan,
-    progress: StageProgress | None,
+    progress: Progress,
 ) -> pd.DataFrame:
     """Return the graded rows of one of the two models, asked first for what is missing."""
-    told = None if progress is None else _named(progress, f"{plan.name} model")
+    told = progress.within(f"{plan.name} model")
     run(model, folder, plan, progress=told)
     return grade(folder, progress=told).rows.assign(method="selection")
-
-
-def _named(progress: StageProgress, who: str) -> StageProgress:
-    return lambda doing, done, total: progress(f"{who}, {doing}", done, total)
 
 
 def _possible(model: str | ModelSpec | Responder, method: str) -> str:
@@ -171,12 +168,12 @@ def _selected(
     tasks: Sequence[str],
     threshold: float,
     replicates: int,
-    progress: StageProgress | None,
+    progress: Progress,
 ) -> list[SelectedTask]:
     selected = []
+    stage = progress.stage("comparing the models")
     for number, task in enumerate(tasks):
-        if progress is not None:
-            progress("comparing the models", number, len(tasks))
+        stage(number, len(tasks))
         scores = score(rows[rows["subset"] == f"ut:gym:{task}"], replicates=replicates)
         small, large = (scores.rows.index((name, "selection")) for name in ("small", "large"))
         found = scores.difference(small, large, "ut_accuracy")

@@ -5,7 +5,7 @@ counts the less the longer it was thought about; on the underthinking side (``"u
 right counts.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -18,6 +18,8 @@ from data.errors import MisuseError, StoreError
 from data.hints import did_you_mean
 from data.optimal import prompt_text
 from data.optimal.general import JUDGED, load_general
+from data.progress import NOBODY, Progress
+from data.prompts import Prompts
 from stp.files import json_lines, read_json_lines, write_durably
 
 Side = Literal["ovt", "ut", "none"]
@@ -67,10 +69,9 @@ class Item:
         """The item's name, unique within a run."""
         return f"{self.subset}/{self.benchmark}/{self.question.id}"
 
-    @property
-    def prompt(self) -> str:
-        """The user's message."""
-        return f"{self.question.prompt}\n\n{self.instruction}"
+    def prompt_in(self, prompts: Prompts) -> str:
+        """Return the user's message in a run's words."""
+        return f"{self.question.prompt}\n\n{prompts.instruction(self.instruction)}"
 
     @property
     def judged(self) -> bool:
@@ -84,7 +85,7 @@ def load_items(
     general: str | None = None,
     data_dir: Path | None = None,
     limit: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = NOBODY,
 ) -> list[Item]:
     """Return the questions of subsets.
 
@@ -117,8 +118,7 @@ def load_items(
     items: list[Item] = []
     parts = {name: _parts(name) for name in subsets if name.partition("+")[0] != GENERAL}
     for number, name in enumerate(subsets):
-        if progress is not None:
-            progress(number, len(subsets))
+        progress(number, len(subsets))
         if name in parts:
             side, benchmarks = parts[name]
             items += _benchmark_items(name, side, benchmarks, data_dir, limit)

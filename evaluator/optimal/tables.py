@@ -81,7 +81,7 @@ def _scaled(values: np.ndarray[Any, Any], names: Sequence[str]) -> list[float]:
     ]
 
 
-def score_table(scores: Scores) -> Table:
+def score_table(scores: Scores, wording: str = "") -> Table:
     """Return the main table: a row for each method of each model (paper 004, Table 6)."""
     records = []
     for place, (model, method) in enumerate(scores.rows):
@@ -108,12 +108,10 @@ def score_table(scores: Scores) -> Table:
         note += f" {left_out:,} responses without a verdict are left out."
     if np.isnan(scores.values[:, MEASURES.index("auc_oaa")]).any():
         note += " Where thinking tokens are unknown there is no AUC OAA."
-    return _table(
-        "scores",
-        "OptimalThinkingBench",
-        pd.DataFrame(records).set_index(["model", "method"]),
-        note,
-    )
+    # The best first; what has no F1 last.
+    frame = pd.DataFrame(records).set_index(["model", "method"])
+    frame = frame.sort_values("F1", ascending=False, na_position="last", kind="stable")
+    return _table("scores", "OptimalThinkingBench", frame, f"{note} {wording}".strip())
 
 
 def methods_table(scores: Scores) -> Table:
@@ -365,9 +363,11 @@ def all_tables(
     *,
     examples: Sequence[Example] = (),
     cells: Sequence[BridgeCell] = (),
+    wording: str = "",
 ) -> list[Table]:
-    """Return every table that the rows give, the main one first."""
-    tables: list[Table | None] = [score_table(scores), methods_table(scores), subsets_table(scores)]
+    """Return every table that the rows give, the main one first, which says the wording."""
+    main = score_table(scores, wording)
+    tables: list[Table | None] = [main, methods_table(scores), subsets_table(scores)]
     if cells:
         tables.append(bridge_table(cells))
     if "answer_type" in rows:

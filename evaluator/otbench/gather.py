@@ -26,7 +26,8 @@ from stp.campaign.text import StoredTokenizer
 from stp.campaign.units import Unit
 from stp.curves import Curves
 
-_DOUBT = re.compile(rf"\b(?:{'|'.join(DOUBTS)})\b", re.IGNORECASE)
+DOUBT = re.compile(rf"\b(?:{'|'.join(DOUBTS)})\b", re.IGNORECASE)
+"""A word of doubt in an answer's text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +163,7 @@ def _gather_unit(
     hedged = []
     for answer_ids in map(tuple, first):
         if answer_ids not in seen:
-            seen[answer_ids] = _DOUBT.search(tokenizer.decode(list(answer_ids))) is not None
+            seen[answer_ids] = DOUBT.search(tokenizer.decode(list(answer_ids))) is not None
         hedged.append(seen[answer_ids])
     columns.hedged.append(np.array(hedged, np.bool_))
     columns.tokens.append(np.array([len(answer_ids) for answer_ids in first], np.int32))

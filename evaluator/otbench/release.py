@@ -203,6 +203,12 @@ def _fresh(folder: Path) -> Path:
 
 
 def _check_together(gathered: Sequence[Gathered]) -> None:
+    steps = {item.store.read_config().probing.steps for item in gathered}
+    if len(steps) > 1:
+        raise MisuseError(
+            "the campaigns cut steps by two rules (probing.steps = merged and causal); a release "
+            "has one"
+        )
     probes = {item.curves.probes for item in gathered}
     if len(probes) > 1:
         raise MisuseError(
@@ -221,9 +227,7 @@ def _check_together(gathered: Sequence[Gathered]) -> None:
 
 
 def _has_signals(item: Gathered) -> bool:
-    from stp.campaign.signal_record import read_signals_record
-
-    return read_signals_record(item.store) is not None
+    return _signal_settings(item) is not None
 
 
 def _signals_of(item: Gathered, model: str) -> Signals | None:
@@ -346,20 +350,31 @@ def _content(
                 "created": manifest.created,
                 "config_hash": manifest.config_hash,
                 "settings": manifest.settings,
+                "steps": config.probing.steps,
+                "signals": _signal_settings(item),
                 "models": [
                     {
                         key: getattr(record, key)
                         for key in ("name", "revision", "weights_hash", "tokenizer_hash")
                     }
+                    | {"family": record.family["name"]}
                     for record in manifest.models
                 ],
                 "checker_version": manifest.checker_version,
                 "packages": manifest.packages,
             }
-            for config, manifest in zip(configs, manifests, strict=True)
+            for item, config, manifest in zip(gathered, configs, manifests, strict=True)
         ],
         "packages": {package: _version(package) for package in _PACKAGES},
     }
+
+
+def _signal_settings(item: Gathered) -> dict[str, Any] | None:
+    """Return how a campaign's signals were read; None where they were not."""
+    from stp.campaign.signal_record import read_signals_record
+
+    record = read_signals_record(item.store)
+    return None if record is None else record.settings.model_dump(mode="json")
 
 
 def _version(package: str) -> str:

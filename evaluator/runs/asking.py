@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 
 from data.errors import EngineError
+from data.progress import NOBODY, Progress
 from stp.asking import (
     ModelSpec,
     OnResponse,
@@ -15,9 +16,6 @@ from stp.asking import (
 )
 from stp.asking.base import Response
 
-Progress = Callable[[int, int], None]
-"""Told how many responses there are, and of how many."""
-
 
 def ask_missing(
     responder: Responder,
@@ -26,7 +24,7 @@ def ask_missing(
     settings: Settings,
     *,
     total: int,
-    progress: Progress | None = None,
+    progress: Progress = NOBODY,
     kept: OnResponse | None = None,
 ) -> list[str]:
     """Ask for responses that are missing from a store; return why some did not come.
@@ -68,8 +66,7 @@ def ask_missing(
         nonlocal shown
         # A request that takes several passes of the model ends several times.
         shown = max(shown, min(done + ended, total))
-        if progress is not None:
-            progress(shown, total)
+        progress(shown, total)
 
     def take(response: Response) -> None:
         nonlocal done, ended

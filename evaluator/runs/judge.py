@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import Generic, TypeVar
 
 from data.errors import MisuseError
-from evaluator.runs.asking import Progress, ask_missing, check_answered
+from data.progress import NOBODY, Progress
+from evaluator.runs.asking import ask_missing, check_answered
 from stp.asking import Request, Responder, Response, ResponseStore, Settings
 from stp.asking.base import reply_identity
 from stp.seeds import sample_seed
@@ -79,7 +80,7 @@ class KeptJudge(Generic[V]):
         return bool(self._missing(prompts, self._attempts - 1))
 
     def judge(
-        self, prompts: Mapping[str, str], store: ResponseStore, progress: Progress | None = None
+        self, prompts: Mapping[str, str], store: ResponseStore, progress: Progress = NOBODY
     ) -> dict[str, tuple[V | None, ...]]:
         """Judge questions, those whose replies were recalled without the model.
 

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final, Literal
 
 from data.draws import StableDraws
-from evaluator.runs.asking import Progress
+from data.progress import NOBODY, Progress
 from evaluator.runs.folder import locked_folder
 from evaluator.runs.judge import KeptJudge
 from evaluator.thinkbench.agreement import LabelAgreement, cohens_kappa
@@ -69,7 +69,7 @@ def judge_runs(
     *,
     samples: int = 100,
     seed: int = PAPER_SEED,
-    progress: Progress | None = None,
+    progress: Progress = NOBODY,
 ) -> JudgedRuns:
     """Let a judge label responses of runs, and compare it with the rules.
 
@@ -110,13 +110,12 @@ def judge_runs(
             works.append((kept, run, store, prompts))
     total, done = sum(len(prompts) for *_, prompts in works), 0
     for kept, run, store, prompts in works:
-        told = None if progress is None else partial(_tell, progress, done, total)
         # Folders are only written to, and held, where something is asked.
         if kept.asks(prompts):
             with locked_folder(run.folder):
                 # Somebody may have judged until the folder was free.
                 kept.recall(store)
-                votes = kept.judge(prompts, store, told)
+                votes = kept.judge(prompts, store, progress.part(done, total))
         else:
             votes = kept.judge(prompts, store)
         labels |= {key: label for key, (label,) in votes.items()}
@@ -126,10 +125,6 @@ def judge_runs(
         patterns=_agreement(asked.get("pattern", []), labels),
         unreadable=sum(labels[key] is None for pairs in asked.values() for key, _ in pairs),
     )
-
-
-def _tell(progress: Progress, before: int, total: int, done: int, _: int) -> None:
-    progress(before + done, total)
 
 
 def _drawn(kind: Kind, run: ThinkRun, share: int, seed: int) -> Iterator[tuple[Graded, str]]:

@@ -6,7 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from evaluator.runs.asking import Progress, ask_missing, opened_once
+from data.progress import NOBODY, Progress
+from evaluator.runs.asking import ask_missing, opened_once
 from evaluator.runs.folder import locked_folder
 from evaluator.runs.graded import write_graded
 from evaluator.runs.plain import to_plain
@@ -39,7 +40,7 @@ def run(
     *,
     name: str | None = None,
     attributes: Mapping[str, float | str] | None = None,
-    progress: Progress | None = None,
+    progress: Progress = NOBODY,
 ) -> ThinkRun:
     r"""Run LLMThinkBench on a model, or go on with a run that was interrupted.
 

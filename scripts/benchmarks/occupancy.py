@@ -191,10 +191,7 @@ def on_vllm(questions: int, per_unit: int, rows: int) -> dict[str, Any]:
         "one_at_a_time": config.model_copy(update={"engine": alone}),
     }
     line: dict[str, Any] = {"units": -(-questions // per_unit), "rows": rows}
-    engine: Engine | None = None
     for name, way in ways.items():
-        if engine is not None:
-            engine.close()
         engine, counted, seen = _run(way)
         line |= {
             f"{name}_steps": counted.steps,

@@ -101,12 +101,13 @@ def main() -> None:
         "vllm", DEMO, num_gpu_blocks_override=arguments.blocks, max_num_seqs=64, **share
     )
     counted = Counted(engine)
-    own = engine._admission
+    own = engine._new_admission
     for name, make in (("probing", probing), ("thinking", thinking)):
         trees = make(np.random.default_rng(3), arguments.trees)
-        least = sum(request.block_least_tokens(BLOCK) for request in sample_requests(trees))
+        requests = (request for tree in trees for request in sample_requests(tree))
+        least = sum(request.block_least_tokens(BLOCK) for request in requests)
         for way in ("everything at once", "as the cache allows"):
-            engine._admission = (
+            engine._new_admission = (
                 own
                 if way == "as the cache allows"
                 else lambda: Everything(capacity_tokens=1 << 40, block_tokens=BLOCK, most=1 << 30)

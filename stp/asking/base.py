@@ -15,6 +15,7 @@ from typing import Final, Literal, get_args
 
 from data.errors import ConfigError
 from data.hints import did_you_mean
+from stp.engines.base import SamplingParameters
 
 _LOG = logging.getLogger(__name__)
 
@@ -117,6 +118,18 @@ class Settings:
                     f"no tool {tool!r}; there are {', '.join(TOOL_NAMES)}"
                     f"{did_you_mean(tool, TOOL_NAMES)}"
                 )
+
+    @property
+    def greedy(self) -> str | None:
+        """What leaves one token to choose from, in words; None where chance decides.
+
+        Only what is set here is known: the family's or the provider's own settings may be greedy.
+        """
+        return SamplingParameters(
+            temperature=1.0 if self.temperature is None else self.temperature,
+            top_p=1.0 if self.top_p is None else self.top_p,
+            top_k=0 if self.top_k is None else self.top_k,
+        ).greedy
 
     def dress(self, prompt: str) -> str:
         """Return a prompt between prefix and suffix."""

@@ -158,6 +158,9 @@ class CampaignConfig(Section):
         if not self.probing.answer_opening:
             # Campaigns from before there were openings have none in their settings.
             del values["probing"]["answer_opening"]
+        if self.probing.steps == "merged":
+            # Nor have campaigns from before there was another way to cut steps.
+            del values["probing"]["steps"]
         if self.generation.mode == "thinking":
             # Campaigns from before there were modes have none in their settings.
             del values["generation"]["mode"]

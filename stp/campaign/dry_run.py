@@ -3,8 +3,9 @@
 Prompts are made and checked as in a run, each model is opened, and a short warm-up measures it: the
 first unit of each cell, with thinking and answers cut short. What a whole campaign takes follows
 from it: lengths are expectations from samples of which some were cut (the maximum-likelihood mean
-of an exponential length: all tokens over the samples that ended), paces are those of the warm-up.
-Nothing is written where the campaign would go.
+of an exponential length: all tokens over the samples that ended), paces are those of the warm-up,
+and the campaign's units are simulated at these paces to their last sample
+(:mod:`stp.campaign.forecast`). Nothing is written where the campaign would go.
 """
 
 import shutil
@@ -21,8 +22,10 @@ import pyarrow.compute as pc
 from data.errors import MisuseError
 from stp.campaign.asks import answered
 from stp.campaign.config import CampaignConfig
+from stp.campaign.forecast import Forecast, WarmUp, forecast_of
 from stp.campaign.jobs import GenerateJob, ProbeJob
 from stp.campaign.manifest import CellRecord
+from stp.campaign.pace import measured_pace
 from stp.campaign.prepare import Prepared, Subject, make_subject, prepare_campaign
 from stp.campaign.shares import CellShares
 from stp.campaign.store import Store, read_questions
@@ -31,6 +34,7 @@ from stp.campaign.units import Table, Unit
 from stp.campaign.warm_up_shares import warm_up_shares
 from stp.campaign.workers import EngineOpener
 from stp.engines.base import Engine
+from stp.engines.clock import Pace
 from stp.tokenizers import backend, load_tokenizer
 
 OPENING = r"\boxed{"
@@ -114,6 +118,8 @@ class CellPlan:
         The tokens that end an answer, by the place that names them.
     shares
         What of the warm-up's rows is not what it is taken for.
+    forecast
+        What the cell takes to its last sample.
     """
 
     record: CellRecord
@@ -133,6 +139,7 @@ class CellPlan:
     other_probe: Expected = field(default_factory=Expected)
     turn_end: dict[str, tuple[str, ...]] = field(default_factory=dict)
     shares: CellShares | None = None
+    forecast: Forecast | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +156,11 @@ class DryRunPlan:
         for cell in self.cells:
             total = total + cell.generate + cell.probe
         return total
+
+    def seconds(self, engines: int) -> tuple[float, float]:
+        """Return what all cells take on so many engines, and how much of it empty rows cost."""
+        runs = [cell.forecast.on(engines) for cell in self.cells if cell.forecast is not None]
+        return sum(run.seconds for run in runs), sum(run.tail_seconds for run in runs)
 
 
 def plan_campaign(
@@ -216,9 +228,11 @@ def _plan_model(
                 f"{engine.context_limit}"
             )
         plans = []
+        pace: Pace | None = None
         for cell, plan in zip(mine, checked, strict=True):
             on_cell(cell)
-            plans.append(_warm_up(store, prepared.config, subject, cell, plan, engine))
+            pace = pace or measured_pace(engine, plan.first_ids)
+            plans.append(_warm_up(store, prepared.config, subject, cell, plan, engine, pace))
         return plans
     finally:
         engine.close()
@@ -272,6 +286,7 @@ def _warm_up(
     record: CellRecord,
     plan: CellPlan,
     engine: Engine,
+    pace: Pace,
 ) -> CellPlan:
     """Run a part of the cell's first unit, cut short, and extrapolate."""
     begin = time.monotonic()
@@ -316,7 +331,7 @@ def _warm_up(
         seconds=generated * seconds / max(1, made),
         bytes=_bytes("trajectories", trajectories[0], generated / max(1, made)),
     )
-    warm_up = _ProbeWarmUp(
+    probing = _ProbeWarmUp(
         config=config,
         short=short,
         unit=unit,
@@ -326,8 +341,20 @@ def _warm_up(
         count=count,
         thinks=thinks,
     )
-    probe, answers_made = warm_up.measured(subject)
-    other, _ = warm_up.measured(_otherwise(subject))
+    probe, answers_made, probing_seconds = probing.measured(subject)
+    other, *_ = probing.measured(_otherwise(subject))
+    warm_up = WarmUp(
+        prompt_tokens=len(plan.first_ids),
+        trajectories=trajectories[0],
+        trajectories_seconds=seconds,
+        per_question=per_question,
+        probes=answers_made,
+        probes_seconds=probing_seconds,
+        thinking_limit=mean_limit,
+        generated_tokens=generated,
+        probed_tokens=probe.tokens,
+        positions=probe.samples / max(1, count * answers_per_position(config)),
+    )
     return replace(
         plan,
         warm_up_seconds=time.monotonic() - begin,
@@ -339,6 +366,7 @@ def _warm_up(
         shares=warm_up_shares(
             config, short, subject, record, unit, questions, trajectories[0], answers_made
         ),
+        forecast=forecast_of(config, record, engine, pace, warm_up),
     )
 
 
@@ -394,8 +422,8 @@ class _ProbeWarmUp:
     count: int
     thinks: float
 
-    def measured(self, subject: Subject) -> tuple[Expected, pa.Table]:
-        """Return what probing is expected to take, and the rows of the probes made."""
+    def measured(self, subject: Subject) -> tuple[Expected, pa.Table, float]:
+        """Return what probing is expected to take, the probes' rows, and their seconds."""
         probing, engine = self.config.probing, self.engine
         here = max(1, _WARM_UP_THINKING_TOKENS // probing.step_tokens + 1)
         few = self.trajectories.slice(0, max(1, _WARM_UP_PROBES // (probing.everywhere * here)))
@@ -406,7 +434,7 @@ class _ProbeWarmUp:
             lambda: answered(job.ask(engine, subject, self.short, _quiet), engine)
         )
         if self.config.generation.mode != "thinking" or not answers.num_rows:
-            return Expected(), answers
+            return Expected(), answers, seconds
         opened = len(subject.opening_ids)
         lengths = np.maximum(_lengths(answers, "answer_ids") - opened, 0)
         stopped = int(pc.sum(pc.equal(answers["finish"], "stop")).as_py() or 0)
@@ -425,7 +453,7 @@ class _ProbeWarmUp:
             bytes=_bytes("probes", answers, tokens / made)
             + _bytes("positions", positions, samples / max(1, answers.num_rows)),
         )
-        return expected, answers
+        return expected, answers, seconds
 
 
 def _cut_short(config: CampaignConfig, questions: pa.Table) -> tuple[CampaignConfig, pa.Table]:

@@ -23,7 +23,7 @@ from stp.campaign.units import Unit
 from stp.engines.base import Completion, PromptTree, RequestError, TreeCompletions
 from stp.prefixes import probe_tree
 from stp.seeds import sample_seed
-from stp.segmentation import segment
+from stp.segmentation import segment_by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,8 +97,11 @@ def _plant(
     chosen: Chosen | None,
 ) -> _Probed:
     """Segment a trajectory and make its tree."""
-    lengths = segment(
-        np.asarray(row["thinking_ids"], np.int32), subject.boundary_ids, config.probing.step_tokens
+    lengths = segment_by(
+        config.probing.steps,
+        np.asarray(row["thinking_ids"], np.int32),
+        subject.boundary_ids,
+        config.probing.step_tokens,
     )
     tokens = tuple(int(length) for length in lengths)
     samples: Mapping[int, range] = (

@@ -190,6 +190,10 @@ class ProbingConfig(Section):
     ----------
     step_tokens
         Target length b of a step, in tokens.
+    steps
+        ``"merged"``, as in the paper: blocks are merged once the trajectory has ended.
+        ``"causal"``: a step ends at the first boundary that brings it to b tokens or more, so that
+        a method that runs live stops at the very same positions.
     probes
         Answers sampled at every position.
     answer_tokens
@@ -207,6 +211,7 @@ class ProbingConfig(Section):
     """
 
     step_tokens: Count = 256
+    steps: Literal["merged", "causal"] = "merged"
     probes: Repetition = 16
     answer_tokens: Count = 4_096
     answer_opening: str = Field(default="", max_length=10_000)
@@ -304,4 +309,4 @@ class PromptsConfig(Section):
     @property
     def wording(self) -> Prompts:
         """The wording itself."""
-        return Prompts(name=self.name, texts=self.texts)
+        return Prompts(name=self.name, texts=self.texts, version=self.version)

@@ -174,7 +174,7 @@ def _gather_unit(
     gathered.found.append(starts + rows["position"].to_numpy()[kept])
     for name in _PLAIN:
         gathered.add(name, rows[name].to_numpy()[kept])
-    for name, values in _trials(rows["trial_logprobs"]).items():
+    for name, values in trial_signals(rows["trial_logprobs"]).items():
         gathered.add(name, values[kept])
     if rows.num_rows:
         gathered.hidden.add({layer: array[kept] for layer, array in hidden_of(rows).items()})
@@ -187,7 +187,7 @@ def _gather_unit(
         )
 
 
-def _trials(values: pa.ChunkedArray) -> dict[str, npt.NDArray[Any]]:
+def trial_signals(values: pa.ChunkedArray) -> dict[str, npt.NDArray[Any]]:
     """Return mean log-probability, mean probability and number of tokens of trial answers."""
     counts = pc.list_value_length(values).to_numpy().astype(np.int64)
     flat = pc.list_flatten(values).to_numpy().astype(np.float64)

@@ -5,7 +5,7 @@ positions come from that pass, and its closed prefixes and trial answers fork fr
 (:mod:`stp.engines.signals`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -28,7 +28,7 @@ from stp.engines.base import (
 )
 from stp.engines.signals import Continuation, SignalTree, TreeSignals
 from stp.prefixes import prefix_branch
-from stp.segmentation import segment
+from stp.segmentation import segment_by
 from stp.tokenizers import exact_ids
 
 
@@ -53,19 +53,59 @@ class SignalsJob:
             _read_item(asked[row["question"]], row, subject, config)
             for row in self.trajectories.to_pylist()
         ]
-        if self.settings.trial_tokens:
-            yield from _try_answers(items, subject, self.settings)
-        trees = [_signal_tree(item, subject, layers) for item in items]
         progress = UnitProgress(on_progress, total=len(items))
-        found = cast("list[TreeSignals]", (yield Ask(trees, progress))) if trees else []
+        found = yield from read_items(items, subject, self.settings, layers, progress)
         return _prompt_rows(self.unit, items, found), _rows(self.unit, items, found, subject)
 
 
+def read_items(
+    items: Sequence["ReadItem"],
+    subject: Subject,
+    settings: SignalSettings,
+    layers: tuple[int, ...],
+    on_ended: Callable[[int, int], None],
+) -> Asking[list[TreeSignals]]:
+    """Ask for the signals at positions of trajectories; return what each trajectory shows.
+
+    Parameters
+    ----------
+    items
+        Trajectories and the positions to read; their trial answers are put into them.
+    subject
+        How the model is spoken to.
+    settings, layers
+        Trial answers, and hidden states as numbers of layers.
+    on_ended
+        Told of trajectories that were read.
+    """
+    if settings.trial_tokens:
+        yield from _try_answers(items, subject, settings)
+    trees = [_signal_tree(item, subject, layers) for item in items]
+    return cast("list[TreeSignals]", (yield Ask(trees, on_ended))) if trees else []
+
+
 @dataclass(slots=True, kw_only=True)
-class _Item:
+class ReadItem:
     """A trajectory with its closed prefixes, and the trial answers after them.
 
-    ``trials`` has the ids at each position; None where no trial was made.
+    Attributes
+    ----------
+    question, trajectory
+        Which one it is.
+    prompt_tokens
+        Where the thinking begins in ``trunk_ids``.
+    trunk_ids
+        Prompt and thinking.
+    tokens
+        L(k) of the positions that are read.
+    branches
+        The prompts of their probes.
+    trials
+        The ids of the trial answer at each; None where no trial was made.
+    closed
+        Whether anything is asked after the closed prefixes.
+    session
+        See :class:`stp.engines.base.PromptTree`.
     """
 
     question: int
@@ -76,15 +116,20 @@ class _Item:
     branches: tuple[Branch, ...]
     trials: list[tuple[int, ...] | None]
     trial_prompt_ids: tuple[int, ...] = ()
+    closed: bool = True
+    session: int | None = None
     continuations: list[Continuation] = field(default_factory=list)
 
 
 def _read_item(
     asked: Mapping[str, Any], row: Mapping[str, Any], subject: Subject, config: CampaignConfig
-) -> _Item:
+) -> ReadItem:
     prompt_ids, thinking_ids = tuple(asked["prompt_ids"]), tuple(row["thinking_ids"])
-    lengths = segment(
-        np.asarray(thinking_ids, np.int32), subject.boundary_ids, config.probing.step_tokens
+    lengths = segment_by(
+        config.probing.steps,
+        np.asarray(thinking_ids, np.int32),
+        subject.boundary_ids,
+        config.probing.step_tokens,
     )
     tokens = tuple(int(length) for length in lengths)
     branches = tuple(
@@ -99,7 +144,7 @@ def _read_item(
         )
         for position in range(len(tokens))
     )
-    return _Item(
+    return ReadItem(
         question=row["question"],
         trajectory=row["trajectory"],
         prompt_tokens=len(prompt_ids),
@@ -110,7 +155,9 @@ def _read_item(
     )
 
 
-def _try_answers(items: list[_Item], subject: Subject, settings: SignalSettings) -> Asking[None]:
+def _try_answers(
+    items: Sequence[ReadItem], subject: Subject, settings: SignalSettings
+) -> Asking[None]:
     """Let the model answer greedily at every position that leaves room for it."""
     lead = exact_ids(subject.format.tokenizer, settings.trial_prompt)
     trees, owners = [], []
@@ -129,6 +176,7 @@ def _try_answers(items: list[_Item], subject: Subject, settings: SignalSettings)
                 max_tokens=settings.trial_tokens,
                 stop_ids=subject.format.answer_stop_ids,
                 sampling=SamplingParameters(temperature=0.0),
+                session=item.session,
             )
             trees.append(tree)
     made = cast("list[TreeCompletions]", (yield Ask(trees, _untold))) if trees else []
@@ -141,10 +189,11 @@ def _untold(samples: int, tokens: int) -> None:
     """Tell nobody: a trial answer is no signal yet."""
 
 
-def _signal_tree(item: _Item, subject: Subject, layers: tuple[int, ...]) -> SignalTree:
+def _signal_tree(item: ReadItem, subject: Subject, layers: tuple[int, ...]) -> SignalTree:
     """Return what is asked about a trajectory; continuations are noted in the order of asking."""
     end_ids = subject.format.end_ids
-    for branch, trial in zip(item.branches, item.trials, strict=True):
+    pairs = zip(item.branches, item.trials, strict=True) if item.closed else ()
+    for branch, trial in pairs:
         suffix_ids = branch.suffix_ids
         if trial is not None:
             suffix_ids += item.trial_prompt_ids + trial
@@ -157,6 +206,7 @@ def _signal_tree(item: _Item, subject: Subject, layers: tuple[int, ...]) -> Sign
     room = subject.context_limit
     return SignalTree(
         trunk_ids=item.trunk_ids,
+        session=item.session,
         cuts=tuple(item.prompt_tokens + length for length in item.tokens),
         end_id=end_ids[0],
         layers=layers,
@@ -166,7 +216,7 @@ def _signal_tree(item: _Item, subject: Subject, layers: tuple[int, ...]) -> Sign
     )
 
 
-def _prompt_rows(unit: Unit, items: list[_Item], found: list[TreeSignals]) -> pa.Table:
+def _prompt_rows(unit: Unit, items: list[ReadItem], found: list[TreeSignals]) -> pa.Table:
     """Return a row per question; the unit with a question's first trajectory has it."""
     first: dict[int, int] = {}
     if unit.trajectory_start == 0:
@@ -191,7 +241,23 @@ def _prompt_rows(unit: Unit, items: list[_Item], found: list[TreeSignals]) -> pa
     return with_hidden(rows, states)
 
 
-def _rows(unit: Unit, items: list[_Item], found: list[TreeSignals], subject: Subject) -> pa.Table:
+def _rows(
+    unit: Unit, items: list[ReadItem], found: list[TreeSignals], subject: Subject
+) -> pa.Table:
+    columns = position_columns(items, found, subject)
+    count = len(columns["question"])
+    cell = {"model": [unit.cell.model] * count, "benchmark": [unit.cell.benchmark] * count}
+    hidden = {
+        layer: np.concatenate([seen.hidden[layer] for seen in found])
+        for layer in (found[0].hidden if found else {})
+    }
+    return with_hidden(make_table("signals", {**cell, **columns}), hidden)
+
+
+def position_columns(
+    items: Sequence[ReadItem], found: Sequence[TreeSignals], subject: Subject
+) -> dict[str, list[Any]]:
+    """Return the columns of ``signals`` but for hidden states, a row for every position read."""
     columns: dict[str, list[Any]] = {
         name: []
         for name in (
@@ -217,17 +283,11 @@ def _rows(unit: Unit, items: list[_Item], found: list[TreeSignals], subject: Sub
         columns["other_id"] += seen.other_id.tolist()
         columns["entropy"] += seen.entropy.tolist()
         _add_closed(columns, item, seen, subject)
-    count = len(columns["question"])
-    cell = {"model": [unit.cell.model] * count, "benchmark": [unit.cell.benchmark] * count}
-    hidden = {
-        layer: np.concatenate([seen.hidden[layer] for seen in found])
-        for layer in (found[0].hidden if found else {})
-    }
-    return with_hidden(make_table("signals", {**cell, **columns}), hidden)
+    return columns
 
 
 def _add_closed(
-    columns: dict[str, list[Any]], item: _Item, seen: TreeSignals, subject: Subject
+    columns: dict[str, list[Any]], item: ReadItem, seen: TreeSignals, subject: Subject
 ) -> None:
     """Add what the continuations show: the rest of the end, entropies after it, trial answers."""
     end_ids, close_ids = subject.format.end_ids, subject.format.close_ids
@@ -237,14 +297,15 @@ def _add_closed(
         for entry in item.continuations
     ]
     count = len(item.tokens)
+    closed_read = read[:count] if item.closed else [None] * count
     # An end in several tokens may be spelled otherwise where the answer's opening follows it.
     own_end = close_ids[: len(end_ids)] == end_ids
     for position, (branch, trial, entry) in enumerate(
-        zip(item.branches, item.trials, read[:count], strict=True)
+        zip(item.branches, item.trials, closed_read, strict=True)
     ):
         end_logprob = float(seen.end_logprob[position])
         if len(end_ids) > 1:
-            rest = read[count + position]
+            rest = read[position - count]
             end_logprob = float(rest[0].sum()) if rest is not None else float("-inf")
         columns["end_logprob"].append(end_logprob)
         closed = len(branch.suffix_ids)

@@ -1,9 +1,9 @@
 """Units of work: which questions and trajectories are done together.
 
-A unit is a fixed chunk of one cell (one model on one benchmark). Every stage does one unit at a
-time and writes its rows as one shard, so what is batched together depends on the unit alone: a
-campaign that was killed and resumed has the rows of one that never stopped. A unit says what to
-do, never how or where, so units can be handed to other processes and machines.
+A unit is a fixed chunk of one cell (one model on one benchmark). Every stage writes the rows of a
+unit as one shard, and what they are made from depends on the unit alone; several may be under way
+at once. A unit says what to do, never how or where, so units can be handed to other processes and
+machines.
 """
 
 from collections.abc import Iterator

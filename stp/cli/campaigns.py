@@ -305,7 +305,7 @@ def status(folder: Folder) -> None:
 
 
 def watched(go_on: str, work: "Callable[[Observer, threading.Event], RunResult]") -> "RunResult":
-    """Do work with bars; Ctrl-C and SIGTERM end it after the unit in work, and say how to go on."""
+    """Do work with bars; Ctrl-C and SIGTERM end it after the units under way, and say how."""
     from rich.console import Console
 
     from stp.cli.stages import shown_run

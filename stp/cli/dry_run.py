@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _SHOWN_IDS = 48
 _SHOWN_CHARACTERS = 2_000
 _NAMED = 5
+_ENGINES = (1, 2, 8)
 
 
 def dry_run(config: "CampaignConfig", folder: str) -> None:
@@ -25,6 +26,11 @@ def dry_run(config: "CampaignConfig", folder: str) -> None:
     from stp.campaign.early import check_engine
     from stp.campaign.run import configured_engine
 
+    console = Console(highlight=False)
+    if folder and _nothing_left(config, folder):
+        console.print(f"nothing is left to do in {folder}: every unit is generated, probed and")
+        console.print(f"graded; nothing was written; next: stp report {folder}", soft_wrap=True)
+        return
     check_engine(config.engine.name, config.engine.options)
     notes = Console(stderr=True, highlight=False)
     with notes.status("preparing: models, questions, prompts") as doing:
@@ -34,7 +40,6 @@ def dry_run(config: "CampaignConfig", folder: str) -> None:
             folder=folder or None,
             on_cell=lambda cell: doing.update(f"warming up: {cell.model} on {cell.benchmark}"),
         )
-    console = Console(highlight=False)
     console.print(f"wording of the prompts: {config.prompts.wording.label}", markup=False)
     shown: set[tuple[str, str]] = set()
     for cell in plan.cells:
@@ -46,6 +51,17 @@ def dry_run(config: "CampaignConfig", folder: str) -> None:
     if config.generation.mode == "thinking":
         _print_plans(console, config, plan)
     console.print("nothing was written")
+
+
+def _nothing_left(config: "CampaignConfig", folder: str) -> bool:
+    """Return whether a folder holds this very campaign, and all of it is done."""
+    from stp.campaign.status import campaign_status
+    from stp.campaign.store import Store
+
+    store = Store(folder)
+    if not store.is_campaign() or store.read_manifest().config_hash != config.content_hash():
+        return False
+    return campaign_status(folder).finished
 
 
 def _print_cell(console: Console, cell: "CellPlan") -> None:
@@ -96,6 +112,8 @@ def _print_estimate(console: Console, plan: "DryRunPlan") -> None:
     for name, entry in (("generate", generate), ("probe", probe), ("both", plan.total)):
         table.add_row(name, *_row(entry))
     console.print(table)
+    console.print("time: at the warm-up's pace; simulated with the campaign's units:")
+    _print_forecast(console, plan)
     free = f"; the disk has {_size(plan.free_bytes)} free" if plan.free_bytes is not None else ""
     console.print(
         f"from a warm-up of {duration(warm)}, in which {ended} of {begun} trajectories ended; one "
@@ -123,6 +141,16 @@ def _print_plans(console: Console, config: "CampaignConfig", plan: "DryRunPlan")
         "`stp probes compare` says how far apart they are",
         markup=False,
     )
+
+
+def _print_forecast(console: Console, plan: "DryRunPlan") -> None:
+    """Say what the last samples cost, on one engine and on several."""
+    for engines in _ENGINES:
+        seconds, tail = plan.seconds(engines)
+        console.print(
+            f"to the last sample on {engines} engine{'' if engines == 1 else 's'}: "
+            f"{duration(seconds)}; {duration(seconds - tail)} if no row were ever empty"
+        )
 
 
 def _row(entry: "Expected") -> tuple[str, str, str, str, str]:

@@ -15,6 +15,7 @@ from stp.cli.optimal_options import (
     JudgeRepeats,
     Limit,
     MaxTokens,
+    PromptsFile,
     Replicates,
     Seeds,
     Temperature,
@@ -22,6 +23,7 @@ from stp.cli.optimal_options import (
     TMax,
     words,
 )
+from stp.cli.responses import show
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,9 +35,12 @@ if TYPE_CHECKING:
     from stp.curves import Curves
 
 optimal = typer.Typer(
-    help="OptimalThinkingBench: overthinking and underthinking in one score.",
+    help="OptimalThinkingBench: over- and underthinking in one score.",
     no_args_is_help=True,
 )
+
+
+optimal.command("show")(show)
 
 
 @optimal.command("run")
@@ -82,10 +87,12 @@ def run(
     size: Annotated[
         float | None, typer.Option("--size", help="Parameters in billions, for the analysis.")
     ] = None,
+    prompts: PromptsFile = None,
 ) -> None:
     """Ask a model all questions with every method and seed; goes on where it was stopped."""
     from rich.console import Console
 
+    from data.prompts import Prompts, load_prompts
     from evaluator.optimal import OptimalPlan
     from evaluator.optimal import run as run_plan
     from stp.asking import Settings
@@ -109,6 +116,7 @@ def run(
             temperature=temperature,
             top_p=top_p,
         ),
+        prompts=Prompts() if prompts is None else load_prompts(prompts),
         size=size,
     )
     out = out.expanduser()
@@ -118,7 +126,7 @@ def run(
             out,
             plan,
             router=parse_model(router) if router else None,
-            progress=progress.show,
+            progress=progress,
         )
     Console(highlight=False).print(
         f"Responses: {out}\nNext: stp optimal score {out}", markup=False, soft_wrap=True
@@ -163,13 +171,14 @@ def score(
                 folder,
                 repeats=judge_repeats,
                 max_tokens=judge_max_tokens,
+                prompt=plan.prompts.text("judge"),
             )
         graded = grade(
             folder,
             judge=judging,
             judge_name=judge or "",
             allow_incomplete=allow_incomplete,
-            progress=progress.show,
+            progress=progress,
         )
         results = make_results(
             [graded],
@@ -330,6 +339,8 @@ def _show(console: "Console", results: "Results", folder: Path, title: str) -> N
     from evaluator.present.terminal import rich_table
 
     page = write_results(results, folder, title=title)
+    for caution in results.cautions:
+        console.print(f"caution: {caution}", markup=False, style="bold yellow")
     for table in results.tables:
         if table.name in ("scores", "methods", "bridge"):
             console.print(rich_table(table, console.width))

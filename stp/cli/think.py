@@ -5,11 +5,12 @@ from typing import Annotated
 
 import typer
 
+from stp.cli.responses import show
 from stp.cli.think_compare import compare_and_print, compared, say_page
 from stp.cli.think_run import run
 
 think = typer.Typer(
-    help="LLMThinkBench: accuracy and length on basic arithmetic, and the O-Score.",
+    help="LLMThinkBench: accuracy and length on arithmetic, the O-Score.",
     no_args_is_help=True,
 )
 
@@ -32,6 +33,7 @@ AllowIncomplete = Annotated[
 
 
 think.command("run")(run)
+think.command("show")(show)
 
 
 @think.command("grade")

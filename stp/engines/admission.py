@@ -60,10 +60,13 @@ class _Limit:
     """
 
     def __init__(self, limit: int, now: int) -> None:
-        self._lengths = Lengths(limit)
         self._limit = limit
+        # Over a bucket and all longer ones, as in :class:`Lengths`.
+        self._counts = np.zeros(_BUCKETS)
+        self._sums = np.zeros(_BUCKETS)
+        self._ended = self._ended_tokens = 0
         self._begins = np.ceil(np.arange(_BUCKETS) * limit / _BUCKETS)
-        self._by_age = np.zeros(_BUCKETS, np.int64)
+        self._by_age = np.zeros(_BUCKETS)
         self._now = self._quantum(now)
         self._stale = True
         self.running = 0
@@ -86,7 +89,11 @@ class _Limit:
         self._by_age[min(_BUCKETS - 1, self._now - began)] -= 1
         self.running -= 1
         if tokens is not None:
-            self._lengths.add(tokens)
+            bucket = bucket_of(tokens, self._limit) + 1
+            self._counts[:bucket] += 1
+            self._sums[:bucket] += tokens
+            self._ended += 1
+            self._ended_tokens += tokens
         self._stale = True
 
     def look(self, now: int) -> None:
@@ -106,19 +113,19 @@ class _Limit:
         if not self._stale:
             return
         self._stale = False
-        known = self._lengths
-        means = (np.array(known.sums) + self._limit) / (np.array(known.counts) + 1)
+        means = (self._sums + self._limit) / (self._counts + 1)
         lengths = np.maximum(self._begins, means)
         self.expected = float(lengths @ self._by_age)
-        shortest = lengths[self._by_age > 0].min(initial=self._limit)
-        self.spare = float(self._limit - shortest)
+        # The older a sample is, the longer it is expected to be.
+        youngest = int((self._by_age > 0).argmax()) if self.running else -1
+        self.spare = float(self._limit - lengths[youngest]) if self.running else 0.0
 
     @property
     def mean(self) -> float:
         """The mean length that is expected of all that were begun."""
         self.bring_up_to_date()
-        begun = self.running + self._lengths.counts[0]
-        return (self.expected + self._lengths.sums[0]) / begun if begun else float(self._limit)
+        begun = self.running + self._ended
+        return (self.expected + self._ended_tokens) / begun if begun else float(self._limit)
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ that decides about every sample by itself (go on, stop, ask something else) subm
 as a tree of its own. ``generate`` is the short form for work that is known beforehand.
 """
 
+import hashlib
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -82,11 +83,23 @@ class Branch:
     seeds
         One per sample, each non-negative and below 2**63. A sample's tokens depend on its prompt,
         its seed and its parameters, never on what it is batched with (up to floating-point noise).
+    drawn
+        How many of the prompt's last ids its samples have drawn themselves, in earlier trees. They
+        go on in their random streams, and penalties count these ids. An engine that cannot go on
+        in a stream takes another one, made from the seed and this number.
     """
 
     cut: int
     suffix_ids: tuple[int, ...]
     seeds: tuple[int, ...]
+    drawn: int = 0
+
+    def stream_seed(self, seed: int) -> int:
+        """Return the seed of a stream of its own, for engines that cannot go on in one."""
+        if not self.drawn:
+            return seed
+        digest = hashlib.blake2b(f"{seed} {self.drawn}".encode(), digest_size=8)
+        return int.from_bytes(digest.digest(), "big") >> 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,8 +118,17 @@ class PromptTree:
         A sample ends with the first of these ids; the id stays in its tokens.
     stop_texts
         A sample ends as soon as its decoded text contains one of these.
+    pause_ids, pause_after
+        From its ``pause_after``-th token on, a sample ends with the first of these ids as well: a
+        caller decides there how to go on. Engines whose library knows no such number may end it
+        at an earlier one.
     sampling
         How tokens are drawn.
+    session
+        Trees with one number build on each other: what an engine has computed for one may serve the
+        next. It holds on to it until :meth:`Engine.end_session`.
+    grows
+        Whether this tree's sample, its only one, is what the next trees of the session go on from.
     """
 
     trunk_ids: tuple[int, ...]
@@ -114,7 +136,11 @@ class PromptTree:
     max_tokens: int
     stop_ids: frozenset[int] = frozenset()
     stop_texts: tuple[str, ...] = ()
+    pause_ids: frozenset[int] = frozenset()
+    pause_after: int = 1
     sampling: SamplingParameters = field(default_factory=SamplingParameters)
+    session: int | None = None
+    grows: bool = False
 
     @property
     def longest_cut(self) -> int:
@@ -376,6 +402,9 @@ class Engine(ABC):
         else:
             self._progress.ended = [entry for entry in dropped if entry.ticket not in tickets]
         return usage
+
+    def end_session(self, session: int) -> None:
+        """Free what is held for a session. The default holds nothing."""
 
     @property
     @abstractmethod

@@ -101,6 +101,8 @@ def _check_tree(tree: PromptTree, context_limit: int, vocabulary: int) -> int:
         raise MisuseError(f"max_tokens is {tree.max_tokens}, but must be at least 1")
     _check_sampling(tree.sampling)
     _check_ids(tree.trunk_ids, vocabulary)
+    if tree.grows and sum(len(branch.seeds) for branch in tree.branches) != 1:
+        raise MisuseError("a tree that a session grows by has one sample")
     cut_short = 0
     previous = 0
     for branch in tree.branches:
@@ -119,6 +121,10 @@ def _check_tree(tree: PromptTree, context_limit: int, vocabulary: int) -> int:
                 f"{context_limit}"
             )
         cut_short += prompt_tokens + tree.max_tokens > context_limit
+        if not 0 <= branch.drawn <= prompt_tokens:
+            raise MisuseError(
+                f"a branch has drawn {branch.drawn} of its {prompt_tokens} prompt ids"
+            )
         if any(not 0 <= seed < 2**63 for seed in branch.seeds):
             raise MisuseError("a seed is outside 0..2**63-1")
     return cut_short

@@ -94,6 +94,8 @@ class _Row:
     sample: int
     seed: int
     limit: int
+    before: tuple[int, ...] = ()
+    """Its own ids that its prompt ends with."""
     generated: list[int] = field(default_factory=list)
 
 
@@ -116,6 +118,14 @@ class _Grove:
 
     trunk: Trunk
     logits_after: dict[int, Tensor]
+
+
+@dataclass(slots=True, eq=False)
+class _Kept:
+    """What a session has: ids, and a trunk that holds their keys and values."""
+
+    ids: tuple[int, ...]
+    trunk: Trunk
 
 
 class Listener(Protocol):
@@ -165,6 +175,7 @@ class Decoder:
         self._context_limit = context_limit
         self._stop_text_met = stop_text_met
         self._listener = listener
+        self._sessions: dict[int, _Kept] = {}
         self._clear()
 
     def _clear(self) -> None:
@@ -187,8 +198,12 @@ class Decoder:
         width = self._limits.max_rows
         for number, branch in enumerate(tree.branches):
             room = self._context_limit - branch.cut - len(branch.suffix_ids)
+            before: tuple[int, ...] = ()
+            if branch.drawn:
+                prompt = (*tree.trunk_ids[: branch.cut], *branch.suffix_ids)
+                before = prompt[len(prompt) - branch.drawn :]
             rows = [
-                _Row(ticket, number, sample, seed, min(tree.max_tokens, room))
+                _Row(ticket, number, sample, seed, min(tree.max_tokens, room), before)
                 for sample, seed in enumerate(branch.seeds)
             ]
             for start in range(0, len(rows), width):
@@ -252,7 +267,7 @@ class Decoder:
         active = [row for row in self._rows if row is not None]
         rows = len(active)
         tail = max(map(self._expected_tail, active), default=0)
-        memory = sum(grove.trunk.capacity for grove in self._groves.values())
+        memory = self._trunk_tokens()
         begun = set(self._groves)
         widest = 0
         while self._queue:
@@ -291,7 +306,13 @@ class Decoder:
         source = np.repeat(np.arange(len(batch)), [len(waiting.rows) for waiting in batch])
         cuts = np.array([waiting.cut for waiting in batch], dtype=np.int64)[source]
         self._draw(rows, logits, source)
-        going = np.array([self._going(row) for row in rows], dtype=bool)
+        going = np.array(
+            [
+                self._going(row, tails, at, int(cut))
+                for row, at, cut in zip(rows, source.tolist(), cuts, strict=True)
+            ],
+            dtype=bool,
+        )
         self._recompose(
             self._running(),
             [row for row, goes in zip(rows, going, strict=True) if goes],
@@ -305,11 +326,11 @@ class Decoder:
         tree = self._trees[ticket]
         length = tree.longest_cut
         ends = sorted({b.cut for b in tree.branches if b.seeds and not b.suffix_ids})
-        trunk = Trunk(length)
+        trunk = self.session_trunk(tree.session, tree.trunk_ids, length, again_from=ends)
         grove = _Grove(trunk, {})
         ids = torch.tensor(tree.trunk_ids[:length], dtype=torch.int64, device=self._model.device)
         width = self._limits.trunk_chunk_tokens
-        for start in range(0, length, width):
+        for start in range(min(trunk.length, length), length, width):
             stop = min(start + width, length)
             here = [end for end in ends if start < end <= stop]
             places = torch.tensor(
@@ -404,13 +425,13 @@ class Decoder:
         tokens = self._draw(rows, logits, here)
         self._last_tokens[self._index(here)] = tokens
         for i, row in zip(here.tolist(), rows, strict=True):
-            if not self._going(row):
+            if not self._going(row, self._tails, i, int(self._cuts[i])):
                 self._rows[i] = None
 
     def _draw(self, rows: Sequence[_Row], logits: Tensor, source: npt.NDArray[np.int64]) -> Tensor:
         """Draw and append the next token of each row, whose logits are ``logits[source[row]]``."""
         seeds = np.array([row.seed for row in rows], dtype=np.uint64)
-        steps = np.array([len(row.generated) for row in rows], dtype=np.uint64)
+        steps = np.array([len(row.before) + len(row.generated) for row in rows], dtype=np.uint64)
         uniform = torch.from_numpy(uniforms(seeds, steps)).to(logits.device)
         groups: dict[SamplingParameters, list[int]] = {}
         for i, row in enumerate(rows):
@@ -436,25 +457,93 @@ class Decoder:
         self._listener.advanced()
         return tokens
 
-    def _going(self, row: _Row) -> bool:
-        """Return whether a row goes on after its newest token; if not, tell of its completion."""
+    def _going(self, row: _Row, tails: Tails, place: int, cut: int) -> bool:
+        """Return whether a row goes on after its newest token; if not, tell of its completion.
+
+        Its keys and values are ``cut`` tokens of its trunk, and ``tails`` at ``place``.
+        """
         tree = self._trees[row.tree]
+        newest, drawn = row.generated[-1], len(row.generated)
         finish: FinishReason
-        if row.generated[-1] in tree.stop_ids or (
-            tree.stop_texts and self._stop_text_met(row.generated, tree.stop_texts)
+        pauses = newest in tree.pause_ids and drawn >= tree.pause_after
+        if (
+            pauses
+            or newest in tree.stop_ids
+            or (tree.stop_texts and self._stop_text_met(row.generated, tree.stop_texts))
         ):
             finish = "stop"
-        elif len(row.generated) >= row.limit:
+        elif drawn >= row.limit:
             finish = "length"
         else:
             return True
-        self._lengths[tree.max_tokens].add(len(row.generated))
+        if tree.grows and tree.session is not None:
+            self._grow(tree.session, row, tails, place, cut)
+        self._lengths[tree.max_tokens].add(drawn)
         self._unfinished[row.tree] -= 1
         if not self._unfinished[row.tree]:
             del self._groves[row.tree], self._trees[row.tree], self._unfinished[row.tree]
         made = Completion(token_ids=tuple(row.generated), finish=finish)
         self._listener.ended(row.tree, row.branch, row.sample, made)
         return False
+
+    # Sessions
+
+    def end_session(self, session: int) -> None:
+        """Free what is held for a session."""
+        self._sessions.pop(session, None)
+
+    def session_trunk(
+        self,
+        session: int | None,
+        ids: Sequence[int],
+        length: int,
+        *,
+        again_from: Sequence[int] = (),
+    ) -> Trunk:
+        """Return a trunk for the first ``length`` ids, as full as a session can make it.
+
+        Parameters
+        ----------
+        session, ids
+            What is asked for; None for an empty trunk.
+        length
+            Ids that are needed.
+        again_from
+            Logits are wanted after the first of these many ids: the token before goes through the
+            model again.
+        """
+        kept = self._sessions.get(session) if session is not None else None
+        if kept is None:
+            return Trunk(length)
+        most = min(length, kept.trunk.length, *(end - 1 for end in again_from))
+        if tuple(ids[:most]) != kept.ids[:most]:
+            return Trunk(length)
+        # Nothing writes below what a session has: whoever needs no more shares it.
+        return kept.trunk if most == length else kept.trunk.copy(most, length)
+
+    def _grow(self, session: int, row: _Row, tails: Tails, place: int, cut: int) -> None:
+        """Keep a row that ended: its trunk, and its tail behind it.
+
+        The newest token has not been through the model yet.
+        """
+        tree, trunk = self._trees[row.tree], self._groves[row.tree].trunk
+        branch = tree.branches[row.branch]
+        ids = (*tree.trunk_ids[:cut], *branch.suffix_ids, *row.generated[:-1])
+        kept = self._sessions.get(session)
+        own = kept is not None and kept.trunk is trunk and cut == trunk.length
+        if not own or trunk.capacity < len(ids):
+            trunk = trunk.copy(cut, _grown(len(ids)))
+        for layer, keys in tails.keys.items():
+            count = len(ids) - cut
+            trunk.write(layer, keys[place, :, :count], tails.values[layer][place, :, :count])
+        trunk.length = len(ids)
+        self._sessions[session] = _Kept(ids, trunk)
+
+    def _trunk_tokens(self) -> int:
+        """Return the tokens that trunks have room for; one that is shared counts once."""
+        trunks = {id(kept.trunk): kept.trunk for kept in self._sessions.values()}
+        trunks.update((id(grove.trunk), grove.trunk) for grove in self._groves.values())
+        return sum(trunk.capacity for trunk in trunks.values())
 
     # Rows and their memory
 
@@ -474,8 +563,7 @@ class Decoder:
         if needed <= self._tails.capacity:
             return
         kept = [i for i, row in enumerate(self._rows) if row is not None]
-        trunk_tokens = sum(grove.trunk.capacity for grove in self._groves.values())
-        budget = self._limits.memory_bytes // self._model.bytes_per_token - trunk_tokens
+        budget = self._limits.memory_bytes // self._model.bytes_per_token - self._trunk_tokens()
         while len(kept) > 1 and len(kept) * needed > budget:
             row = self._rows[kept.pop()]
             assert row is not None
@@ -517,8 +605,7 @@ class Decoder:
         longest = int(lengths.max())
         left = max(row.limit - len(row.generated) for row in self._rows if row is not None)
         wanted = min(longest + left, _grown(longest))
-        trunk_tokens = sum(grove.trunk.capacity for grove in self._groves.values())
-        budget = self._limits.memory_bytes // self._model.bytes_per_token - trunk_tokens
+        budget = self._limits.memory_bytes // self._model.bytes_per_token - self._trunk_tokens()
         return max(longest + 1, min(wanted, budget // len(lengths)))
 
     def _blocks(
@@ -547,8 +634,9 @@ def _grown(tail: int) -> int:
 
 def _penalised(logits: Tensor, rows: Sequence[_Row], penalty: float) -> Tensor:
     """Return logits less the presence penalty of the tokens that each row has generated."""
-    row_index = np.repeat(np.arange(len(rows)), [len(row.generated) for row in rows])
-    tokens = np.array([token for row in rows for token in row.generated], dtype=np.int64)
+    own = [(*row.before, *row.generated) for row in rows]
+    row_index = np.repeat(np.arange(len(rows)), [len(ids) for ids in own])
+    tokens = np.array([token for ids in own for token in ids], dtype=np.int64)
     where = tuple(torch.from_numpy(x).to(logits.device) for x in (row_index, tokens))
     # A token that was generated twice is written twice, with the same value.
     return logits.index_put(where, logits[where] - penalty)

@@ -138,6 +138,14 @@ class Trunk:
         self.keys[layer][:, self.length : end] = key
         self.values[layer][:, self.length : end] = value
 
+    def copy(self, length: int, capacity: int) -> "Trunk":
+        """Return a trunk with the first ``length`` tokens of this one, and room for more."""
+        made = Trunk(capacity)
+        for layer, keys in self.keys.items():
+            made.write(layer, keys[:, :length], self.values[layer][:, :length])
+        made.length = length
+        return made
+
 
 class Tails:
     """Keys and values of the rows' own tokens, [R, J, capacity, D] per layer.

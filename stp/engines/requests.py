@@ -64,7 +64,7 @@ def sample_requests(tree: PromptTree, *, ticket: int = 0) -> Iterator[SampleRequ
                 branch=k,
                 sample=s,
                 prompt_ids=prompt,
-                seed=seed,
+                seed=branch.stream_seed(seed),
                 shared_tokens=len(prompt) if s else trunk_done,
             )
         if branch.seeds:

@@ -66,12 +66,21 @@ class TreeReader:
         How much is done at once.
     on_tokens
         Called with the number of tokens that just went through the model.
+    trunk_for
+        Returns a trunk with so many tokens' room for a tree, as full as one can be had if the
+        logits after the given cuts are wanted.
     """
 
     def __init__(
-        self, model: ReadableModel, *, limits: BatchLimits, on_tokens: Callable[[int], None]
+        self,
+        model: ReadableModel,
+        *,
+        limits: BatchLimits,
+        on_tokens: Callable[[int], None],
+        trunk_for: Callable[[SignalTree, int, Sequence[int]], Trunk],
     ) -> None:
         self._model = model
+        self._trunk_for = trunk_for
         self._limits = limits
         self._on_tokens = on_tokens
 
@@ -99,13 +108,13 @@ class TreeReader:
         for item in tree.continuations:
             first_ids.setdefault(item.cut, set()).add(item.suffix_ids[0])
         length = max(first_ids, default=0)
-        trunk = Trunk(length)
+        trunk = self._trunk_for(tree, length, sorted(first_ids))
         device = self._model.device
         ids = torch.tensor(tree.trunk_ids[:length], dtype=torch.int64, device=device)
         after: dict[int, _Place] = {}
         hidden: dict[int, list[Tensor]] = {layer: [] for layer in tree.layers}
         asked = set(tree.cuts)
-        for start, stop in self._chunks(length, sorted(first_ids)):
+        for start, stop in self._chunks(trunk.length, length, sorted(first_ids)):
             here = [cut for cut in sorted(first_ids) if start < cut <= stop]
             places = torch.tensor([cut - 1 - start for cut in here], dtype=torch.int64)
             places = places.to(device)
@@ -124,11 +133,10 @@ class TreeReader:
         joined = {layer: torch.cat(parts).cpu().numpy() for layer, parts in hidden.items() if parts}
         return trunk, after, joined
 
-    def _chunks(self, length: int, cuts: Sequence[int]) -> list[tuple[int, int]]:
+    def _chunks(self, start: int, length: int, cuts: Sequence[int]) -> list[tuple[int, int]]:
         """Return the passes over a trunk: few enough tokens each, and few enough logits."""
         most_places = max(1, self._most_logits() // self._model.vocabulary)
         chunks: list[tuple[int, int]] = []
-        start = 0
         while start < length:
             stop = min(start + self._limits.trunk_chunk_tokens, length)
             here = [cut for cut in cuts if start < cut <= stop]

@@ -42,6 +42,8 @@ class SignalTree:
         after the final norm.
     continuations
         Ids whose log-probabilities are asked for, and the entropy after each of them.
+    session
+        See :class:`stp.engines.base.PromptTree`.
     """
 
     trunk_ids: tuple[int, ...]
@@ -49,6 +51,7 @@ class SignalTree:
     end_id: int
     layers: tuple[int, ...] = ()
     continuations: tuple[Continuation, ...] = ()
+    session: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -245,12 +245,23 @@ class TransformersEngine(Engine):
             self.pulse += 1
             self._count(ticket, prefill=count, least=count, block_least=count)
 
-        reader = TreeReader(self._model, limits=self._limits, on_tokens=on_tokens)
+        reader = TreeReader(
+            self._model,
+            limits=self._limits,
+            on_tokens=on_tokens,
+            trunk_for=lambda asked, length, cuts: self._decoder.session_trunk(
+                asked.session, asked.trunk_ids, length, again_from=cuts
+            ),
+        )
         self._tree_read(ticket, reader.read(tree))
 
     def _forget(self, tickets: frozenset[int]) -> None:
         self._decoder.drop(tickets)
         self._to_read = deque(entry for entry in self._to_read if entry[0] not in tickets)
+
+    def end_session(self, session: int) -> None:
+        """Free the keys and values that a session holds."""
+        self._decoder.end_session(session)
 
     def prefilled(self, ticket: int, tokens: int) -> None:
         """Count prompt tokens, as the decoder tells of them."""
@@ -426,6 +437,9 @@ class _ForkedModel:
     def _refuse_what_cannot_fork(self, config: Any) -> None:
         """Refuse by configuration, before weights are read."""
         text = config.get_text_config()
+        for name in ("num_attention_heads", "num_hidden_layers"):
+            if not isinstance(getattr(text, name, None), int):
+                raise EngineError(_no_fork(self._folder, f"its configuration has no {name}"))
         odd = set(getattr(text, "layer_types", None) or ()) - _FORKABLE_LAYERS
         if odd:
             raise EngineError(

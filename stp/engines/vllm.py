@@ -284,7 +284,7 @@ class VllmEngine(Engine):
             presence_penalty=sampling.presence_penalty,
             seed=request.seed,
             max_tokens=min(tree.max_tokens, self.context_limit - len(request.prompt_ids)),
-            stop_token_ids=sorted(tree.stop_ids),
+            stop_token_ids=sorted(tree.stop_ids | tree.pause_ids),
             stop=list(tree.stop_texts),
             include_stop_str_in_output=True,
             detokenize=bool(tree.stop_texts),

@@ -1,5 +1,6 @@
 """Admission: what is in flight is expected to fit, and nothing waits for ever."""
 
+import math
 import random
 
 import pytest
@@ -79,6 +80,102 @@ def test_samples_that_live_on_are_expected_to_live_on():
     for _ in range(60):
         gate.step()
     assert gate._expected(100) > young + 4 * 60
+
+
+class SlowAdmission:
+    """The twin: adds up all that is in flight for every request."""
+
+    def __init__(self, capacity, block, most):
+        self.capacity, self.block, self.most = capacity, block, most
+        self.steps, self.flight, self.ended = 0, {}, {}
+
+    def step(self):
+        self.steps += 1
+
+    def expected(self, limit):
+        total = spare = mine = 0.0
+        begun = 0
+        for _, tree, began in self.flight.values():
+            other = tree.max_tokens
+            # Ages are counted in 64ths of the limit.
+            age = min(63, self.steps * 64 // other - began * 64 // other)
+            longer = [n for n in self.ended.get(other, ()) if min(63, n * 64 // other) >= age]
+            length = max(math.ceil(age * other / 64), (sum(longer) + other) / (len(longer) + 1))
+            total += length
+            spare = max(spare, other - length)
+            if other == limit:
+                mine, begun = mine + length, begun + 1
+        known = self.ended.get(limit, ())
+        mean = (mine + sum(known)) / (begun + len(known)) if begun + len(known) else limit
+        return total + spare + mean
+
+    def admits(self, request, tree):
+        if not self.flight:
+            return True
+        if len(self.flight) >= self.most:
+            return False
+        cuts = {}
+        for other, _, _ in self.flight.values():
+            cuts[other.tree] = max(cuts.get(other.tree, 0), self.reached[other.tree])
+        cut = tree.branches[request.branch].cut
+        trunks = sum(cuts.values()) + max(0, cut - cuts.get(request.tree, 0))
+        own = sum(
+            len(t.branches[r.branch].suffix_ids) + self.block
+            for r, t in [(request, tree), *((r, t) for r, t, _ in self.flight.values())]
+        )
+        return trunks + own + self.expected(tree.max_tokens) <= self.capacity
+
+    reached: dict[int, int]
+
+    def start(self, request, tree):
+        self.reached = getattr(self, "reached", {})
+        if not any(place[0] == request.tree for place in self.flight):
+            self.reached[request.tree] = 0
+        cut = tree.branches[request.branch].cut
+        self.reached[request.tree] = max(self.reached[request.tree], cut)
+        self.flight[request.place] = (request, tree, self.steps)
+
+    def end(self, request, tokens):
+        _, tree, _ = self.flight.pop(request.place)
+        if tokens is not None:
+            self.ended.setdefault(tree.max_tokens, []).append(tokens)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_it_says_what_its_slow_twin_says(seed):
+    draws = random.Random(seed)
+    capacity, most = draws.randint(500, 6_000), draws.randint(2, 60)
+    fast, slow = admission(capacity, most), SlowAdmission(capacity, 16, most)
+    trees = [
+        tree(draws.randint(1, 300), draws.randint(1, 9), draws.choice((7, 50, 300, 5_000)))
+        for _ in range(25)
+    ]
+    waiting, flight = requests_of(trees), {}
+    told = []
+    while waiting or flight:
+        while waiting:
+            request = waiting[0]
+            its = trees[request.tree]
+            assert fast._expected(its.max_tokens) == pytest.approx(slow.expected(its.max_tokens))
+            told.append(fast.admits(request, its))
+            assert told[-1] == slow.admits(request, its)
+            if not told[-1]:
+                break
+            waiting.pop(0)
+            flight[request.place] = request
+            fast.start(request, its)
+            slow.start(request, its)
+        for _ in range(draws.randint(1, 200)):
+            fast.step()
+            slow.step()
+        for place in draws.sample(sorted(flight), draws.randint(1, len(flight))):
+            request = flight.pop(place)
+            limit = trees[request.tree].max_tokens
+            tokens = draws.choice((None, draws.randint(1, limit), limit))
+            fast.end(request, tokens)
+            slow.end(request, tokens)
+    assert not fast._flight and fast._own_tokens == fast._trunk_tokens == 0
+    assert True in told and False in told
 
 
 @pytest.mark.parametrize("seed", range(5))

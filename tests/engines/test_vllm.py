@@ -6,6 +6,7 @@ They run where vLLM is installed, a CPU build included. Elsewhere they are skipp
 
 import importlib.util
 import json
+import random
 import subprocess
 import sys
 
@@ -17,6 +18,7 @@ from stp.campaign.early import check_engine
 from stp.engines import open_engine
 from stp.engines.base import Branch, PromptTree, SamplingParameters, Usage
 from tests.engines.models import CONTEXT, VOCABULARY
+from tests.engines.test_streaming import streamed
 from tests.engines.test_transformers_twin import GREEDY, tree_of
 
 HAS_VLLM = importlib.util.find_spec("vllm") is not None
@@ -168,6 +170,26 @@ def test_a_small_cache_is_not_thrashed(vllm_engine, monkeypatch):
     finally:
         pool.free_blocks(taken)
     assert used.block_amplification <= 1.3
+
+
+@pytest.mark.vllm
+@needs_vllm
+def test_a_stream_gives_what_one_call_gives(vllm_engine):
+    draws = random.Random(2)
+    trees = [
+        tree_of(range(1, size, 7), trunk=size, max_tokens=12, seeds=(1, 2), sampling=GREEDY)
+        for size in draws.sample(range(30, 100), 9)
+    ]
+    expected = vllm_engine.generate(trees)
+    made = streamed(vllm_engine, trees, draws, dropped={2, 5})
+    assert all(made[index] == expected[index] for index in made)
+    assert made.keys() >= set(range(9)) - {2, 5}
+    assert not vllm_engine.busy and not vllm_engine._running
+    # What was dropped is gone: the next call has nothing of it.
+    vllm_engine.submit(trees[0])
+    vllm_engine.step()
+    vllm_engine.drop()
+    assert vllm_engine.generate(trees[:2]) == expected[:2]
 
 
 @pytest.mark.vllm

@@ -10,7 +10,6 @@ MODULES = (
     "evaluator.answers.judged",
     "evaluator.answers.reasoning_gym",
     "evaluator.optimal.analyses",
-    "evaluator.optimal.examples",
     "evaluator.optimal.judge",
     "evaluator.optimal.methods",
     "evaluator.optimal.metrics",

@@ -11,6 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from data.errors import EngineError, MisuseError, StoreError
+from data.progress import Progress
+from data.prompts import Prompts
 from evaluator.runs.folder import locked_folder
 from evaluator.thinkbench import (
     ThinkConfig,
@@ -267,7 +269,7 @@ def test_a_failure_of_the_judge_is_no_reply_and_only_it_is_asked_again(runs):
         judge_runs(made, responder, samples=10)
     told = []
     found = judge_runs(
-        made, responder, samples=10, progress=lambda done, total: told.append((done, total))
+        made, responder, samples=10, progress=Progress(lambda _, *far: told.append(far))
     )
     assert (found.errors.total, found.unreadable) == (7, 4)
     assert told[-1] == (11, 11)
@@ -335,6 +337,7 @@ def test_every_combination_of_a_study_has_its_label():
         "task_sizes": [],
         "low": 0,
         "high": 9,
+        "prompts": Prompts(),
         "styles": "standard,concise",
         "max_tokens": "none,1024",
         "thinking_tokens": "none",

@@ -1,0 +1,120 @@
+"""How fast an engine is, measured before a campaign: steps at a few batch sizes, and prefill.
+
+What a step takes with few rows says what the last samples of a campaign cost. The paces are those
+of short samples; a warm-up with the campaign's own prompts says how far they hold
+(:func:`calibrated`).
+"""
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from stp.engines.base import Branch, Engine, PromptTree, Tree
+from stp.engines.clock import ClockEngine, Pace
+
+_ROWS = (1, 4, 16, 64, 256)
+_TOKENS = 24
+_PREFILL_TOKENS = 256
+_COPIES = 16
+"""Of each length, so that those that were cut become several."""
+
+IntArray = npt.NDArray[np.int64]
+
+
+def measured_pace(engine: Engine, prompt_ids: Sequence[int]) -> Pace:
+    """Return how fast an engine samples and reads.
+
+    Parameters
+    ----------
+    engine
+        An idle engine. A few thousand tokens are asked of it.
+    prompt_ids
+        A prompt that fits its context.
+
+    Raises
+    ------
+    data.errors.EngineError
+        If it fails.
+    """
+    prompt = tuple(prompt_ids)
+    sizes = [rows for rows in _ROWS if rows <= engine.rows]
+    _seconds(engine, prompt, samples=1, tokens=2)  # What is compiled at the first call.
+    steps = [_seconds(engine, prompt, samples=rows, tokens=_TOKENS) / _TOKENS for rows in sizes]
+    room = engine.context_limit - 2
+    # Another trunk each time, or a prefix cache would have it.
+    trunk = tuple(
+        (prompt[::-1] * (_PREFILL_TOKENS // len(prompt) + 1))[: min(_PREFILL_TOKENS, room)]
+    )
+    read = _seconds(engine, trunk, samples=1, tokens=1)
+    prefill = max(0.0, read - steps[0]) / len(trunk)
+    # A larger batch never takes less: what was measured shorter was noise.
+    rising = tuple(float(value) for value in np.maximum.accumulate(steps))
+    return Pace(tuple(sizes), rising, prefill)
+
+
+def _seconds(engine: Engine, prompt: tuple[int, ...], *, samples: int, tokens: int) -> float:
+    branch = Branch(cut=len(prompt), suffix_ids=(), seeds=tuple(range(samples)))
+    tree = PromptTree(trunk_ids=prompt, branches=(branch,), max_tokens=tokens)
+    begin = time.monotonic()
+    engine.generate([tree])
+    return time.monotonic() - begin
+
+
+def calibrated(
+    pace: Pace,
+    engine: Engine,
+    phases: Sequence[tuple[Sequence[Tree], Sequence[int]]],
+    seconds: float,
+) -> float:
+    """Return by which factor real work was slower than a pace says.
+
+    Parameters
+    ----------
+    pace
+        As :func:`measured_pace` gives it.
+    engine
+        Whose rows count.
+    phases
+        What was asked, phase after phase: trees whose seeds are places in the lengths beside them.
+    seconds
+        What it took.
+    """
+    spent = 0.0
+    for trees, lengths in phases:
+        clock = ClockEngine(rows=engine.rows, length_of=lengths.__getitem__, pace=pace)
+        clock.run(trees)
+        spent += clock.seconds
+    return seconds / spent if spent > 0 else 1.0
+
+
+def whole_lengths(lengths: IntArray, cut: npt.NDArray[np.bool_], limit: float) -> IntArray:
+    """Return lengths as they would be up to a limit, where some were cut before it.
+
+    Those that were cut go on by exponential lengths, whose mean is the maximum-likelihood one: all
+    tokens over the samples that ended.
+
+    Parameters
+    ----------
+    lengths
+        Tokens, int ``(n,)``.
+    cut
+        Which were cut, bool ``(n,)``.
+    limit
+        The limit that counts.
+
+    Returns
+    -------
+    array
+        Several of each; int.
+    """
+    if not len(lengths):
+        return lengths
+    ended = int((~cut).sum())
+    if not ended:
+        return np.full(len(lengths), int(limit), np.int64)
+    copies = np.repeat(lengths, _COPIES)
+    further = np.random.default_rng(0).exponential(lengths.sum() / ended, len(copies))
+    whole = np.where(np.repeat(cut, _COPIES), copies + further, copies)
+    return np.minimum(whole, limit).astype(np.int64)
