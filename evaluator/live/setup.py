@@ -274,7 +274,7 @@ def live_tasks(
     trajectories
         Of every question.
     split
-        Of a release's questions only this one; None for all.
+        Of a release's questions only this one; None for all of them, or all that are named.
 
     Raises
     ------
@@ -293,11 +293,9 @@ def live_tasks(
         rows = question_rows(plan.config, plan.subject, benchmark, questions).to_pylist()
         for question, row in zip(questions, rows, strict=True):
             number = numbers.get((benchmark.name, question.id))
-            outside = split is not None and (
-                number is None or SPLITS[release.split_q[number]] != split
-                if release is not None
-                else False
-            )
+            outside = False
+            if release is not None and (split is not None or not benchmarks):
+                outside = number is None or split not in (None, SPLITS[release.split_q[number]])
             if outside or row["fit"] == "too_long":
                 continue
             tasks += [
