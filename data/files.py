@@ -131,6 +131,12 @@ def _read_csv(path: Path) -> list[Row]:
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     with _open_text(path) as file:
         reader = csv.DictReader(file)
+        names = list(reader.fieldnames or [])
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise MisuseError(
+                f"{path}: two columns are called {twice[0]!r}, and only one could be read; give "
+                "each its own name"
+            )
         rows: list[Row] = []
         for row in reader:
             if None in row or None in row.values():

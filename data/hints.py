@@ -17,6 +17,25 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return by_small_letters[near[0]] if near else None
 
 
+def near_names(name: str, known: Iterable[str], most: int = 3) -> list[str]:
+    """Return the known names that are nearest; case and marks between the letters do not count.
+
+    Examples
+    --------
+    >>> near_names("AIME-2025", ["aime2024", "aime2025", "gsm8k"])
+    ['aime2025', 'aime2024']
+    """
+    spelled: dict[str, list[str]] = {}
+    for each in known:
+        spelled.setdefault(_letters(each), []).append(each)
+    near = difflib.get_close_matches(_letters(name), spelled, n=most)
+    return [each for match in near for each in spelled[match]][:most]
+
+
+def _letters(name: str) -> str:
+    return "".join(character for character in name.lower() if character.isalnum())
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'X'?"`` for the known name that is nearest, ``""`` if none is near.
 

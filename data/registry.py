@@ -5,7 +5,6 @@ Three places are looked at: the modules of ``data.catalogue`` (each exposes ``BE
 own TOML file, named by its path.
 """
 
-import difflib
 import importlib
 import pkgutil
 from functools import cache
@@ -15,6 +14,7 @@ from pathlib import Path
 from data import catalogue
 from data.benchmark import Benchmark
 from data.errors import MisuseError
+from data.hints import near_names
 
 ENTRY_POINT_GROUP = "stp.benchmarks"
 """Entry points of this group load to a Benchmark, or to a function that returns one."""
@@ -54,7 +54,7 @@ def get_benchmark(name: str) -> Benchmark:
     point = _entry_points().get(name)
     if point is not None:
         return _load_entry_point(point, name)
-    near = difflib.get_close_matches(name, benchmark_names(), n=3)
+    near = near_names(name, benchmark_names())
     hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
     raise MisuseError(
         f"no benchmark {name!r}; {hint}`stp benchmarks` lists them all, and a path that ends in "

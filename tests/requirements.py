@@ -38,6 +38,24 @@ def require_chromium() -> Path:
     return Path(path)
 
 
+def require_chromedriver() -> Path:
+    """Return the path of a chromedriver, which drives Chromium."""
+    path = shutil.which("chromedriver")
+    if path is None:
+        missing("chromedriver is not installed (Debian: apt-get install chromium-driver)")
+    return Path(path)
+
+
+def require_axe() -> Path:
+    """Return the script of axe-core, which finds faults of accessibility."""
+    named = os.environ.get("STP_AXE")
+    folder = Path(named) if named else Path(__file__).resolve().parents[1] / ".axe"
+    script = folder / "node_modules" / "axe-core" / "axe.min.js"
+    if not script.is_file():
+        missing("no axe-core: run `make axe` (needs npm)")
+    return script
+
+
 def require_question_files() -> Path:
     """Return the folder of real question files, which are not part of this project."""
     named = os.environ.get("STP_QUESTION_FILES")

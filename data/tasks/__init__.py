@@ -13,7 +13,15 @@ from data.errors import MisuseError
 from data.hints import did_you_mean
 from data.tasks.base import TASK_INSTRUCTION, Task, TaskParameters, make_questions
 
-__all__ = ["Task", "TaskParameters", "get_task", "task_benchmark", "task_names"]
+__all__ = ["TASK_LABELS", "Task", "TaskParameters", "get_task", "task_benchmark", "task_names"]
+
+
+TASK_LABELS = {
+    "absolute_difference": "abs. diff.",
+    "find_maximum": "maximum",
+    "find_minimum": "minimum",
+}
+"""What tables call tasks whose names are long."""
 
 
 def task_names() -> tuple[str, ...]:

@@ -35,6 +35,9 @@ CHOOSING = re.compile(
 PLACES = (TAG, LABEL, SENTENCE, CHOOSING, ANNOUNCEMENT, CHOSEN)
 """Marks behind which the option stands, as text or as letter."""
 
+SENTENCES = (SENTENCE, CHOOSING, ANNOUNCEMENT)
+"""Those of them that can be denied or be about another case."""
+
 _LETTER = r"[*_]{0,3}[(\[]?([A-Z])[)\]]?[*_]{0,3}"
 _PRAISE = re.compile(
     rf"(?<![A-Za-z'’\\_^{{]){_LETTER}(?:[ \t]\([^()\n]{{1,80}}\))?[ \t]{{1,2}}"
@@ -121,6 +124,7 @@ def opened(text: str) -> str | None:
     return None if copies_options(text) else opening.group(1)
 
 
-def copies_options(text: str) -> bool:
-    """Whether a response copies the options out, a line each."""
-    return len({line.group(1) for line in _OPTION_LINE.finditer(text[:2000])}) > 1
+def copies_options(text: str, lines: list[str] | None = None) -> bool:
+    """Whether a response, or some lines of it, copy the options out, a line each."""
+    copied = text[:4000] if lines is None else "\n".join(lines)
+    return len({line.group(1) for line in _OPTION_LINE.finditer(copied)}) > 1

@@ -11,11 +11,19 @@ import re
 from data.question import Question
 from evaluator.answers.boxes import Box, last_boxes
 from evaluator.answers.characters import plain_letters
-from evaluator.answers.choice_marks import PLACES, concluded, copies_options, opened, praised
+from evaluator.answers.choice_marks import (
+    PLACES,
+    SENTENCES,
+    concluded,
+    copies_options,
+    opened,
+    praised,
+)
 from evaluator.answers.errors import BadReferenceError
 from evaluator.answers.judge import CannotDecideError, SlowTools
 from evaluator.answers.latex import normalise
 from evaluator.answers.math_equality import Reference
+from evaluator.answers.sentences import is_doubted
 from evaluator.answers.verdict import Verdict
 from evaluator.answers.visible import visible_text
 
@@ -103,6 +111,8 @@ class ChoiceJudge:
                 break
         for pattern in PLACES:
             for mark in list(pattern.finditer(text))[: -_MARKS - 1 : -1]:
+                if pattern in SENTENCES and is_doubted(text, mark):
+                    continue
                 content = text[mark.end() : mark.end() + _CONTENT_CHARACTERS]
                 letter = self._option(_first_statement(content))
                 if letter is not None:
@@ -116,13 +126,15 @@ class ChoiceJudge:
         lines = [line.strip() for line in text.strip().split("\n") if line.strip()]
         if not lines:
             return None
-        for line in lines[-1:] if copies_options(text) else (lines[-1], lines[0]):
+        if copies_options(text):
+            lines = lines[-1:] if len(lines) > 1 and not copies_options(text, lines[-2:]) else []
+        for line in lines[-1:] + lines[:1]:
             bold = re.findall(r"\*\*([^*\n]{1,300})\*\*", line)
             for content in [line, *bold[-1:]]:
                 letter = self._option(content, sentence=False)
                 if letter is not None:
                     return letter
-        for letter in (concluded(lines[-1]), opened(text)):
+        for letter in (concluded(lines[-1]) if lines else None, opened(text)):
             if letter is not None and letter in self._letters:
                 return letter
         return None

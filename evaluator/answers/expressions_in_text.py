@@ -32,7 +32,8 @@ ADVERBS = re.compile(
     r"the number|the value|the integer|the fraction)\b[ \t,:]{1,3}){1,4}",
     re.IGNORECASE,
 )
-_EXPRESSION_LIKE = re.compile(r"[\d\\∞π√]|^[a-zA-Z]$|^\(?[A-J]\)?$")
+_EXPRESSION_LIKE = re.compile(r"[\d\\∞π√²³⁰¹⁴⁵⁶⁷⁸⁹]|^[a-zA-Z]$|^\(?[A-J]\)?$")
+_DOTS = re.compile(r"^\.{2,4}\s{1,3}")
 _COPULA = re.compile(
     r"(?:\b(?:is|are|be|was|equals|equal to|becomes|gives|get|as|to)\b|[=:≈]|"
     r"\bis thus\b)[ \t*_]{1,4}"
@@ -70,7 +71,7 @@ _FOREIGN_CONCLUSION = re.compile(
 _FOREIGN_NUMBER = re.compile(rf"{VALUE}(?:[{_FOREIGN}/]{{0,6}}$)?")
 _UNIT_BEHIND = re.compile(r"[ \t]{1,2}([a-zA-Z]{1,20})(?=[.!,;\s]|$)")
 _PERCENT_BEHIND = re.compile(r"[ \t]{0,2}(?:\\?%|(?:percent|pct|per cent)\b)")
-_CONNECTOR = re.compile(r"[ \t]{0,3}(?:,[ \t]{0,3})?(?:and|or|,)[ \t]{1,3}")
+CONNECTOR = re.compile(r"[ \t]{0,3}(?:,[ \t]{0,3})?(?:and|or|,)[ \t]{1,3}")
 _SAYS_MORE = re.compile(r"[ \t]{1,2}(?:is|are|equals|has|have|wins|was|be)\b")
 _MAX_FORMULAS = 20
 _MAX_EXPRESSION = 200
@@ -82,7 +83,7 @@ def leading_expression(text: str) -> str | None:
     A sentence ("the smallest k is 53") ends in its value. None if what stands there is prose, not
     an expression.
     """
-    text = text.lstrip(MARKDOWN + ":")
+    text = _DOTS.sub("", text.lstrip(MARKDOWN + ":,…"))
     adverbs = ADVERBS.match(text)
     if adverbs is not None:
         text = text[adverbs.end() :].lstrip(MARKDOWN + ":")
@@ -230,7 +231,7 @@ def formulas_from(text: str, formula: re.Match[str]) -> str:
     contents = []
     while True:
         contents.append(content_of(formula))
-        connector = _CONNECTOR.match(text, formula.end())
+        connector = CONNECTOR.match(text, formula.end())
         following = FORMULA.match(text, connector.end()) if connector is not None else None
         if following is None or len(contents) > _MAX_FORMULAS:
             break

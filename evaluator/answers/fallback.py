@@ -7,6 +7,7 @@ statements, whatever number is in them.
 import re
 
 from evaluator.answers.expressions_in_text import FORMULA, content_of
+from evaluator.answers.languages import CHINESE_UNITS
 
 _NO_STATEMENT = re.compile(
     r"\?|\b(?:can(?:no|')t|cannot|could|unable|unclear|unknown|undetermined|not|never|no|none|"
@@ -16,7 +17,7 @@ _NO_STATEMENT = re.compile(
     r"except|unless|"
     r"maybe|perhaps|might|may|possibly|probably|guess|estimate|seems?|appears?|not sure|"
     r"either|or|let|"
-    r"will|shall|i'll|we'll|should|would|try|consider|suppose|assume|assuming|if|until|"
+    r"doubt|will|shall|i'll|we'll|should|would|try|consider|suppose|assume|assuming|if|until|"
     r"stuck|give up|so far|still|starts?|begins?|"
     r"gave up|mystery|ran out|wrong|incorrect|mistake|sorry|please|wait|hmm|times|"
     r"(?:step|question|problem|exercise|case|part|section|page|chapter|figure|equation|line|item|option|"
@@ -35,6 +36,7 @@ _NUMBER = re.compile(
     r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+ \d+/\d+|\d+/\d+|\d+(?:\.\d+)?|\.\d+)"
     r"(?: ?\\?%)?(?:[€£¥$]|°)?"
     r"(?![\d√π]|\\(?:pi|sqrt))"
+    rf"(?: ?(?:{'|'.join(sorted(CHINESE_UNITS, key=len, reverse=True))}))?"
     r"(?: ?(?:k?m|cm|mm|km/h|m/s|kg|g|mph|ml|mL|L|cm²|m²|cm\^2|m\^2)(?![\w/]))?"
 )
 _COMPUTATION = re.compile(
@@ -43,6 +45,12 @@ _COMPUTATION = re.compile(
     r" ?= ?(?=[-$€£\d])"
 )
 """The way to a value: ``9 * 2 =``."""
+_COUNTED = re.compile(
+    r"(?<!the )(?<!all )(?<!these )(?<!those )(?<!both )\b(?:two|three|four|five|six|"
+    r"seven|eight|nine|ten|"
+    r"eleven|twelve)\b",
+    re.IGNORECASE,
+)
 _ENDED = re.compile(r"[.!。！।)\]$%°\d*]\s*$")
 _STARTS_AS_ITEM = re.compile(r"\s*(?:[-*•]\s|\(?\d{1,3}[.)](?:\s|$)|#)")
 _MAX_SENTENCE = 400
@@ -76,6 +84,7 @@ def only_value(sentence: str) -> str | None:
     formulas = [content for content in formulas if re.search(r"\d|\\[a-z]", content)]
     bare = FORMULA.sub(" ", sentence) if formulas else sentence
     values = formulas + [number.group() for number in _NUMBER.finditer(bare)]
+    values += _COUNTED.findall(bare)
     if len(values) != 1:
         return None
     return values[0].strip()

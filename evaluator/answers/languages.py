@@ -33,7 +33,7 @@ class Language:
 
 LANGUAGES: dict[str, Language] = {
     "zh": Language(
-        answers="(?:最终|正确)?(?:答案|结果|答)",
+        answers="(?:最终|正确)?的?(?:答案|结果|选项|答)",
         verbs="应该是|应该为|就是|应为|是|为|等于|选",
         options="选项|选择|选",
     ),
@@ -113,6 +113,43 @@ DECIMAL_COMMA = frozenset(
 """Languages with a decimal comma, as two-letter codes."""
 
 
+_FUNCTION_WORDS = {
+    "de": "wie viel ist die der das und eine ein gib als welche sind wird den von mit für",
+    "fr": "combien est la le les des une un quel quelle dans pour avec sont donne donnez sur",
+    "es": "cuánto cuántos es el la los las una un qué cuál para con son entre escribe del por",
+    "pt": "quanto quantos é o a os as uma um qual para com são entre escreva do da por",
+    "it": "quanto quanti è il la gli una un qual quale per con sono tra scrivi del della",
+    "nl": "hoeveel is de het een en wat welke van met voor zijn geef als",
+    "pl": "ile jest i oraz jaka jaki podaj w z dla są na",
+    "ru": "сколько равен равна чему и в на из найдите чему каков какова",
+    "tr": "kaç kaçtır ve bir nedir için ile olarak",
+    "vi": "bao nhiêu là của và một cho với hãy",
+    "id": "berapa adalah dan yang sebuah untuk dengan dari",
+}
+_MIN_FUNCTION_WORDS = 3
+
+
+def asked_in(prompt: str) -> str:
+    """Tell a question's language with a decimal comma by its small words; empty if it has none.
+
+    Examples
+    --------
+    >>> asked_in("Wie viel ist 25 geteilt durch 2? Gib die Antwort als Dezimalzahl an.")
+    'de'
+    >>> asked_in("What is 25 divided by 2?")
+    ''
+    """
+    words = re.findall(r"[^\W\d_]+", prompt[:1000].lower())
+    if any(word in ("the", "what", "of", "how", "find") for word in words):
+        return ""
+    found = {
+        code: sum(word in listed.split() for word in words)
+        for code, listed in _FUNCTION_WORDS.items()
+    }
+    best = max(found, key=lambda code: found[code])
+    return best if found[best] >= _MIN_FUNCTION_WORDS else ""
+
+
 def _all(attribute: str) -> str:
     """One alternative of all languages' words, longest first."""
     words = [getattr(language, attribute) for language in LANGUAGES.values()]
@@ -121,7 +158,8 @@ def _all(attribute: str) -> str:
 
 ANNOUNCEMENT = re.compile(
     rf"(?:{_all('answers')})[ \t]{{0,2}}[*_]{{0,3}}[ \t]{{0,2}}"
-    rf"(?:[:：=]|(?:{_all('verbs')})[ \t]{{0,2}}[:：]?)[ \t*_]{{0,6}}\s{{0,2}}",
+    rf"(?:[:：=]|(?:{_all('verbs')})[ \t]{{0,2}}[:：]?)[ \t*_]{{0,6}}\s{{0,2}}"
+    r"(?:(?:la|el|le|les|die|der|das|il|lo) )?",
     re.IGNORECASE,
 )
 """How other languages than English announce the answer: "答案是", "la réponse est"."""

@@ -10,6 +10,7 @@ import re
 
 from evaluator.answers.expressions_in_text import (
     ADVERBS,
+    CONNECTOR,
     FORMULA,
     MARKDOWN,
     PROSE_WORD,
@@ -21,7 +22,7 @@ from evaluator.answers.expressions_in_text import (
 )
 from evaluator.answers.fallback import is_list_item, only_value
 from evaluator.answers.languages import ANNOUNCEMENT
-from evaluator.answers.sentences import last_sentence
+from evaluator.answers.sentences import is_doubted, last_sentence
 from evaluator.answers.units import is_unit
 
 TAIL_CHARACTERS = 6000
@@ -51,11 +52,6 @@ _SENTENCE = re.compile(
     r"\b(?:is|are|should be|must be|would be|equals)\b[ \t]{0,3}:?[ \t*_]{0,6}\s{0,3}",
     re.IGNORECASE,
 )
-_DOUBTED = re.compile(
-    r"(?:n['’]t|\bnot|\bnever) (?:think|believe|say|claim|know|sure)|\bdoubt\b|"
-    r"\bunlikely\b|\bwhether\b",
-    re.IGNORECASE,
-)
 _BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
 _FEW_WORDS = re.compile(
     r"[ \t*_:\"']{0,6}([a-zA-Z]{1,20}(?:[ -][a-zA-Z]{1,20}){0,3})[*_\"']{0,3}[.!]?[*_]{0,3}[ "
@@ -66,7 +62,8 @@ _THEREFORE = re.compile(
 )
 _HEDGED = re.compile(
     r"\b(?:maybe|perhaps|possibly|might|i guess|would have to|have to|need to|let me|let us|let's|"
-    r"not sure|next|suppose|assume|consider|if|so far|still|starts?|begins?|initially)\b|\?",
+    r"not sure|next|suppose|assume|consider|if|so far|still|starts?|begins?|initially|"
+    r"doubt)\b|n['’]t\b|\?",
     re.IGNORECASE,
 )
 _AFTERTHOUGHT = re.compile(
@@ -103,7 +100,7 @@ def marked_answer(text: str) -> str | None:
         return label_words
     for pattern in (_SENTENCE, ANNOUNCEMENT):
         for sentence in reversed(list(pattern.finditer(tail))):
-            if _is_doubted(tail, sentence):
+            if is_doubted(tail, sentence):
                 continue
             content = leading_expression(tail[sentence.end() : sentence.end() + 600])
             if content is not None:
@@ -121,15 +118,6 @@ def _words_behind(pattern: re.Pattern[str], text: str) -> str | None:
     adverbs = ADVERBS.match(text, last.end())
     words = _FEW_WORDS.match(text, last.end() if adverbs is None else adverbs.end())
     return words.group(1) if words is not None else None
-
-
-def _is_doubted(text: str, mark: re.Match[str]) -> bool:
-    """Whether a sentence about the answer denies it, or is about another case."""
-    before = text[max(0, mark.start() - 160) : mark.start()]
-    before = re.split(r"[.!?\n](?=\s|$)", before)[-1]
-    return _DOUBTED.search(before) is not None or (
-        "would" in mark.group().lower() and re.search(r"\bif\b", before, re.IGNORECASE) is not None
-    )
 
 
 def labelled_answer(text: str, *, behind_box: bool = False) -> tuple[str, int] | None:
@@ -176,7 +164,7 @@ def _closing_answer(tail: str) -> str | None:
         return assignments.group(1)
     formulas = list(FORMULA.finditer(sentence))
     if formulas and len(sentence) - formulas[-1].end() <= 3:
-        return content_of(formulas[-1])
+        return formulas_from(sentence, _first_joined(sentence, formulas))
     if formulas and re.search(r"\d", formulas[-1].group()):
         behind = sentence[formulas[-1].end() :].strip(" .!*")
         if is_unit(behind):
@@ -184,6 +172,16 @@ def _closing_answer(tail: str) -> str | None:
     if len(formulas) == 1 and "=" in formulas[0].group() and _THEREFORE.match(sentence):
         return content_of(formulas[0])
     return None if _HEDGED.search(sentence) else conclusion_of(sentence)
+
+
+def _first_joined(sentence: str, formulas: list[re.Match[str]]) -> re.Match[str]:
+    """Give the first of the formulas that are joined to the last one: ``$x = 2$ or $x = 3$``."""
+    first = len(formulas) - 1
+    while first and CONNECTOR.fullmatch(
+        sentence, formulas[first - 1].end(), formulas[first].start()
+    ):
+        first -= 1
+    return formulas[first]
 
 
 def _whole_expression(line: str) -> str | None:

@@ -3,7 +3,7 @@
 from data.question import Question
 from evaluator.answers.errors import BadReferenceError
 from evaluator.answers.judge import CannotDecideError, SlowTools
-from evaluator.answers.languages import DECIMAL_COMMA
+from evaluator.answers.languages import DECIMAL_COMMA, asked_in
 from evaluator.answers.math_equality import Reference
 from evaluator.answers.math_extraction import extract
 from evaluator.answers.symbolic import SymbolicTimeoutError
@@ -19,7 +19,8 @@ class MathJudge:
         self._reference = Reference(
             question.reference,
             question.prompt,
-            decimal_comma=question.language.lower()[:2] in DECIMAL_COMMA,
+            decimal_comma=(question.language.lower()[:2] or asked_in(question.prompt))
+            in DECIMAL_COMMA,
         )
 
     def extract(self, response: str) -> str | None:

@@ -18,6 +18,14 @@ _OPENER = re.compile(
     r"(?:that|this)(?:'|’)s (?:wrong|incorrect|not right)|let me (?:correct|fix|redo))",
     re.IGNORECASE,
 )
+_DENIED_AT_ONCE = re.compile(
+    r"[\s$*\\)\]}]{0,6},? ?(?:but |and )?(?:(?:this|that|it|which) )?(?:is|was|"
+    r"turns out to be|seems) "
+    r"(?P<rest>(?:wrong|incorrect|not right|not correct|false|too (?:large|small|big|high|low)))\b"
+    r"|[^.!?\n]{0,40}\bbut (?P<new>(?:the |my )?(?:correct|right|actual|true|real|final) "
+    r"(?:answer|value|result) )",
+    re.IGNORECASE,
+)
 _SENTENCE = re.compile(r"[^.!?\n]*(?:[.](?=\d)[^.!?\n]*)*[.!?\n]?")
 _BEGINNING = re.compile(
     r"[\s*_$>)}\]]*(?:(?:wait|hold on|actually|hmm+|no|oops|sorry|but|oh|so|thus|"
@@ -70,13 +78,18 @@ def retraction(tail: str) -> tuple[bool, str | None]:
         Whether the answer before was taken back, and the new value if the text gives one.
     """
     tail = tail[:_MAX_CHARACTERS]
+    at_once = _DENIED_AT_ONCE.match(tail)
     opener = _OPENER.search(tail)
-    if opener is None:
+    if at_once is not None:
+        start = max(at_once.start("rest"), at_once.start("new"))
+    elif opener is not None:
+        start = opener.start(1)
+    else:
         return False, None
-    denied = False
+    denied = at_once is not None
     value: str | None = None
     asked = others = False
-    for match in _SENTENCE.finditer(tail, opener.start(1)):
+    for match in _SENTENCE.finditer(tail, start):
         sentence = match.group()
         if not sentence.strip():
             continue
@@ -84,8 +97,8 @@ def retraction(tail: str) -> tuple[bool, str | None]:
             # An aside: "Is it possible that it is 28? No, that is wrong."
             asked = re.search(r"\d", sentence) is not None
             continue
-        start = _BEGINNING.match(sentence)
-        said = sentence[start.end() :] if start is not None else sentence
+        beginning = _BEGINNING.match(sentence)
+        said = sentence[beginning.end() :] if beginning is not None else sentence
         denies = _DENIAL.match(said) is not None and not asked and not others
         denies = denies or _CONFESSION.search(sentence) is not None
         denied = denied or denies

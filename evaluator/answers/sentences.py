@@ -11,6 +11,25 @@ _PLEASANTRY = re.compile(
 _MAX_CHARACTERS = 1500
 
 
+_DOUBTED = re.compile(
+    r"(?:n['’]t|\bnot|\bnever) (?:think|believe|say|claim|know|sure)|"
+    r"(?:n['’]t|\bnot|\bnever)\b(?: \w{1,12}){0,3} ?$|\bdoubt\b|\bunlikely\b|"
+    r"\bwhether\b",
+    re.IGNORECASE,
+)
+_BREAK = re.compile(r"[.!?\n](?=\s|$)|\n")
+
+
+def is_doubted(text: str, mark: re.Match[str]) -> bool:
+    """Whether a sentence about the answer denies it, or is about another case.
+
+    `mark` is the part of it that announces the answer, as in "if n were 3, the answer would be".
+    """
+    before = _BREAK.split(text[max(0, mark.start() - 160) : mark.start()])[-1]
+    hypothetical = "would" in mark.group().lower() and re.search(r"\bif\b", before, re.IGNORECASE)
+    return _DOUBTED.search(before) is not None or bool(hypothetical)
+
+
 def last_sentence(text: str) -> str:
     """Give the last sentence that says something about the question, with its full stop.
 

@@ -1,6 +1,7 @@
 """A trajectory's counts, and the accuracy behind them: band and drawn reference positions."""
 
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
@@ -66,5 +67,36 @@ def latent_curve(
             f"Band: 95 % intervals of P(k). Marks at the foot: k* (first position within "
             f"{100 * tolerance:g} points of the best) of {latent.draws} drawn curves."
         )
+        add_note(figure, note or default)
+    return figure
+
+
+def cost_plot(table: pd.DataFrame, *, title: str = "", note: str = "") -> Figure:
+    """Draw the error of latent AD and OR against the answers that were spent.
+
+    Parameters
+    ----------
+    table
+        As :func:`evaluator.simulation.latent_checks.cost_curve` returns it, indexed by
+        (``world``, ``plan``).
+    title, note
+        Heading and caption.
+    """
+    means = table.groupby("plan", sort=False).mean()
+    with house_style():
+        figure = new_figure(7.2, 3.6)
+        for axes, (column, name) in zip(
+            figure.subplots(1, 2), (("ad_error", "AD"), ("or_error", "OR")), strict=True
+        ):
+            for start, colour, style in (("uniform", CURVE, "o-"), ("adaptive", MARK, "s-")):
+                part = means[means.index.str.startswith(start)].sort_values("cost")
+                axes.plot(100 * part["cost"], 100 * part[column], style, color=colour, label=start)
+            axes.set_xlabel("Answers, % of 16 everywhere")
+            axes.set_ylabel(f"Error of latent {name}, points")
+            axes.set_ylim(bottom=0)
+            axes.legend(loc="best")
+        figure.suptitle(title or "What answers buy", x=0.02, ha="left", fontweight="bold")
+        worlds = table.index.get_level_values("world").unique().size
+        default = f"Mean absolute error per trajectory, averaged over {worlds} worlds."
         add_note(figure, note or default)
     return figure

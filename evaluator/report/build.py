@@ -5,6 +5,7 @@ from pathlib import Path
 
 from evaluator.analysis.frontiers import cell_frontiers
 from evaluator.analysis.headline import Headline, make_headline
+from evaluator.analysis.latent_tables import latent_curves
 from evaluator.analysis.overthinking import per_trajectory, summarise
 from evaluator.analysis.step_changes import changes_by_progress, suitable_bin_tokens
 from evaluator.figures.catalogue import all_figures
@@ -31,6 +32,10 @@ class ReportPaths:
     page: Path
     figures: tuple[Path, ...]
     headline: Headline
+
+
+MOST_POSITIONS = 300_000
+"""Latent curves of more take minutes; `stp analyze` fits them whatever their number."""
 
 
 def build_report(
@@ -69,11 +74,20 @@ def write_report(data: ReportData, out_dir: Path) -> ReportPaths:
     page = out_dir / "report.html"
     written: list[Path] = []
     links: list[tuple[str, str, str]] = []
+    latent = latent_curves(data.curves) if data.curves.positions <= MOST_POSITIONS else None
     for named in all_figures(
-        data.curves, summary, cells, changes, name=data.name, step_tokens=data.step_tokens
+        data.curves,
+        summary,
+        cells,
+        changes,
+        name=data.name,
+        step_tokens=data.step_tokens,
+        latent=latent,
     ):
         png, pdf = save(named.figure, out_dir / "figures" / named.stem)
         written += [png, pdf]
         links.append((named.title, f"figures/{png.name}", f"figures/{pdf.name}"))
-    write_page(page, render_page(data, summary, cells, changes, headline, files=links))
+    write_page(
+        page, render_page(data, summary, cells, changes, headline, files=links, latent=latent)
+    )
     return ReportPaths(page=page, figures=tuple(written), headline=headline)

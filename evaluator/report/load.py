@@ -7,6 +7,7 @@ from data.errors import MisuseError
 from evaluator.analysis.groups import pool_benchmarks, recorded_groups
 from evaluator.analysis.share_tables import share_sentences, shares_of_campaigns
 from evaluator.report.data import AnswerCount, QuestionText, ReportData, TrajectoryText
+from evaluator.report.record import Pairs, provenance_of, settings_of
 from evaluator.report.selection import SelectionLimits, select_trajectories
 from stp.campaign.config import CampaignConfig
 from stp.campaign.curves import load_curves
@@ -14,8 +15,6 @@ from stp.campaign.manifest import Manifest
 from stp.campaign.reader import CampaignReader, ProbeView, TrajectoryView
 from stp.campaign.shares import CellShares
 from stp.curves import Curves
-
-Pairs = tuple[tuple[str, str], ...]
 
 
 def load_report_data(
@@ -72,8 +71,8 @@ def load_report_data(
             *share_sentences(shares),
         ),
         step_tokens=reader.config.probing.step_tokens,
-        settings=(*_settings(reader.config, reader.manifest), *_shares(shares)),
-        provenance=_provenance(reader.manifest),
+        settings=(*settings_of(reader.config, reader.manifest), *_shares(shares)),
+        provenance=provenance_of(reader.manifest),
     )
 
 
@@ -137,65 +136,3 @@ def _shares(cells: tuple[CellShares, ...]) -> Pairs:
         )
         for cell in cells
     )
-
-
-def _probes_text(config: CampaignConfig) -> str:
-    probing = config.probing
-    if probing.plan == "uniform":
-        return f"{probing.probes:,}"
-    return f"{probing.first_probes:,}; up to {probing.probes:,} where they tell most"
-
-
-def _settings(config: CampaignConfig, manifest: Manifest) -> Pairs:
-    questions = {record.benchmark: record.questions for record in manifest.cells}
-    sampling = {k: v for k, v in config.sampling.model_dump().items() if v is not None}
-    own = ", ".join(f"{key} {value}" for key, value in sampling.items())
-    text = config.probing.answer_opening
-    opening = (("Opening of a probe's answer", text),) if text else ()
-    return (
-        ("Models", ", ".join(model.name for model in config.models)),
-        ("Wording of the prompts", config.prompts.wording.label),
-        ("Benchmarks", ", ".join(f"{name} ({n} questions)" for name, n in questions.items())),
-        ("Trajectories per question", f"{config.generation.trajectories:,}"),
-        ("Probes per position", _probes_text(config)),
-        ("Target length of a step, b", f"{config.probing.step_tokens:,} tokens"),
-        ("Thinking limit", f"{config.generation.thinking_limit:,} tokens"),
-        ("Context limit", f"{config.generation.context_limit:,} tokens"),
-        ("Limit of an original answer", f"{config.generation.answer_tokens:,} tokens"),
-        ("Limit of a probe's answer", f"{config.probing.answer_tokens:,} tokens"),
-        *opening,
-        ("Sampling", own or "as the model's family recommends"),
-        ("Seed", str(config.seed)),
-    )
-
-
-def _provenance(manifest: Manifest) -> Pairs:
-    pairs = [("Started", manifest.created), ("Settings hash", manifest.config_hash)]
-    for model in manifest.models:
-        engine = ", ".join(f"{key} {value}" for key, value in model.engine.items() if value)
-        parts = [
-            f"revision {model.revision}" if model.revision else "",
-            f"weights {model.weights_hash}",
-            f"tokenizer {model.tokenizer_hash}",
-            engine,
-        ]
-        pairs.append((model.name, "; ".join(part for part in parts if part)))
-    pairs += [
-        (f"Stage {name}", f"{stage.samples:,} samples, {stage.seconds:,.0f} s")
-        for name, stage in manifest.stages.items()
-    ]
-    pairs += [
-        (
-            f"References of {record.benchmark} for {record.model}",
-            f"{len(mending.changed):,} changed {mending.at} by {mending.file} ({mending.sha256})",
-        )
-        for record in manifest.cells
-        for mending in record.mendings
-    ]
-    if manifest.checker_version:
-        pairs.append(("Answer checker", f"version {manifest.checker_version}"))
-    pairs += [
-        ("Packages", ", ".join(f"{name} {v}" for name, v in manifest.packages.items())),
-        ("Environment", ", ".join(f"{key} {value}" for key, value in manifest.environment.items())),
-    ]
-    return tuple(pairs)

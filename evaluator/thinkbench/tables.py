@@ -4,22 +4,21 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from data.prompts import wording_note
+from data.tasks import TASK_LABELS
 from evaluator.present.names import visible
 from evaluator.present.table import Table
 from evaluator.runs.shares import CUT, UNREAD, cautions
 from evaluator.thinkbench.agreement import LabelAgreement
-from evaluator.thinkbench.comparison import Comparison
+from evaluator.thinkbench.comparison import Comparison, run_results
 from evaluator.thinkbench.error_kinds import ERROR_KINDS
 from evaluator.thinkbench.measures import Estimate, Group
 from evaluator.thinkbench.patterns import PATTERNS
 from evaluator.thinkbench.stored import ThinkRun
+from evaluator.thinkbench.study_tables import published_tables
+from evaluator.thinkbench.theory_tables import theory_tables
 from stp.campaign.shares import Share
 
-_TASK_LABELS = {
-    "absolute_difference": "abs. diff.",
-    "find_maximum": "maximum",
-    "find_minimum": "minimum",
-}
 _PATTERN_LABELS: dict[str, str] = {
     "redundant-verification": "verifying",
     "self-contradiction": "contradiction",
@@ -31,7 +30,7 @@ _PATTERN_LABELS: dict[str, str] = {
 
 def task_label(name: str) -> str:
     """Return what a task is called in tables."""
-    return _TASK_LABELS.get(name, name).replace("_", " ")
+    return TASK_LABELS.get(name, name).replace("_", " ")
 
 
 def _name(text: str) -> str:
@@ -74,6 +73,7 @@ def run_table(run: ThinkRun) -> Table:
     notes = [
         f"{measures.overall.responses:,} responses",
         f"prompt style {run.config.style}",
+        f"wording {run.config.prompts.label}",
         "low, high: 95 % interval of the accuracy",
         "parsed: accuracy among responses with an answer",
     ]
@@ -81,6 +81,10 @@ def run_table(run: ThinkRun) -> Table:
         notes.append(f"± over {run.config.folds} folds")
     if measures.overall.estimated:
         notes.append(f"tokens of {measures.overall.estimated:,} responses are estimated from words")
+    if measures.overall.parted:
+        notes.append(
+            f"thinking of {measures.overall.parted:,} responses was written as text, between tags"
+        )
     if measures.overall.cut:
         notes.append(f"{measures.overall.cut:,} responses reached a token limit")
     if run.failed:
@@ -203,6 +207,7 @@ def leaderboard_table(comparison: Comparison) -> Table:
                 *run_cautions(comparison.runs),
                 f"{comparison.pool.describe()}. O-Score: mean over tasks of the harmonic mean of "
                 "accuracy and efficiency; low, high: 95 % over questions.",
+                wording_note(run.config.prompts for run in comparison.runs),
             ]
         ),
     )
@@ -401,8 +406,10 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
         stability_table(comparison),
         correlations_table(comparison) if len(comparison.runs) > 2 else None,
         lengths_table(comparison),
+        *published_tables(comparison),
         errors_table(comparison.runs),
         patterns_table(comparison.runs),
+        *theory_tables(comparison.runs, run_results(comparison.runs)),
     ]
     return [table for table in tables if table is not None]
 

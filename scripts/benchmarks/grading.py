@@ -30,6 +30,7 @@ from mathruler.grader import extract_boxed_content, grade_answer
 
 from data.question import Question
 from evaluator.answers import Checker
+from evaluator.answers.verdict import FALLBACK
 
 ANSWERS = 1_000_000
 QUESTIONS = 100
@@ -232,14 +233,24 @@ def quality() -> None:
         wanted = [right for _, _, right in rows]
         print(f"{name}: {len(rows)} responses, {sum(wanted)} right")
         with Checker() as checker:
-            ours = [v.right for v in checker.check_many([(q, r) for q, r, _ in rows])]
+            verdicts = checker.check_many([(q, r) for q, r, _ in rows])
+        ours = [verdict.right for verdict in verdicts]
+        fallen_back = Counter(
+            (verdict.right, right)
+            for verdict, right in zip(verdicts, wanted, strict=True)
+            if verdict.reason.endswith(FALLBACK)
+        )
+        print(
+            f"  by fallback: {sum(fallen_back.values())} responses; right ones accepted "
+            f"{fallen_back[True, True]}, wrong ones accepted {fallen_back[True, False]}"
+        )
         verdicts_of = {
             "ours": ours,
             "math-verify": [math_verify_says(question, response) for question, response, _ in rows],
             "mathruler": [mathruler_says(question, response) for question, response, _ in rows],
         }
-        for grader, verdicts in verdicts_of.items():
-            counts = Counter(zip(verdicts, wanted, strict=True))
+        for grader, says in verdicts_of.items():
+            counts = Counter(zip(says, wanted, strict=True))
             true = counts[True, True]
             precision = true / max(1, true + counts[True, False])
             recall = true / max(1, true + counts[False, True])

@@ -3,12 +3,14 @@
     python scripts/benchmarks/latent.py families --worlds 4
     python scripts/benchmarks/latent.py thinned FOLDER        # a campaign with some 256 probes
     python scripts/benchmarks/latent.py held-out [FOLDER]
+    python scripts/benchmarks/latent.py replay [FOLDER]       # adaptive probing, with a plot
     python scripts/benchmarks/latent.py speed
 
 ``families`` prints every goal beside what was found, and which families miss it.
 """
 
 import time
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -16,8 +18,11 @@ import pandas as pd
 import typer
 
 from evaluator.analysis.latent import fit
+from evaluator.figures.latent import cost_plot
+from evaluator.present.figure_style import save
 from evaluator.simulation.families import FAMILIES, family_world
 from evaluator.simulation.latent_checks import (
+    cost_curve,
     errors_in_world,
     held_out_scores,
     world_of_many_probes,
@@ -122,6 +127,37 @@ def held_out(
             for name in FAMILIES
         }
     typer.echo(pd.DataFrame(rows).T.round(4).to_string())
+
+
+@app.command()
+def replay(
+    campaign: Annotated[
+        str | None, typer.Argument(help="A campaign with very many probes, instead of families.")
+    ] = None,
+    family: Chosen = None,
+    trajectories: Annotated[int, typer.Option(min=1)] = 200,
+    questions: Annotated[int, typer.Option(min=1)] = 20,
+    out: Annotated[Path, typer.Option(help="Where the plot goes.")] = Path("cost-curves.png"),
+) -> None:
+    """Replay adaptive probing: error against cost beside uniform 2, 4, 8 and 16, and a plot."""
+    if campaign:
+        worlds = {campaign: world_of_many_probes(load_curves(campaign), 16, 0)}
+    else:
+        worlds = {
+            name: family_world(name, 3, trajectories=trajectories, questions=questions)
+            for name in family or FAMILIES
+        }
+    frames = {}
+    with shown_progress() as shown:
+        progress = shown.stage("worlds")
+        for done, (name, world) in enumerate(worlds.items(), start=1):
+            frames[name] = cost_curve(world)
+            progress(done, len(worlds))
+    table = pd.concat(frames, names=["world"])
+    _show(table)
+    _show(table.groupby("plan", sort=False).mean())
+    save(cost_plot(table), out.with_suffix(""))
+    typer.echo(f"the plot is {out.with_suffix('.png')}")
 
 
 @app.command()

@@ -37,6 +37,10 @@ from stp.engines.base import Engine
 from stp.engines.clock import Pace
 from stp.tokenizers import backend, load_tokenizer
 
+OPENING = r"\boxed{"
+"""What opened answers begin with where a campaign names no opening."""
+
+_FEW_PROBES = 4
 _WARM_UP_TRAJECTORIES = 64
 _WARM_UP_THINKING_TOKENS = 256
 _WARM_UP_PROBES = 512
@@ -64,6 +68,16 @@ class Expected:
     most_tokens: int = 0
     seconds: float = 0.0
     bytes: int = 0
+
+    def times(self, factor: float) -> "Expected":
+        """Return what so many times as many samples are expected to take."""
+        return Expected(
+            samples=round(self.samples * factor),
+            tokens=round(self.tokens * factor),
+            most_tokens=round(self.most_tokens * factor),
+            seconds=self.seconds * factor,
+            bytes=round(self.bytes * factor),
+        )
 
     def __add__(self, other: "Expected") -> "Expected":
         return Expected(
@@ -97,6 +111,9 @@ class CellPlan:
         How long the warm-up took, and how many of its trajectories ended by themselves.
     generate, probe
         What the stages are expected to take.
+    other_probe
+        What probing would take with answers of the other kind: opened with :data:`OPENING` where
+        the campaign's are free, free where they are opened.
     turn_end
         The tokens that end an answer, by the place that names them.
     shares
@@ -119,6 +136,7 @@ class CellPlan:
     warm_up_trajectories: int = 0
     generate: Expected = field(default_factory=Expected)
     probe: Expected = field(default_factory=Expected)
+    other_probe: Expected = field(default_factory=Expected)
     turn_end: dict[str, tuple[str, ...]] = field(default_factory=dict)
     shares: CellShares | None = None
     forecast: Forecast | None = None
@@ -313,20 +331,29 @@ def _warm_up(
         seconds=generated * seconds / max(1, made),
         bytes=_bytes("trajectories", trajectories[0], generated / max(1, made)),
     )
-    probe, answers_made, probing = _warm_up_probes(
-        config, short, subject, unit, questions, trajectories[0], engine, count=count, thinks=thinks
+    probing = _ProbeWarmUp(
+        config=config,
+        short=short,
+        unit=unit,
+        questions=questions,
+        trajectories=trajectories[0],
+        engine=engine,
+        count=count,
+        thinks=thinks,
     )
+    probe, answers_made, probing_seconds = probing.measured(subject)
+    other, *_ = probing.measured(_otherwise(subject))
     warm_up = WarmUp(
         prompt_tokens=len(plan.first_ids),
         trajectories=trajectories[0],
         trajectories_seconds=seconds,
         per_question=per_question,
         probes=answers_made,
-        probes_seconds=probing,
+        probes_seconds=probing_seconds,
         thinking_limit=mean_limit,
         generated_tokens=generated,
         probed_tokens=probe.tokens,
-        positions=probe.samples / max(1, count * config.probing.probes),
+        positions=probe.samples / max(1, count * answers_per_position(config)),
     )
     return replace(
         plan,
@@ -335,6 +362,7 @@ def _warm_up(
         warm_up_trajectories=len(thinking),
         generate=generate,
         probe=probe,
+        other_probe=other,
         shares=warm_up_shares(
             config, short, subject, record, unit, questions, trajectories[0], answers_made
         ),
@@ -342,51 +370,90 @@ def _warm_up(
     )
 
 
-def _warm_up_probes(
-    config: CampaignConfig,
-    short: CampaignConfig,
-    subject: Subject,
-    unit: Unit,
-    questions: pa.Table,
-    trajectories: pa.Table,
-    engine: Engine,
-    *,
-    count: int,
-    thinks: float,
-) -> tuple[Expected, pa.Table, float]:
-    """Probe a few of the warm-up's trajectories, and extrapolate to ``count`` of them.
+def answers_per_position(config: CampaignConfig) -> float:
+    """Return how many answers a campaign's plan samples at a position, on average."""
+    probing = config.probing
+    return probing.probes if probing.plan == "uniform" else probing.share * probing.probes
 
-    The probes' rows are returned too, and the seconds that they took.
+
+def costs_of_plans(config: CampaignConfig, plan: DryRunPlan) -> dict[tuple[str, str], Expected]:
+    """Return what probing is expected to take by plan and kind of answers.
+
+    Returns
+    -------
+    dict
+        By the plan in words, and ``"free"`` or ``"opened"`` answers. The adaptive plan is the
+        campaign's, or the one that it would get by ``plan = "adaptive"`` alone; it is left out
+        where the share would not pay for its first pass.
     """
-    probes = config.probing.probes
-    here = max(1, _WARM_UP_THINKING_TOKENS // config.probing.step_tokens + 1)
-    few = trajectories.slice(0, max(1, _WARM_UP_PROBES // (probes * here)))
-    first = ProbeJob(unit=unit, questions=questions, trajectories=few.slice(0, 1))
-    answered(first.ask(engine, subject, short, _quiet), engine)
-    job = ProbeJob(unit=unit, questions=questions, trajectories=few)
-    (positions, answers), seconds = _timed(
-        lambda: answered(job.ask(engine, subject, short, _quiet), engine)
-    )
-    if config.generation.mode != "thinking" or not answers.num_rows:
-        return Expected(), answers, seconds
-    lengths = _lengths(answers, "answer_ids")
-    stopped = int(pc.sum(pc.equal(answers["finish"], "stop")).as_py() or 0)
-    answer = _expected_length(lengths, stopped, config.probing.answer_tokens)
-    # A step has the target length or more: there are no more steps than blocks.
-    per_token = positions.num_rows / max(1, int(_lengths(few, "thinking_ids").sum()))
-    steps = min(thinks / config.probing.step_tokens, thinks * per_token)
-    samples = int(count * (1 + steps) * probes)
-    tokens = int(samples * answer)
-    made = max(1, int(lengths.sum()))
-    expected = Expected(
-        samples=samples,
-        tokens=tokens,
-        most_tokens=samples * config.probing.answer_tokens,
-        seconds=tokens * seconds / made,
-        bytes=_bytes("probes", answers, tokens / made)
-        + _bytes("positions", positions, samples / max(1, answers.num_rows)),
-    )
-    return expected, answers, seconds
+    probing = config.probing
+    share: dict[str, float] = {f"uniform {count}": count for count in (probing.probes, _FEW_PROBES)}
+    spent = probing.share * probing.probes
+    if probing.first_probes < spent:
+        share[f"adaptive, {probing.share:.0%}"] = spent
+    own = sum((cell.probe for cell in plan.cells), Expected())
+    other = sum((cell.other_probe for cell in plan.cells), Expected())
+    kinds = {"free": other, "opened": own} if probing.answer_opening else {}
+    kinds = kinds or {"free": own, "opened": other}
+    return {
+        (name, kind): expected.times(count / answers_per_position(config))
+        for name, count in share.items()
+        if count <= probing.probes
+        for kind, expected in kinds.items()
+    }
+
+
+def _otherwise(subject: Subject) -> Subject:
+    """Return a subject whose probes' answers are opened where they were free, and free else."""
+    opening = () if subject.opening_ids else subject.format.opening_ids(OPENING)
+    return replace(subject, opening_ids=opening)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ProbeWarmUp:
+    """Probes a few of the warm-up's trajectories, and extrapolates to ``count`` of them."""
+
+    config: CampaignConfig
+    short: CampaignConfig
+    unit: Unit
+    questions: pa.Table
+    trajectories: pa.Table
+    engine: Engine
+    count: int
+    thinks: float
+
+    def measured(self, subject: Subject) -> tuple[Expected, pa.Table, float]:
+        """Return what probing is expected to take, the probes' rows, and their seconds."""
+        probing, engine = self.config.probing, self.engine
+        here = max(1, _WARM_UP_THINKING_TOKENS // probing.step_tokens + 1)
+        few = self.trajectories.slice(0, max(1, _WARM_UP_PROBES // (probing.everywhere * here)))
+        job = ProbeJob(unit=self.unit, questions=self.questions, trajectories=few)
+        first = replace(job, trajectories=few.slice(0, 1))
+        answered(first.ask(engine, subject, self.short, _quiet), engine)
+        (positions, answers), seconds = _timed(
+            lambda: answered(job.ask(engine, subject, self.short, _quiet), engine)
+        )
+        if self.config.generation.mode != "thinking" or not answers.num_rows:
+            return Expected(), answers, seconds
+        opened = len(subject.opening_ids)
+        lengths = np.maximum(_lengths(answers, "answer_ids") - opened, 0)
+        stopped = int(pc.sum(pc.equal(answers["finish"], "stop")).as_py() or 0)
+        answer = _expected_length(lengths, stopped, probing.answer_tokens)
+        # A step has the target length or more: there are no more steps than blocks.
+        per_token = positions.num_rows / max(1, int(_lengths(few, "thinking_ids").sum()))
+        steps = min(self.thinks / probing.step_tokens, self.thinks * per_token)
+        samples = int(self.count * (1 + steps) * answers_per_position(self.config))
+        tokens = int(samples * answer)
+        made = max(1, int(lengths.sum()))
+        expected = Expected(
+            samples=samples,
+            tokens=tokens,
+            most_tokens=samples * probing.answer_tokens,
+            seconds=tokens * seconds / made,
+            bytes=_bytes("probes", answers, tokens / made)
+            + _bytes("positions", positions, samples / max(1, answers.num_rows)),
+        )
+        return expected, answers, seconds
 
 
 def _cut_short(config: CampaignConfig, questions: pa.Table) -> tuple[CampaignConfig, pa.Table]:

@@ -115,6 +115,7 @@ class _Actor:
                 self._take_tasks(stream)
                 if stream.empty and not stream.failed:
                     return
+                time.sleep(stream.pause_seconds or 0.0)
                 self._give(stream.step())
 
     def _ended(self, work: "concurrent.futures.Future[None]") -> None:

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from data import Question
-from data.errors import MisuseError
+from data.errors import MisuseError, StoreError
 from stp.campaign.config import CampaignConfig
 from stp.campaign.status import UnitState, unit_state
 from stp.campaign.store import Store, read_questions
@@ -41,6 +43,8 @@ class QuestionSummary:
         Right probes at k = 0 and k = n over all trajectories; None before all are graded.
     original_correct
         Right original answers; None before all are graded.
+    best_correct
+        Right probes at each trajectory's best position; None before all are graded.
     """
 
     model: str
@@ -53,6 +57,21 @@ class QuestionSummary:
     zero_correct: int | None
     full_correct: int | None
     original_correct: int | None
+    best_correct: int | None = None
+
+    @property
+    def gain(self) -> float | None:
+        """What thinking brings, P(n) - P(0); None before all are graded."""
+        if self.full_correct is None or self.zero_correct is None:
+            return None
+        return (self.full_correct - self.zero_correct) / (self.trajectories * self.probes)
+
+    @property
+    def degradation(self) -> float | None:
+        """AD, what thinking on to the end costs: P(k*) - P(n); None before all are graded."""
+        if self.full_correct is None or self.best_correct is None:
+            return None
+        return (self.best_correct - self.full_correct) / (self.trajectories * self.probes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -330,24 +349,41 @@ class CampaignReader:
 
     def _count(self, unit: Unit, counts: "dict[int, _Counts]") -> None:
         """Add a unit's trajectories and right answers to its questions' counts."""
-        state = self._rows.of(unit)
+        state = unit_state(self.store, unit)
         if not state.generated:
             return
-        for question in self._rows.read("trajectories")["question"].to_pylist():
-            counts.setdefault(question, _Counts()).trajectories += 1
-        if not state.graded:
+        (asked,) = self._columns(unit, "trajectories", "question")
+        for question, number in zip(*np.unique(asked, return_counts=True), strict=True):
+            counts.setdefault(int(question), _Counts()).trajectories += int(number)
+        if not state.graded or not len(asked):
             return
-        last: dict[tuple[int, int], int] = {}
-        for row in self._rows.read("positions").to_pylist():
-            last[row["question"], row["trajectory"]] = row["position"]
-        verdicts = self._rows.read("verdicts")
-        for row in verdicts.select(["question", "trajectory", "position", "right"]).to_pylist():
-            entry, key = counts[row["question"]], (row["question"], row["trajectory"])
-            if row["position"] == ORIGINAL:
-                entry.graded += 1
-                entry.original += row["right"]
-            entry.zero += row["right"] and row["position"] == 0
-            entry.full += row["right"] and row["position"] == last[key]
+        question_k, position_k = self._columns(unit, "positions", "question", "position")
+        names = ("question", "position", "right")
+        question_p, position_p, right_p = self._columns(unit, "verdicts", *names)
+        own = position_p == ORIGINAL
+        for question, right in zip(question_p[own].tolist(), right_p[own].tolist(), strict=True):
+            counts[question].graded += 1
+            counts[question].original += right
+        probes = self.config.probing.probes
+        if int((~own).sum()) != len(position_k) * probes:
+            raise StoreError(
+                f"{self.store.url}/{unit.shard('verdicts')}: its rows are not those of the "
+                f"positions; run `stp grade {self.store.url} --again`"
+            )
+        correct_k = right_p[~own].astype(np.int64).reshape(-1, probes).sum(axis=1)
+        starts = np.flatnonzero(position_k == 0)
+        ends = np.append(starts[1:], len(position_k)) - 1
+        best = np.maximum.reduceat(correct_k, starts)
+        for at, end, most in zip(starts.tolist(), ends.tolist(), best.tolist(), strict=True):
+            entry = counts[int(question_k[at])]
+            entry.zero += int(correct_k[at])
+            entry.full += int(correct_k[end])
+            entry.best += most
+
+    def _columns(self, unit: Unit, table: Table, *names: str) -> list[npt.NDArray[Any]]:
+        """Return some columns of a unit's shard."""
+        rows = self.store.read_columns(unit.shard(table), names)
+        return [rows[name].to_numpy() for name in names]
 
 
 class _UnitRows:
@@ -381,6 +417,7 @@ class _Counts:
     graded: int = 0
     zero: int = 0
     full: int = 0
+    best: int = 0
     original: int = 0
 
 
@@ -396,6 +433,7 @@ def _summary(row: dict[str, Any], counts: _Counts, config: CampaignConfig) -> Qu
         probes=config.probing.everywhere,
         zero_correct=counts.zero if graded else None,
         full_correct=counts.full if graded else None,
+        best_correct=counts.best if graded else None,
         original_correct=counts.original if graded else None,
     )
 

@@ -166,6 +166,19 @@ class Stream:
         return room and self._engine.wants_more
 
     @property
+    def pause_seconds(self) -> float | None:
+        """How long nothing but waiting is left, until what failed may begin again.
+
+        None while something is at work, or nothing is under way.
+        """
+        waiting = len(self._paused) + len(self._suspects)
+        if not waiting or waiting < len(self._running):
+            return None
+        # A suspect is tried alone, after all others.
+        first = min(running.again_at for running in self._paused or self._suspects[:1])
+        return max(0.0, first - time.monotonic())
+
+    @property
     def window(self) -> int:
         """How many units may be under way; 1 as long as that is not known."""
         if not self._running or self._engine is None:
@@ -186,8 +199,16 @@ class Stream:
         with self._timed():
             self._start(running)
 
+    def let_go(self) -> None:
+        """Give up what waits to begin again: it is left for another run."""
+        for running in [*self._paused, *self._suspects]:
+            self._leave(running)
+        self._paused, self._suspects = [], []
+
     def step(self) -> list[Done]:
         """Let the engine work a little; return the tasks that are done.
+
+        Where there is a pause (:attr:`pause_seconds`), whoever calls waits for its end.
 
         Raises
         ------
@@ -269,18 +290,15 @@ class Stream:
             self._alone = None
 
     def _begin_again(self) -> None:
-        """Begin what failed again when its time has come; suspects when they are alone."""
-        if self._paused and len(self._paused) + len(self._suspects) == len(self._running):
-            first = min(running.again_at for running in self._paused)
-            time.sleep(max(0.0, first - time.monotonic()))
+        """Begin what failed again when its time has come; a suspect when it is alone."""
         now = time.monotonic()
         due = [running for running in self._paused if running.again_at <= now]
         self._paused = [running for running in self._paused if running.again_at > now]
         for running in due:
             self._start(running)
-        if self._alone is None and self._suspects and len(self._suspects) == len(self._running):
+        alone = self._alone is None and len(self._suspects) == len(self._running)
+        if alone and self._suspects and self._suspects[0].again_at <= now:
             self._alone = suspect = self._suspects.pop(0)
-            time.sleep(max(0.0, suspect.again_at - time.monotonic()))
             self._start(suspect)
 
     # -- trees ---------------------------------------------------------------------------------
@@ -414,6 +432,9 @@ class LocalPool:
                     stream.begin(task)
                 if stream.empty and not stream.failed:
                     return
+                pause = stream.pause_seconds
+                if pause is not None and stop.wait(pause):
+                    stream.let_go()
                 yield from stream.step()
 
     def close(self) -> None:

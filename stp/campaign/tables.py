@@ -302,7 +302,11 @@ def shard_info(name: Table, content: Any, *, path: str) -> ShardInfo:
     TornShardError
         If the footer is missing, or not of this table.
     """
-    return _open(name, content, path)[0]
+    try:
+        metadata = pq.read_metadata(content)
+    except (pa.ArrowException, OSError, EOFError, ValueError) as error:
+        raise TornShardError(_torn(name, path, "it is cut off or no Parquet file")) from error
+    return _said(name, metadata, path)
 
 
 def content_digest(table: pa.Table) -> str:
@@ -358,8 +362,13 @@ def _open(name: Table, content: Any, path: str) -> tuple[ShardInfo, pq.ParquetFi
         file = pq.ParquetFile(content)
     except (pa.ArrowException, OSError, EOFError, ValueError) as error:
         raise TornShardError(_torn(name, path, "it is cut off or no Parquet file")) from error
+    return _said(name, file.metadata, path), file
+
+
+def _said(name: Table, metadata: pq.FileMetaData, path: str) -> ShardInfo:
+    """Return what a shard's footer says of it, checked."""
     try:
-        raw = {k.decode(): v.decode() for k, v in (file.metadata.metadata or {}).items()}
+        raw = {k.decode(): v.decode() for k, v in (metadata.metadata or {}).items()}
         version, rows = int(raw["stp.schema"]), int(raw["stp.rows"])
         info = ShardInfo(
             rows=rows,
@@ -375,12 +384,12 @@ def _open(name: Table, content: Any, path: str) -> tuple[ShardInfo, pq.ParquetFi
             f"{path}: written with schema version {version}, and this is {SCHEMA_VERSION}; "
             "read it with the release that wrote it"
         )
-    schema = file.schema_arrow.remove_metadata()
+    schema = metadata.schema.to_arrow_schema().remove_metadata()
     if raw.get("stp.table") != name or not _fits(name, schema):
         raise TornShardError(_torn(name, path, f"it is no shard of {name}"))
-    if file.metadata.num_rows != rows:
+    if metadata.num_rows != rows:
         raise TornShardError(_torn(name, path, "its rows are not the ones that were written"))
-    return info, file
+    return info
 
 
 def _fits(name: Table, schema: pa.Schema) -> bool:

@@ -74,7 +74,7 @@ def analyze(
         typer.Option("--allow-incomplete", help="Analyse what is graded, and say what is missing."),
     ] = False,
 ) -> None:
-    """Write every table and figure of campaigns, and say what was found."""
+    """Write all tables and figures of campaigns; say what was found."""
     from rich.console import Console
 
     from evaluator.analysis.files import write_analysis

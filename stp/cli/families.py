@@ -19,7 +19,7 @@ def families(
         ),
     ] = None,
 ) -> None:
-    """List the model families; with names, say which family a model gets, and why."""
+    """List the model families, or say which one a model gets, and why."""
     from stp.formats import family_names
 
     if not names:

@@ -15,6 +15,7 @@ from stp.cli.optimal_options import (
     JudgeRepeats,
     Limit,
     MaxTokens,
+    PromptsFile,
     Replicates,
     Seeds,
     Temperature,
@@ -22,6 +23,7 @@ from stp.cli.optimal_options import (
     TMax,
     words,
 )
+from stp.cli.responses import show
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,9 +35,12 @@ if TYPE_CHECKING:
     from stp.curves import Curves
 
 optimal = typer.Typer(
-    help="OptimalThinkingBench: overthinking and underthinking in one score.",
+    help="OptimalThinkingBench: over- and underthinking in one score.",
     no_args_is_help=True,
 )
+
+
+optimal.command("show")(show)
 
 
 @optimal.command("run")
@@ -82,10 +87,12 @@ def run(
     size: Annotated[
         float | None, typer.Option("--size", help="Parameters in billions, for the analysis.")
     ] = None,
+    prompts: PromptsFile = None,
 ) -> None:
     """Ask a model all questions with every method and seed; goes on where it was stopped."""
     from rich.console import Console
 
+    from data.prompts import Prompts, load_prompts
     from evaluator.optimal import OptimalPlan
     from evaluator.optimal import run as run_plan
     from stp.asking import Settings
@@ -109,6 +116,7 @@ def run(
             temperature=temperature,
             top_p=top_p,
         ),
+        prompts=Prompts() if prompts is None else load_prompts(prompts),
         size=size,
     )
     out = out.expanduser()
@@ -163,6 +171,7 @@ def score(
                 folder,
                 repeats=judge_repeats,
                 max_tokens=judge_max_tokens,
+                prompt=plan.prompts.text("judge"),
             )
         graded = grade(
             folder,

@@ -9,6 +9,7 @@ from stp.cli.arguments import MODEL_HELP
 from stp.cli.optimal_options import (
     JudgeRepeats,
     MaxTokens,
+    PromptsFile,
     Seeds,
     Temperature,
     ThinkingTokens,
@@ -44,12 +45,14 @@ def build(
     max_tokens: MaxTokens = 4096,
     temperature: Temperature = 0.6,
     seed: Annotated[int, typer.Option("--seed", help="Of all replies.")] = 0,
+    prompts: PromptsFile = None,
 ) -> None:
     """Make OvT-General: simple questions of 72 domains and four answer types, checked by models."""
     from dataclasses import replace
 
     from rich.console import Console
 
+    from data.prompts import Prompts, load_prompts
     from evaluator.optimal.building import build as build_data_set
     from evaluator.optimal.recipe import SETTINGS, Recipe, statistics
     from stp.asking.model_names import parse_model
@@ -64,6 +67,7 @@ def build(
         judge_repeats=judge_repeats,
         seed=seed,
         settings=replace(SETTINGS, max_tokens=max_tokens, temperature=temperature),
+        prompts=Prompts() if prompts is None else load_prompts(prompts),
     )
     console, out = Console(highlight=False), out.expanduser()
     with shown_progress() as progress:

@@ -1,5 +1,6 @@
 """``stp show``: read a campaign's questions, trajectories, steps, prefixes and answers."""
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,7 +11,7 @@ from stp.cli.arguments import Folder
 from stp.cli.seen import seen
 from stp.cli.verdicts import show_verdicts
 
-_LIST_FIGURES = ("trajectories", "P(0)", "P(n)", "own")
+_LIST_FIGURES = ("trajectories", "P(0)", "P(n)", "\u0394P", "AD", "own")
 _LEAST_PROMPT = 12
 """Fewer characters of a prompt say nothing."""
 
@@ -18,6 +19,21 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from stp.campaign.reader import CampaignReader, ProbeView, QuestionSummary, TrajectoryView
+
+
+class Order(StrEnum):
+    """What a list of questions is sorted by."""
+
+    ASKED = "asked"
+    GAIN = "gain"
+    DEGRADATION = "degradation"
+
+    def key(self, item: "QuestionSummary") -> float:
+        """Return where a question stands: what is not known yet comes last, all else as asked."""
+        if self is Order.ASKED:
+            return 0.0
+        value = item.gain if self is Order.GAIN else item.degradation
+        return float("inf") if value is None else -value
 
 
 def show(
@@ -42,6 +58,14 @@ def show(
     benchmark: Annotated[
         str | None, typer.Option("--benchmark", help="Only this benchmark.")
     ] = None,
+    sort: Annotated[
+        Order,
+        typer.Option(
+            "--sort",
+            help="The list's order: as asked, or the largest gain (what thinking brings) or "
+            "degradation (what thinking on to the end costs) first.",
+        ),
+    ] = Order.ASKED,
 ) -> None:
     """Show a campaign as text: questions, one trajectory's steps, or one position's prefix.
 
@@ -56,7 +80,7 @@ def show(
     if question is None:
         if trajectory is not None or position is not None or ids:
             raise MisuseError("--trajectory, --position and --ids need a --question")
-        _show_list(console, reader, model, benchmark)
+        _show_list(console, reader, model, benchmark, sort)
         return
     view = reader.trajectory(question, trajectory or 0, model=model, benchmark=benchmark)
     if position is None:
@@ -66,7 +90,11 @@ def show(
 
 
 def _show_list(
-    console: "Console", reader: "CampaignReader", model: str | None, benchmark: str | None
+    console: "Console",
+    reader: "CampaignReader",
+    model: str | None,
+    benchmark: str | None,
+    sort: Order,
 ) -> None:
     from itertools import groupby
 
@@ -78,7 +106,7 @@ def _show_list(
     for name, items in groupby(reader.summaries(model=model, benchmark=benchmark), key=cell):
         console.print(name, style="bold")
         table = Table(box=None, pad_edge=False, header_style="bold")
-        rows = list(items)
+        rows = sorted(items, key=sort.key)
         # Names and figures are whole at any width; the prompt has what is left.
         ids = [seen(item.question_id) for item in rows]
         fixed = max(len("question"), *map(len, ids)) + sum(
@@ -97,12 +125,21 @@ def _show_list(
                 f"{item.trajectories}" if item.fit != "too_long" else "too long",
                 _share(item.zero_correct, answers),
                 _share(item.full_correct, answers),
+                _change(item.gain),
+                _change(item.degradation),
                 _share(item.original_correct, item.trajectories),
             ]
             prompt = seen(" ".join(item.prompt.split())[:400])
             table.add_row(*cells, *([prompt] if room >= _LEAST_PROMPT else []))
         console.print(table, soft_wrap=room < _LEAST_PROMPT)
-    console.print("P(0), P(n): right probes without and with all thinking; own: original answers")
+    console.print(
+        "P(0), P(n): right probes without and with all thinking; \u0394P = P(n) - P(0); AD: what "
+        "thinking on to the end costs; own: original answers"
+    )
+
+
+def _change(fraction: float | None) -> str:
+    return f"{fraction:+.2f}" if fraction is not None else ""
 
 
 def _share(right: int | None, total: int) -> str:

@@ -52,10 +52,10 @@ def signals(
         typer.Option("--shard", metavar="I/N", help="Only part I of N, as `stp run --shard`."),
     ] = None,
 ) -> None:
-    """Read signals for termination methods: log-probabilities, entropies, hidden states.
+    """Read signals for termination methods at every step.
 
-    Needs the model, and trajectories that are generated. Killed or stopped, the same command goes
-    on.
+    Log-probabilities, entropies, hidden states. Needs the model, and trajectories that are
+    generated. Killed or stopped, the same command goes on.
     """
     from stp.campaign.lock import Part
     from stp.campaign.signals import signals_campaign

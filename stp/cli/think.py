@@ -5,11 +5,12 @@ from typing import Annotated
 
 import typer
 
+from stp.cli.responses import show
 from stp.cli.think_compare import compare_and_print, compared, say_page
 from stp.cli.think_run import run
 
 think = typer.Typer(
-    help="LLMThinkBench: accuracy and length on basic arithmetic, and the O-Score.",
+    help="LLMThinkBench: accuracy and length on arithmetic, the O-Score.",
     no_args_is_help=True,
 )
 
@@ -32,6 +33,7 @@ AllowIncomplete = Annotated[
 
 
 think.command("run")(run)
+think.command("show")(show)
 
 
 @think.command("grade")
@@ -118,7 +120,14 @@ def compare(
         int, typer.Option("--judge-samples", min=1, help="Responses that the judge sees.")
     ] = 100,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder for tables (CSV, Markdown) and a page.")
+        Path | None, typer.Option("--out", help="Folder for tables, figures and a page.")
+    ] = None,
+    beside: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--beside",
+            help="A graded run of stp optimal: its accuracies in a figure, by name. Repeatable.",
+        ),
     ] = None,
     pool: PoolOption = "global",
     replicates: Replicates = 10_000,
@@ -140,6 +149,7 @@ def compare(
         judge=judge,
         judge_samples=judge_samples,
         out=out,
+        beside=beside or [],
     )
 
 

@@ -317,6 +317,8 @@ class ServerEngine(Engine):
         if request is None:
             return  # It was dropped.
         self.pulse += 1
+        if not task.cancelled():
+            task.exception()  # Looked at: that of a tree that has failed already is never raised.
         self._ended.append((request, task))
         self._some_ended.set()
         if self._client is not None:

@@ -7,7 +7,7 @@ import pytest
 
 from data.question import Question
 from evaluator.answers import Checker
-from tests.answers.tables import KINDS, read_table
+from tests.answers.tables import FOLDER, KINDS, read_table
 from tests.requirements import require_bubblewrap
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "cases"
@@ -98,5 +98,32 @@ def test_cases_that_this_checker_once_got_wrong() -> None:
         f"{case['id']}: {verdict}"
         for case, verdict in zip(cases, verdicts, strict=True)
         if verdict.right != case["right"]
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("set_*.jsonl")), ids=lambda path: path.stem)
+def test_sets_written_by_somebody_who_had_not_seen_the_rules(path: Path) -> None:
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert len(rows) >= 600
+    assert 0.4 <= sum(not row["right"] for row in rows) / len(rows) <= 0.6
+    questions = [
+        Question(
+            id=f"{path.stem}-{number}",
+            prompt=row.get("question") or "",
+            reference=row["reference"],
+            answer_kind=row["kind"],
+            choices=tuple(row.get("choices") or ()),
+        )
+        for number, row in enumerate(rows)
+    ]
+    with Checker(workers=1) as checker:
+        verdicts = checker.check_many(
+            [(question, row["response"]) for question, row in zip(questions, rows, strict=True)]
+        )
+    wrong = [
+        f"{row['reference']!r} / {row['response']!r} ({row.get('why')}): {verdict}"
+        for row, verdict in zip(rows, verdicts, strict=True)
+        if verdict.right != row["right"]
     ]
     assert not wrong, "\n".join(wrong)

@@ -6,7 +6,7 @@ import pytest
 from data.errors import MisuseError
 from stp.campaign import dry_run as module
 from stp.campaign import run
-from stp.campaign.dry_run import plan_campaign
+from stp.campaign.dry_run import costs_of_plans, plan_campaign
 from stp.campaign.run import run_campaign
 from stp.campaign.store import Store
 from stp.cli.dry_run import dry_run
@@ -71,3 +71,45 @@ def test_lengths_that_were_cut_are_expected_longer():
     assert expected == pytest.approx(np.minimum(lengths, 2_000.0).mean(), rel=0.05)
     assert module._expected_length(cut, 0, 2_000.0) == 2_000.0
     assert module._expected_length(np.array([]), 0, 2_000.0) == 0.0
+
+
+def test_nothing_is_left_of_a_finished_campaign(configure, opener, tmp_path, capsys):
+    folder = tmp_path / "c"
+    run.run_campaign(configure(), folder, open_model=opener)
+    dry_run(configure(), str(folder))
+    assert "nothing is left to do" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("opening", ["", "Answer: "])
+def test_plans_are_priced_with_free_and_with_opened_answers(configure, opener, opening):
+    lines = f'8\nanswer_opening = "{opening}"'
+    config = configure(trajectories=8, unit_trajectories=8, step_tokens=lines, probes=16)
+    plan = plan_campaign(config, open_model=opener)
+    costs = costs_of_plans(config, plan)
+    assert list(costs) == [
+        (name, kind)
+        for name in ("uniform 16", "uniform 4", "adaptive, 35%")
+        for kind in ("free", "opened")
+    ]
+    own = "opened" if opening else "free"
+    assert costs["uniform 16", own] == plan.cells[0].probe
+    for kind in ("free", "opened"):
+        assert costs["uniform 4", kind].samples == pytest.approx(
+            costs["uniform 16", kind].samples / 4, abs=1
+        )
+        assert costs["adaptive, 35%", kind].tokens == pytest.approx(
+            0.35 * costs["uniform 16", kind].tokens, abs=1
+        )
+
+
+def test_what_an_adaptive_campaign_takes_is_priced_with_its_rounds(configure, opener):
+    plan = '8\nplan = "adaptive"\nshare = 0.5'
+    uniform, adaptive = (
+        plan_campaign(
+            configure(trajectories=8, unit_trajectories=8, step_tokens=lines, probes=16),
+            open_model=opener,
+        )
+        for lines in (8, plan)
+    )
+    ratio = adaptive.cells[0].probe.samples / uniform.cells[0].probe.samples
+    assert ratio == pytest.approx(0.5, rel=0.01)

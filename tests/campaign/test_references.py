@@ -128,3 +128,14 @@ def test_copies_are_no_samples(configure, opener, tmp_path, sampling):
         )
     one = configure(extra, trajectories=1, unit_trajectories=1, probes=1)
     assert run_campaign(one, tmp_path / "campaign", open_model=opener).finished
+
+
+def test_a_refused_campaign_leaves_no_folder(configure, opener, tmp_path):
+    extra = "[sampling]\ntemperature = 0.0\n"
+    with pytest.raises(MisuseError, match="copies"):
+        run_campaign(configure(extra), tmp_path / "new" / "campaign", open_model=opener)
+    assert not (tmp_path / "new" / "campaign").exists()
+    (tmp_path / "there").mkdir()
+    with pytest.raises(MisuseError, match="copies"):
+        run_campaign(configure(extra), tmp_path / "there", open_model=opener)
+    assert (tmp_path / "there").is_dir()

@@ -53,7 +53,9 @@ class _Seen(SilentObserver):
             self.action()
 
 
-def stream(config, folder, *, engine=StreamingEngine, observer=None, seed=0, **options):
+def stream(
+    config, folder, *, engine=StreamingEngine, observer=None, seed=0, retry_seconds=0, **options
+):
     engines = []
 
     def open_model(name, path):
@@ -65,7 +67,7 @@ def stream(config, folder, *, engine=StreamingEngine, observer=None, seed=0, **o
         folder,
         open_model=open_model,
         observer=observer,
-        retry_seconds=0,
+        retry_seconds=retry_seconds,
         **options,
     )
     return result, engines
@@ -253,6 +255,41 @@ def test_a_stop_finishes_what_is_under_way_and_begins_no_more(after, configure, 
     assert len(seen.written) <= after + 4
     again, _ = stream(config, tmp_path / "c")
     assert again.finished and again.units == 24 - len(seen.written)
+    assert rows_of(tmp_path / "c") == unbroken
+
+
+@pytest.mark.parametrize("attempts", [2, 3])
+@pytest.mark.parametrize("error", [RuntimeError("died"), RequestError("not this one", tree=0)])
+def test_a_stop_does_not_wait_out_the_pause_before_a_retry(
+    error, attempts, configure, unbroken, tmp_path
+):
+    class Halting(threading.Event):
+        """Is set while it is waited for, as by Ctrl-C."""
+
+        waits = ()
+
+        def wait(self, timeout=None):
+            self.waits = (*self.waits, timeout)
+            self.set()
+            return super().wait(timeout)
+
+    class Failing(StreamingEngine):
+        def work(self, trees):
+            raise error
+
+    stop = Halting()
+    config = configure("[engine]\nunits_in_flight = 3\n")
+    result, _ = stream(
+        config,
+        tmp_path / "c",
+        engine=Failing,
+        stop=stop,
+        retry_seconds=100,
+        attempts=attempts,
+    )
+    assert not result.finished and result.units == 0
+    assert len(stop.waits) == 1 and 50 < stop.waits[0] <= 100
+    assert stream(config, tmp_path / "c")[0].units == 24
     assert rows_of(tmp_path / "c") == unbroken
 
 

@@ -90,7 +90,8 @@ def test_grade_again_gives_the_same_verdicts(stp, campaign):
 def test_a_narrow_terminal_keeps_the_figures(stp, campaign, monkeypatch, columns):
     monkeypatch.setenv("COLUMNS", str(columns))
     heading = stp("show", campaign).out.splitlines()[1].split()
-    assert heading[:5] == ["question", "trajectories", "P(0)", "P(n)", "own"]
+    figures = ["question", "trajectories", "P(0)", "P(n)", "\u0394P", "AD", "own"]
+    assert heading[:7] == figures
     assert ("prompt" in heading) == (columns > 50)
 
 

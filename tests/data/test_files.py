@@ -52,3 +52,10 @@ def test_no_text_is_no_text(value):
 @pytest.mark.parametrize("value, text", [(" a ", "a"), (3, "3"), (0, "0"), (0.5, "0.5")])
 def test_plain_values_are_text(value, text):
     assert text_of({"x": value}, "x", "here") == text
+
+
+def test_columns_of_one_name_are_refused(tmp_path):
+    path = tmp_path / "q.csv"
+    path.write_text("id,answer,answer\n1,2,3\n")
+    with pytest.raises(MisuseError, match="two columns are called 'answer'"):
+        read_rows(path)

@@ -139,3 +139,9 @@ def test_importing_data_loads_nothing_heavy():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", ["AIME2025", "aime-2025", "AIME 2025", "aime2o25"])
+def test_a_near_name_is_offered_whatever_its_case(name):
+    with pytest.raises(MisuseError, match="did you mean 'aime2025'"):
+        get_benchmark(name)

@@ -5,9 +5,11 @@ import dataclasses
 import itertools
 import json
 import logging
+import random
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -376,3 +378,60 @@ def test_a_server_that_says_200_with_an_error_while_it_is_opened(server, opened,
     server.answer = answer
     with pytest.raises(MisuseError, match="answers with no completion but with"):
         opened()
+
+
+def test_as_many_requests_are_under_way_as_may_be_until_nothing_is_left(server, opened):
+    """Trees come one by one, the driver dawdles between steps, and answers take all times."""
+    engine = opened(concurrency=8)
+    draws, lock, seen = random.Random(4), threading.Lock(), []
+    under_way = left = 0
+
+    def answer(body):
+        nonlocal under_way, left
+        with lock:
+            under_way += 1
+            delay = draws.choice((0.2, 0.3, 0.8))
+        time.sleep(delay)
+        with lock:
+            seen.append((under_way, left))
+            under_way, left = under_way - 1, left - 1
+        return server.good(body)
+
+    server.answer = answer
+    trees = [tree(seeds=(1, 2)) for _ in range(20)]
+    left = sum(len(branch.seeds) for each in trees for branch in each.branches)
+    waiting, made = list(trees), 0
+    while waiting or engine.busy:
+        while waiting and engine.wants_more:
+            engine.submit(waiting.pop())
+        made += len(engine.step().ended)
+    assert made == 20
+    early = [count for count, after in seen if after > 16]
+    # The machine may be slow to send the next one; it never waits for the driver.
+    assert sum(early) / len(early) > 6
+    assert max(early) == 8
+
+
+def test_what_is_dropped_is_cancelled_and_its_place_taken(server, opened):
+    engine = opened(concurrency=2)
+    gate = threading.Event()
+    first = server.answer
+
+    def answer(body):
+        if body["seed"] == 7:
+            gate.wait(10)
+        return server.good(body)
+
+    server.answer = answer
+    slow = engine.submit(tree(seeds=(7,)))
+    engine.submit(tree(seeds=(1,)))
+    for _ in range(2):
+        engine.drop([slow])
+        ended = []
+        while engine.busy:
+            ended += engine.step().ended
+    gate.set()
+    server.answer = first
+    assert not engine.busy
+    ((sample,), _) = engine.generate([tree(seeds=(2,))])[0]
+    assert sample.token_ids == (12,) * 4

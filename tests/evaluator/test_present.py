@@ -13,7 +13,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from evaluator.present import page
-from evaluator.present.charts import Line, bar_chart, line_chart, scatter, stacked_bars
+from evaluator.present.charts import Line, bar_chart, line_chart, stacked_bars
 from evaluator.present.figure_style import house_style, new_figure, save
 from evaluator.present.numbers import Span, as_text
 from evaluator.present.palette import DARK, LIGHT, SERIES
@@ -126,7 +126,7 @@ def test_charts_keep_names_as_text_and_say_their_numbers():
             x_label=NASTY,
             y_label=NASTY,
         ),
-        scatter([(NASTY, 0.2, 0.9, True, NASTY)], x_label=NASTY, y_label=NASTY),
+        *(view_chart(view) for view in views(NASTY)),
         bar_chart([NASTY], [3.0], unit=NASTY),
         stacked_bars(
             [(0, 5, NASTY)],

@@ -76,7 +76,7 @@ def test_page_holds_the_numbers_and_links_the_figures(tmp_path):
     assert f"{100 * overall['accuracy_degradation']:.1f} points" in paths.headline.sentence
     for name in ("model0", "model1", "bench0", "bench1"):
         assert name in parser.text
-    assert len(paths.figures) == 10
+    assert len(paths.figures) == 14
     for figure in paths.figures:
         assert f'href="figures/{figure.name}"' in source
         assert figure.stat().st_size > 1000

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from data.errors import EngineError, MisuseError, StoreError, StoreMismatchError
+from data.prompts import Prompts
 from evaluator.answers import Checker
 from evaluator.optimal.grading import decide_by_rule, grade
 from evaluator.optimal.judge import open_judge
@@ -221,7 +222,8 @@ def general_plan(**changes):
 
 def test_answers_in_words_need_a_judge_and_letters_and_numbers_do_not(tmp_path):
     references = {
-        item.prompt: item.question for item in load_items(["ovt-general"], general="sample")
+        item.prompt_in(Prompts()): item.question
+        for item in load_items(["ovt-general"], general="sample")
     }
 
     def model(prompt):
@@ -517,7 +519,7 @@ def test_another_router_is_refused(tmp_path):
 
 
 def test_prompts_that_are_too_long_are_named_and_every_method_is_asked(tmp_path):
-    long = items_of(plan(), tmp_path / "questions")[0].prompt
+    long = items_of(plan(), tmp_path / "questions")[0].prompt_in(Prompts())
 
     def model(prompt):
         if prompt == long:

@@ -1,0 +1,148 @@
+"""A run of OTBench as pieces: its rows, with every operating point."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from baselines.registry import BUILT_IN
+from data.errors import MisuseError
+from evaluator.analysis.frontiers import STRATEGY_LABELS
+from evaluator.explorer.source import NoPieceError, Piece
+from evaluator.otbench.compare import order_rows
+from evaluator.otbench.leaderboard import read_rows
+from evaluator.otbench.row import Row
+from evaluator.otbench.summary import SUMMARIES
+from evaluator.present.names import visible
+
+
+class MethodsSource:
+    """A folder that ``stp otbench run`` wrote; ``rows`` has all of its rows.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If it holds no row, or one that was changed.
+    """
+
+    kind = "otbench"
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.rows = order_rows(read_rows([folder]))
+        if not self.rows:
+            raise MisuseError(f"{folder}: holds no row")
+
+    def index(self) -> Piece:
+        """Return what was measured on what."""
+        return {
+            "kind": self.kind,
+            "name": visible(self.folder.name),
+            "folder": visible(str(self.folder)),
+            "release": visible(self.rows[0].release.name),
+            "headlines": [visible(line, 400) for line in standings(self.rows)],
+        }
+
+    def names(self) -> Iterator[str]:
+        """Yield the names of all pieces."""
+        yield "rows"
+
+    def piece(self, name: str) -> Piece:
+        """Return a piece."""
+        if name != "rows":
+            raise NoPieceError(f"no piece {name!r}")
+        first = self.rows[0]
+        return {
+            "zero": first.zero_accuracy,
+            "full": first.full_accuracy,
+            "strategies": STRATEGY_LABELS,
+            "summaries": SUMMARIES,
+            "rows": [row_piece(row) for row in self.rows],
+        }
+
+
+def row_piece(row: Row) -> Piece:
+    """Return a row as the page shows it."""
+    points = []
+    for place, point in enumerate(row.points):
+        extra = point.model_extra or {}
+        points.append(
+            {
+                "x": point.tokens_fraction,
+                "y": point.accuracy,
+                "kept": point.on_curve,
+                "setting": visible(str(point.setting), 80),
+                "frontier": extra.get("frontier_accuracy"),
+                "band": (extra.get("intervals") or {}).get("accuracy"),
+                "tokens": _total(row, "tokens", place),
+                "right": _total(row, "right", place),
+            }
+        )
+    return {
+        "label": visible(row.label, 120),
+        "strategy": row.method.strategy,
+        "trivial": row.method.trivial,
+        "own": is_own(row),
+        "points": points,
+        "selected": row.selected.index,
+        "summary": {
+            key: [row.summary[key].value, row.summary[key].low, row.summary[key].high]
+            for key in SUMMARIES
+        },
+        "release": visible(row.release.name, 120),
+        "checksum": row.release.checksum,
+        "versions": {visible(key): visible(value) for key, value in row.versions.items()},
+        "origin": visible(row.method.origin, 200),
+        "digest": row.digest,
+        "date": visible(str(row.run.get("date", "")), 40),
+        "isolation": visible(str(row.run.get("isolation", "")), 80),
+    }
+
+
+def _total(row: Row, column: str, place: int) -> int | None:
+    """Return a whole number of an operating point over all cells; None where rows do not say."""
+    cells = (row.model_extra or {}).get("cells") or []
+    values = [cell[column][place] for cell in cells if place < len(cell.get(column, ()))]
+    return sum(values) if cells and len(values) == len(cells) else None
+
+
+def is_own(row: Row) -> bool:
+    """Return whether a row's method is not one of this project's."""
+    return row.method.spec not in BUILT_IN
+
+
+def standings(rows: Sequence[Row]) -> list[str]:
+    """Return how each method from elsewhere stands among those of its strategy, in a sentence.
+
+    Methods are ordered by the area of their curve, as in the table.
+    """
+    found = []
+    for row in rows:
+        if not is_own(row):
+            continue
+        peers = [
+            each
+            for each in rows
+            if each.method.strategy == row.method.strategy and not each.method.trivial
+        ]
+        peers.sort(key=lambda each: (-each.area, each.label))
+        strategy = STRATEGY_LABELS[row.method.strategy].lower().removeprefix("dynamic ")
+        place, best = peers.index(row) + 1, peers[0]
+        sentence = f"Yours, {row.label}: {ordinal(place)} of {len(peers)} {strategy} methods"
+        if len(peers) > 1:
+            other = peers[1] if best is row else best
+            apart = 100 * abs(row.area - other.area)
+            side = "above" if best is row else "below"
+            sentence += f", {apart:.1f} points of area {side} {other.label}"
+        found.append(f"{sentence}.")
+    return found
+
+
+def ordinal(number: int) -> str:
+    """Return a place as people say it.
+
+    Examples
+    --------
+    >>> [ordinal(n) for n in (1, 2, 3, 4, 11, 12, 13, 21, 112)]
+    ['1st', '2nd', '3rd', '4th', '11th', '12th', '13th', '21st', '112th']
+    """
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{'th' if number % 100 in (11, 12, 13) else ending}"

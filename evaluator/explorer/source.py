@@ -1,0 +1,179 @@
+"""What a folder gives the page: pieces of JSON, each with a name; and which folder gives which."""
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from data.errors import MisuseError, StpError
+
+Piece = dict[str, Any]
+
+
+class NoPieceError(StpError):
+    """A piece that a folder does not have."""
+
+
+class Source(Protocol):
+    """One folder."""
+
+    kind: str
+
+    def index(self) -> Piece:
+        """Return what it is, and what there is to look at."""
+
+    def names(self) -> Iterator[str]:
+        """Yield the names of all pieces but the index."""
+
+    def piece(self, name: str) -> Piece:
+        """Return a piece.
+
+        Raises
+        ------
+        NoPieceError
+            If there is none of that name.
+        """
+
+
+class Sources:
+    """All folders that were opened together.
+
+    Parameters
+    ----------
+    sources
+        In the order of the page. Their pieces are called by their place: ``0/index``.
+    """
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self._sources = tuple(sources)
+
+    def names(self) -> Iterator[str]:
+        """Yield the names of all pieces, the list of folders first."""
+        yield "index"
+        for place, source in enumerate(self._sources):
+            yield f"{place}/index"
+            for name in source.names():
+                yield f"{place}/{name}"
+
+    def piece(self, name: str) -> Piece:
+        """Return a piece.
+
+        Raises
+        ------
+        NoPieceError
+            If there is none of that name.
+        """
+        if name == "index":
+            return {"sources": [source.index() for source in self._sources]}
+        place, _, rest = name.partition("/")
+        if not re.fullmatch(r"[0-9]{1,4}", place) or int(place) >= len(self._sources):
+            raise NoPieceError(f"no piece {name!r}")
+        source = self._sources[int(place)]
+        return source.index() if rest == "index" else source.piece(rest)
+
+
+def piece_script(name: str, value: Piece) -> str:
+    r"""Return a piece as a script that registers it.
+
+    JSON is JavaScript, and what could end a script or a line of it is escaped.
+
+    Examples
+    --------
+    >>> piece_script("0/cell/1", {"rows": [1, 2]})
+    'stpPiece("0/cell/1",{"rows":[1,2]});\\n'
+    """
+    from evaluator.present.page import script_json
+
+    return f"stpPiece({json.dumps(name)},{script_json(value)});\n"
+
+
+def whole_numbers(name: str, pattern: str) -> tuple[int, ...] | None:
+    """Return the numbers in a piece's name; None if it has another form.
+
+    Examples
+    --------
+    >>> whole_numbers("cell/12", "cell/#"), whole_numbers("cell/x", "cell/#")
+    ((12,), None)
+    """
+    found = re.fullmatch(re.escape(pattern).replace(r"\#", "([0-9]{1,9})"), name)
+    return tuple(map(int, found.groups())) if found else None
+
+
+def open_sources(folders: Sequence[str | Path]) -> Sources:
+    """Open folders of any kind that can be looked at.
+
+    Parameters
+    ----------
+    folders
+        Campaigns, releases, and runs of OTBench, LLMThinkBench and OptimalThinkingBench.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If there is none, or one is of no kind that is known.
+    data.errors.StoreError
+        If one cannot be read.
+    """
+    if not folders:
+        raise MisuseError("name at least one folder: a campaign, a release, or a run")
+    return Sources([open_source(folder) for folder in folders])
+
+
+def open_source(folder: str | Path) -> Source:
+    """Open one folder; its kind is told by the files in it."""
+    path = Path(folder).expanduser()
+    remote = "://" in str(folder)
+    if not remote and not path.is_dir():
+        raise MisuseError(f"{folder}: no such folder")
+    if not remote:
+        _check_links(path)
+    for marker, opened in _KINDS:
+        if not remote and (path / marker).is_file():
+            return opened(path)
+    if remote:
+        return _campaign(folder)
+    raise MisuseError(
+        f"{folder}: neither a campaign nor a release nor a run "
+        f"(none of {', '.join(dict.fromkeys(marker for marker, _ in _KINDS))} is in it)"
+    )
+
+
+def _check_links(folder: Path) -> None:
+    """Refuse a folder with a link that leads out of it: only what was named is read."""
+    root = folder.resolve()
+    for parent, folders, files in os.walk(root):
+        for name in (*folders, *files):
+            path = Path(parent, name)
+            if path.is_symlink() and not path.resolve().is_relative_to(root):
+                raise MisuseError(
+                    f"{path}: is a link to a place outside of {folder}; replace it by what it "
+                    "leads to, or remove it"
+                )
+
+
+def _campaign(folder: str | Path) -> Source:
+    from evaluator.explorer.campaign import CampaignSource
+
+    return CampaignSource(folder)
+
+
+def _methods(folder: Path) -> Source:
+    from evaluator.explorer.otbench import MethodsSource
+
+    return MethodsSource(folder)
+
+
+def _responses(folder: Path) -> Source:
+    from evaluator.explorer.responses import ResponsesSource, open_responses
+
+    return ResponsesSource(open_responses(folder))
+
+
+_KINDS: Sequence[tuple[str, Callable[[Path], Source]]] = (
+    ("campaign.toml", _campaign),
+    ("leaderboard.jsonl", _methods),
+    ("run.json", _responses),
+)
+"""A file that only folders of a kind have, and what opens them."""

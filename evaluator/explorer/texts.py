@@ -1,0 +1,180 @@
+"""The texts of one unit of a campaign: steps and answers, decoded when they are looked at."""
+
+import itertools
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from data.errors import StoreError
+from evaluator.explorer.source import Piece
+from evaluator.present.names import visible
+from stp.campaign.store import Store, read_questions
+from stp.campaign.tables import ORIGINAL
+from stp.campaign.text import StoredTokenizer
+from stp.campaign.units import Unit
+
+ANSWERS_SHOWN = 24
+"""Distinct answers at a position; the rest are counted together, right and wrong apart."""
+_STEP, _ANSWER, _REPLY, _OWN = 20_000, 200, 2_000, 20_000
+
+
+class UnitTexts:
+    """A unit's rows, read once.
+
+    Parameters
+    ----------
+    store, unit
+        What to read.
+    tokenizer
+        Its model's.
+    probes
+        Answers at a position.
+    """
+
+    def __init__(
+        self, store: Store, unit: Unit, tokenizer: StoredTokenizer, *, probes: int
+    ) -> None:
+        self._tokenizer, self._probes = tokenizer, probes
+        self._rows: dict[str, pa.Table] = {
+            table: store.read_shard(table, unit.shard(table))
+            for table in ("trajectories", "positions", "probes")
+        }
+        verdicts = store.read_shard("verdicts", unit.shard("verdicts"))
+        own = pc.field("position") == ORIGINAL
+        self._rows |= {"own": verdicts.filter(own), "verdicts": verdicts.filter(~own)}
+        self._places = {table: _places(rows) for table, rows in self._rows.items()}
+        self._questions = read_questions(store, unit.cell)
+        self._signals = _signals(store, unit)
+
+    def trajectory(self, question: int, sample: int) -> Piece:
+        """Return a trajectory: its curve, steps, answers at every position, and own answer.
+
+        Raises
+        ------
+        data.errors.StoreError
+            If the tables of the unit do not go together.
+        """
+        key = (question, sample)
+        own = self._of("trajectories", key).to_pylist()
+        tokens = self._of("positions", key)["tokens"].to_pylist()
+        original, probed = (self._of(table, key).to_pylist() for table in ("own", "verdicts"))
+        if len(own) != 1 or len(original) != 1 or len(probed) != len(tokens) * self._probes:
+            raise StoreError(
+                f"question {question}, trajectory {sample}: its rows do not go together; "
+                "run `stp grade --again` on the campaign"
+            )
+        ids = own[0]["thinking_ids"]
+        replies = self._of("probes", key)["answer_ids"]
+        asked = self._questions.slice(question, 1).to_pylist()[0]
+        answers = [
+            self._answers(probed, replies, slice(k * self._probes, (k + 1) * self._probes))
+            for k in range(len(tokens))
+        ]
+        return {
+            "id": visible(asked["question_id"], 160),
+            "prompt": visible(asked["prompt"], 20_000),
+            "reference": visible(asked["reference"], 2_000),
+            "sample": sample,
+            "question": question,
+            "probes": self._probes,
+            "tokens": tokens,
+            "correct": [
+                sum(row["right"] for row in probed[k * self._probes : (k + 1) * self._probes])
+                for k in range(len(tokens))
+            ],
+            "steps": [
+                visible(self._tokenizer.show(ids[start:stop]), _STEP)
+                for start, stop in itertools.pairwise(tokens)
+            ],
+            "answers": answers,
+            "finish": own[0]["thinking_finish"],
+            "own": {
+                "text": visible(self._tokenizer.decode(own[0]["answer_ids"]).strip(), _OWN),
+                "answer": _shown(original[0]["answer"]),
+                "right": int(original[0]["right"]),
+                "reason": visible(original[0]["reason"] or "", 400),
+                "finish": own[0]["answer_finish"],
+            },
+            "signals": self._own_signals(key),
+        }
+
+    def _of(self, table: str, key: tuple[int, int]) -> pa.Table:
+        start, stop = self._places[table].get(key, (0, 0))
+        return self._rows[table].slice(start, stop - start)
+
+    def _answers(
+        self, verdicts: list[dict[str, Any]], replies: pa.ChunkedArray, at: slice
+    ) -> list[list[Any]]:
+        """Return [answer, right, count, reply, reason] rows, most frequent first."""
+        rows = verdicts[at]
+        keys = [(row["answer"], bool(row["right"])) for row in rows]
+        first = {key: place for place, key in reversed(list(enumerate(keys)))}
+        ordered = Counter(keys).most_common()
+        shown = [
+            [
+                _shown(answer),
+                int(right),
+                count,
+                visible(
+                    self._tokenizer.decode(
+                        replies[at.start + first[answer, right]].as_py()
+                    ).strip(),
+                    _REPLY,
+                ),
+                visible(rows[first[answer, right]]["reason"] or "", 400),
+            ]
+            for (answer, right), count in ordered[:ANSWERS_SHOWN]
+        ]
+        for right in (True, False):
+            rest = [count for (_, verdict), count in ordered[ANSWERS_SHOWN:] if verdict is right]
+            if rest:
+                shown.append([f"{len(rest)} further answers", int(right), sum(rest), "", ""])
+        return shown
+
+    def _own_signals(self, key: tuple[int, int]) -> dict[str, list[float | None]]:
+        if self._signals is None:
+            return {}
+        rows, places = self._signals
+        start, stop = places.get(key, (0, 0))
+        return {
+            name: [
+                round(value, 4) if np.isfinite(value) else None
+                for value in rows[name].slice(start, stop - start).to_pylist()
+            ]
+            for name in _SIGNALS
+            if stop > start
+        }
+
+
+_SIGNALS = ("end_logprob", "entropy", "end_entropy", "answer_entropy")
+
+
+def _signals(
+    store: Store, unit: Unit
+) -> tuple[pa.Table, dict[tuple[int, int], tuple[int, int]]] | None:
+    name = unit.shard("signals")
+    if not store.exists(name):
+        return None
+    rows = store.read_columns(name, ("question", "trajectory", *_SIGNALS))
+    return rows, _places(rows)
+
+
+def _places(rows: pa.Table) -> dict[tuple[int, int], tuple[int, int]]:
+    """Return where the rows of each (question, trajectory) begin and end; they are neighbours."""
+    if not rows.num_rows:
+        return {}
+    question, trajectory = (rows[name].to_numpy() for name in ("question", "trajectory"))
+    changes = (np.diff(question) != 0) | (np.diff(trajectory) != 0)
+    starts = np.append(0, np.flatnonzero(changes) + 1)
+    ends = np.append(starts[1:], rows.num_rows)
+    return {
+        (int(question[start]), int(trajectory[start])): (int(start), int(end))
+        for start, end in zip(starts, ends, strict=True)
+    }
+
+
+def _shown(answer: str | None) -> str | None:
+    return None if answer is None else visible(answer, _ANSWER)

@@ -1,0 +1,186 @@
+"""``stp think show`` and ``stp optimal show``: read a run's responses on a terminal."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from data.errors import MisuseError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from evaluator.explorer.responses import ResponseRow, Responses
+
+
+def show(
+    folder: Annotated[Path, typer.Argument(help="A run's folder.")],
+    question: Annotated[
+        str | None,
+        typer.Option("--question", "-q", help="The key of a response, as listed: read it whole."),
+    ] = None,
+    task: Annotated[str | None, typer.Option("--task", help="Only this task.")] = None,
+    method: Annotated[str | None, typer.Option("--method", help="Only this method.")] = None,
+    wrong: Annotated[bool, typer.Option("--wrong", help="Only wrong responses.")] = False,
+    error: Annotated[str | None, typer.Option("--error", help="Only this kind of error.")] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Most lines of the list.")] = 40,
+    thinking: Annotated[
+        bool, typer.Option("--thinking", help="With --question: the thinking too.")
+    ] = False,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            "--against", help="Another run: both on each question, the largest ratio first."
+        ),
+    ] = None,
+) -> None:
+    """Show a run's responses: a list, one response, or two models on the same questions."""
+    from rich.console import Console
+
+    from evaluator.explorer.responses import open_responses
+
+    console = Console(highlight=False, markup=False)
+    responses = open_responses(folder)
+    rows = [
+        (place, row)
+        for place, row in enumerate(responses.rows)
+        if task in (None, row.task, row.group)
+        and method in (None, row.method)
+        and error in (None, row.error)
+        and not (wrong and row.right is not False)
+    ]
+    if against is not None:
+        _show_pairs(console, responses, rows, open_responses(against), question, limit, thinking)
+    elif question is not None:
+        for place, row in _named(rows, question, folder):
+            _show_response(console, responses, place, row, thinking)
+    else:
+        _show_list(console, rows, limit)
+
+
+def _named(
+    rows: "list[tuple[int, ResponseRow]]", question: str, folder: Path
+) -> "list[tuple[int, ResponseRow]]":
+    found = [(place, row) for place, row in rows if row.key == question]
+    if not found:
+        raise MisuseError(f"{folder}: no response {question!r} among those chosen; leave out -q")
+    return found
+
+
+def _show_list(console: "Console", rows: "list[tuple[int, ResponseRow]]", limit: int) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from evaluator.present.numbers import as_text
+    from stp.cli.seen import seen
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    # A key is whole at any width: it is given back with --question.
+    table.add_column("response", no_wrap=True, min_width=_longest(row for _, row in rows[:limit]))
+    for heading in ("method", "verdict", "answer", "kind of error"):
+        table.add_column(heading, overflow="ellipsis", no_wrap=True)
+    for heading in ("tokens", "thinking"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for _, row in rows[:limit]:
+        texts = (row.key, row.method, _verdict(row), (row.answer or "")[:60], row.error)
+        counts = (as_text(row.tokens), as_text(row.thinking_tokens))
+        table.add_row(*(Text(seen(text)) for text in (*texts, *counts)))
+    console.print(table, soft_wrap=True)
+    if len(rows) > limit:
+        console.print(f"{limit} of {len(rows):,} responses; --limit shows more")
+
+
+def _show_response(
+    console: "Console", responses: "Responses", place: int, row: "ResponseRow", thinking: bool
+) -> None:
+    from rich.text import Text
+
+    from evaluator.present.numbers import as_text
+    from stp.cli.seen import seen
+
+    found = responses.text(place)
+    heading = f"{row.key}  {responses.name}" + (f", {row.method}" if row.method else "")
+    console.rule(Text(seen(heading)), align="left")
+    console.print(Text(seen(found.prompt)))
+    console.print(Text.assemble(("reference  ", "dim"), (seen(found.reference), "green")))
+    if thinking:
+        console.rule(Text("thinking"), align="left")
+        console.print(Text(seen(found.thinking or "(not known)"), style="dim"))
+    console.rule(Text("response"), align="left")
+    console.print(Text(seen(found.text or "(empty)")))
+    facts = [
+        row.reason,
+        f"extracted {row.answer!r}" if row.answer is not None else "nothing extracted",
+        f"{as_text(row.tokens)} tokens, thinking {as_text(row.thinking_tokens)}",
+        f"ended by {row.finish}",
+        *([f"kind of error {row.error}"] if row.error else []),
+        *([f"pattern {row.pattern}"] if row.pattern else []),
+    ]
+    console.print(Text(seen("; ".join(facts)), style="bold"))
+
+
+def _show_pairs(
+    console: "Console",
+    first: "Responses",
+    rows: "list[tuple[int, ResponseRow]]",
+    second: "Responses",
+    question: str | None,
+    limit: int,
+    thinking: bool,
+) -> None:
+    """Show two runs on the questions that both were asked, by the ratio of their tokens."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from stp.cli.seen import seen
+
+    others = {(row.key, row.method): (place, row) for place, row in enumerate(second.rows)}
+    pairs = [
+        (place, row, *others[row.key, row.method])
+        for place, row in rows
+        if (row.key, row.method) in others and (question is None or row.key == question)
+    ]
+    if not pairs:
+        raise MisuseError("the two runs have no response to the same question in common")
+    pairs.sort(key=lambda pair: -_ratio(pair[1], pair[3]))
+    if question is not None:
+        for place, row, other, theirs in pairs:
+            _show_response(console, first, place, row, thinking)
+            _show_response(console, second, other, theirs, thinking)
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(
+        "response", no_wrap=True, min_width=_longest(pair[1] for pair in pairs[:limit])
+    )
+    for heading in ("method", "first", "second"):
+        table.add_column(heading, overflow="ellipsis", no_wrap=True)
+    table.add_column("ratio", justify="right", no_wrap=True)
+    for _, row, _, theirs in pairs[:limit]:
+        ratio = _ratio(row, theirs)
+        shown = f"{ratio:.2f}" if ratio >= 0 else "?"
+        texts = (row.key, row.method, _counted(row), _counted(theirs), shown)
+        table.add_row(*(Text(seen(text)) for text in texts))
+    console.print(table, soft_wrap=True)
+    console.print(f"ratio: tokens of {second.name} over those of {first.name}")
+
+
+def _ratio(first: "ResponseRow", second: "ResponseRow") -> float:
+    """Return the tokens of the second over those of the first; -1 where it is not known."""
+    if not first.tokens or second.tokens is None:
+        return -1.0
+    return second.tokens / first.tokens
+
+
+def _longest(rows: "Iterable[ResponseRow]") -> int:
+    from stp.cli.seen import seen
+
+    return max((len(seen(row.key)) for row in rows), default=1)
+
+
+def _counted(row: "ResponseRow") -> str:
+    return f"{_verdict(row)}, {'?' if row.tokens is None else format(row.tokens, ',')} tokens"
+
+
+def _verdict(row: "ResponseRow") -> str:
+    return {None: "undecided", True: "right", False: "wrong"}[row.right]

@@ -1,0 +1,245 @@
+"""The page in a real browser, served and from disk."""
+
+import threading
+
+import pytest
+
+from evaluator.explorer.server import listen, server
+from evaluator.explorer.source import open_sources
+from evaluator.explorer.static import write_static
+from tests.explorer.browser import browser
+from tests.explorer.made import HOSTILE, campaign, hostile_campaign
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("made")
+    return open_sources(
+        [
+            campaign(folder / "first", questions=(8, 5)),
+            campaign(folder / "second", questions=(8, 5), seed=2),
+            hostile_campaign(folder / "hostile"),
+        ]
+    )
+
+
+@pytest.fixture(scope="module")
+def served(sources):
+    listening = listen()
+    running = server(sources, listening)
+    thread = threading.Thread(target=running.run, kwargs={"sockets": [listening.socket]})
+    thread.start()
+    yield listening.address
+    running.should_exit = True
+    thread.join()
+
+
+@pytest.fixture(scope="module")
+def written(sources, tmp_path_factory):
+    return write_static(sources, tmp_path_factory.mktemp("site") / "site").as_uri()
+
+
+@pytest.fixture(scope="module")
+def page():
+    with browser() as opened:
+        yield opened
+
+
+VIEWS = (
+    "/",
+    "/0",
+    "/0/cell/0",
+    "/0/all",
+    "/0/t/0/0",
+    "/0/frontiers",
+    "/compare?a=0&b=4",
+    "/2/cell/0",
+    "/2/t/0/0",
+)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_is_accessible_and_fits(page, served, view):
+    page.console()
+    for width in (1400, 390):
+        for dark in (False, True):
+            page.look(width, dark=dark)
+            page.open(f"{served}#{view}")
+            assert page.count("[role=alert]") == 0, page.text("#view")
+            assert page.overflow() <= 0
+            assert page.violations() == []
+    assert page.console() == []
+
+
+@pytest.mark.parametrize("kind", ["served", "written"])
+def test_a_newcomer_gets_to_the_step_that_ruined_an_answer(page, kind, request, sources):
+    """From the first page: campaign, cell, first row; three clicks."""
+    page.look()
+    page.open(request.getfixturevalue(kind))
+    page.console()
+    page.run("document.querySelector('#view ul a').click()")
+    page.wait("return location.hash === '#/0' && document.querySelector('td, th[scope=row]')")
+    page.wait()
+    page.run("document.querySelector('#view th[scope=row] a').click()")
+    page.wait("return location.hash.startsWith('#/0/cell/')")
+    page.wait()
+    page.run("document.querySelector('#view th[scope=row] a').click()")
+    page.wait("return location.hash.startsWith('#/0/t/')")
+    page.wait()
+    columns = sources.piece("0/cell/0")["columns"]
+    fall, probes = max(columns["fall"]), sources.piece("0/index")["probes"]
+    row = columns["fall"].index(fall)
+    piece = sources.piece(f"0/t/0/{row}")
+    assert page.run("return location.hash").startswith(f"#/0/t/0/{row}")
+    step = columns["fk"][row]
+    before, after = (piece["correct"][step - 1 + i] / probes for i in (0, 1))
+    assert f"P falls from {before:.0%} to {after:.0%}" in page.text(".warning")
+    assert page.text(".step.current b") == f"step {step}"
+    assert f"k = {step} of" in page.text(".position")
+    assert page.console() == []
+
+
+def test_numbers_are_those_of_the_pieces(page, served, sources):
+    page.look()
+    page.open(f"{served}#/0/cell/0?sort=-L")
+    columns = sources.piece("0/cell/0")["columns"]
+    shown = page.run(
+        "return [...document.querySelectorAll('#view table')][0].innerText.split('\\n').length"
+    )
+    assert shown == 1 + min(50, len(columns["q"]))
+    cells = page.run(
+        "return [...document.querySelectorAll('#view tbody')[0].rows].map((r) => "
+        "[...r.cells].map((c) => c.innerText))"
+    )
+    tokens = [int(row[8].replace(",", "")) for row in cells]
+    assert tokens == sorted(columns["L"], reverse=True)[:50]
+
+
+def test_filters_choose_rows_and_stand_in_the_address(page, served, sources):
+    columns = sources.piece("0/cell/0")["columns"]
+    page.look()
+    page.open(f"{served}#/0/cell/0")
+    page.run(
+        "const box = document.querySelector('select[id=filter-shape]'); box.value = 'non-monotone';"
+        "box.dispatchEvent(new Event('change'))"
+    )
+    falling = columns["up"].count(0)
+    page.wait(
+        "return document.querySelector('.note[role=status]').innerText"
+        f".startsWith('{falling} of {len(columns['q'])} rows')"
+    )
+    assert "shape=non-monotone" in page.run("return location.hash")
+    page.open(page.run("return location.href"))
+    assert page.text(".note[role=status]").startswith(f"{falling} of {len(columns['q'])} rows")
+    page.open(f"{served}#/0/cell/0?L={min(columns['L']) + 1}..")
+    more = sum(value > min(columns["L"]) for value in columns["L"])
+    assert page.text(".note[role=status]").startswith(f"{more} of")
+    page.open(f"{served}#/0/cell/0?text=aime-1")
+    ids = [question[0] for question in sources.piece("0/cell/0")["questions"]]
+    found = sum("aime-1" in ids[q].lower() for q in columns["q"])
+    assert page.text(".note[role=status]").startswith(f"{found} of") or found == 0
+
+
+def test_the_keyboard_is_enough(page, served, sources):
+    from selenium.webdriver.common.keys import Keys
+
+    def press(*keys):
+        page.driver.switch_to.active_element.send_keys(*keys)
+
+    page.look()
+    page.open(f"{served}#/0/cell/0")
+    press(Keys.TAB)
+    assert page.run("return document.activeElement.className") == "skip"
+    page.run("document.querySelector('#view th[scope=row] a').focus()")
+    press(Keys.ENTER)
+    page.wait("return location.hash.startsWith('#/0/t/')")
+    page.wait()
+    before = page.run("return location.hash")
+    press("n")
+    page.wait(f"return !location.hash.startsWith({before.split('?')[0]!r})")
+    page.wait()
+    press("p")
+    page.wait(f"return location.hash.startsWith({before.split('?')[0]!r})")
+    page.wait()
+    press(Keys.HOME)
+    assert page.text(".position").startswith("k = 0 of")
+    press(Keys.ARROW_RIGHT)
+    assert page.text(".position").startswith("k = 1 of")
+    press("k")
+    best = int(page.text(".position").split()[2])
+    place, row = page.run("return location.hash").split("?")[0].split("/")[3:]
+    assert best == sources.piece(f"0/cell/{place}")["columns"]["k"][int(row)]
+
+
+def test_choosing_in_the_list_moves_the_curve_and_the_answers(page, served, sources):
+    page.look()
+    page.open(f"{served}#/0/t/0/0?k=0")
+    piece = sources.piece("0/t/0/0")
+    last = len(piece["tokens"]) - 1
+    page.run("[...document.querySelectorAll('.step button')].at(-1).click()")
+    assert page.text(".position").startswith(f"k = {last} of {last}")
+    assert f"k={last}" in page.run("return location.hash")
+    assert page.count(".answers li") == len(piece["answers"][last])
+    page.run("document.querySelector('.answers summary').click()")
+    assert piece["answers"][last][0][3] in page.text(".answers pre")
+
+
+@pytest.mark.parametrize("view", ["/2", "/2/cell/0", "/2/t/0/0", "/2/all"])
+@pytest.mark.parametrize("kind", ["served", "written"])
+def test_texts_of_strangers_are_texts(page, kind, view, request):
+    page.look()
+    page.console()
+    page.open(f"{request.getfixturevalue(kind)}#{view}")
+    assert page.run("return window.stolen === undefined")
+    assert page.count("#view img, #view script, #view style, #view iframe") == 0
+    assert page.run(
+        "return [...document.querySelectorAll('#view a')].every((a) => a.hash && "
+        "a.pathname === location.pathname)"
+    )
+    if "/t/" in view:
+        assert HOSTILE[0] in page.text(".question pre")
+        page.run("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+        assert page.count("#view img, #view script") == 0
+    assert page.console() == []
+
+
+def test_two_campaigns_side_by_side_have_the_paired_differences(page, served, sources):
+    page.look()
+    page.open(f"{served}#/compare?a=0&b=4")
+    means = []
+    for source in ("0", "1"):
+        piece = sources.piece(f"{source}/cell/0")
+        columns, probes = piece["columns"], sources.piece(f"{source}/index")["probes"]
+        by_question = {}
+        for question, right in zip(columns["q"], columns["cn"], strict=True):
+            by_question.setdefault(piece["questions"][question][0], []).append(right / probes)
+        means.append({key: sum(each) / len(each) for key, each in by_question.items()})
+    changes = [100 * (means[1][key] - means[0][key]) for key in means[0]]
+    shown = page.text("[data-figure=pn]").replace("\u2212", "-")
+    assert float(shown) == pytest.approx(sum(changes) / len(changes), abs=0.06)
+
+
+def test_a_chart_can_be_saved(page, served):
+    page.look()
+    page.open(f"{served}#/0/frontiers")
+    saved = page.driver.execute_async_script(
+        "const done = arguments[0], kept = [];"
+        "HTMLAnchorElement.prototype.click = function () { kept.push([this.download, this.href]);"
+        " if (kept.length === 2) done(kept); };"
+        "document.querySelectorAll('.save button').forEach((button) => button.click());"
+    )
+    by_name = {name.rpartition(".")[2]: address for name, address in saved}
+    assert by_name["svg"].startswith("data:image/svg+xml")
+    assert by_name["png"].startswith("data:image/png")
+    assert len(by_name["png"]) > 5000
+
+
+def test_what_is_not_there_is_said(page, served):
+    page.open(f"{served}#/0/t/0/99999")
+    assert "no piece" in page.text("[role=alert]")
+    page.open(f"{served}#/9")
+    assert "no folder 9" in page.text("[role=alert]")
+    page.open(f"{served}#/nonsense")
+    assert "no view" in page.text("[role=alert]")
