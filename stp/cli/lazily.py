@@ -39,6 +39,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "serve",
         "Serve a model over the chat-completions protocol, its thinking stopped by a method.",
     ),
+    "leaderboard": (
+        "leaderboard",
+        "Boards of methods and models as a static site; check and add submissions.",
+    ),
     "benchmarks": ("benchmarks", "The benchmarks that there are."),
     "families": (
         "families",

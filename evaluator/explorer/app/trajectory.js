@@ -34,7 +34,7 @@
     }
     function hover(k) { dispatch(k, false); items.forEach((item, i) => item.classList.toggle("hovered", i === k)); }
 
-    const curve = chart({
+    const drawCurve = () => chart({
       label: `Accuracy P(k) over thinking tokens: ${percent(share(0))} without thinking, ${percent(share(best))} at k* = ${best}, ${percent(share(n))} after all of it`,
       height: 300, save: `curve-${place}-${cell}-${row}`, make: () => curveOption(t, best, fall),
       onReady: (drawn) => {
@@ -50,6 +50,19 @@
       },
     });
 
+    const curve = el("div", {}, drawCurve()), band = cells[cell].band ? el("button", { type: "button", class: "quiet", onclick: showBand }, "Latent band") : null;
+    async function showBand() {
+      band.disabled = true;
+      band.textContent = "Fitting the cell\u2019s latent curves";
+      try {
+        const fit = await piece(`${place}/band/${cell}`), part = (values) => values.slice(fit.offsets[row], fit.offsets[row + 1]);
+        if (!fit.mean) { band.textContent = "No latent band: nothing thinks here"; return; }
+        t.band = { mean: part(fit.mean), low: part(fit.low), high: part(fit.high) };
+        band.textContent = ["Latent band shown: 95% intervals of the accuracy behind the counts", ...fit.notes].join("; ");
+        curve.replaceChildren(drawCurve());
+      } catch (error) { band.textContent = `No latent band: ${error.message}`; }
+    }
+
     const facts = [`OR ${percent(t.tokens[n] ? (t.tokens[n] - t.tokens[best]) / t.tokens[n] : 0)}`, `AD ${points(t.tokens[n] ? share(best) - share(n) : 0).replace("+", "")} points`, `k* = ${best}`, `thinking ${ENDS[t.finish] || t.finish}`, `own answer ${t.own.right ? "right" : "wrong"}`];
     const ruin = fall.k ? el("p", { class: "warning" }, fall.ruined ? `Step ${fall.k} ruined it: ` : `Largest fall, made good later: step ${fall.k}: `, el("b", {}, `P falls from ${percent(share(fall.k - 1), 0)} to ${percent(share(fall.k), 0)}`), ". ", el("button", { type: "button", onclick: () => choose(fall.k) }, "Show the step")) : el("p", { class: "note" }, "No step makes its accuracy fall.");
     const [before, after] = neighbours(place, cell, row);
@@ -62,7 +75,7 @@
         el("div", { class: "question" }, el("pre", { tabindex: "0" }, t.prompt), el("p", {}, "Reference answer: ", el("code", {}, t.reference)))),
       ruin,
       el("div", { class: "reader" },
-        el("div", { class: "card side" }, el("h2", {}, "Its curve"), el("p", { class: "facts" }, facts.join("; ")), curve,
+        el("div", { class: "card side" }, el("h2", {}, "Its curve"), el("p", { class: "facts" }, facts.join("; ")), curve, band,
           el("label", { class: "slider" }, el("span", {}, "Position"), slider), panel, ownAnswer(t), signals(t)),
         el("div", { class: "card" }, el("h2", {}, "Its thinking, step by step"), list)));
     choose(chosen);
