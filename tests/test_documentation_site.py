@@ -59,9 +59,12 @@ def test_every_link_of_the_site_leads_somewhere(tmp_path):
             named = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             if not named.exists():
                 broken.append(f"{path.relative_to(site)}: {target}")
-            elif parts.fragment and named in pages:
-                if unquote(parts.fragment) not in pages[named].anchors:
-                    broken.append(f"{path.relative_to(site)}: {target}")
+            elif (
+                parts.fragment
+                and named in pages
+                and unquote(parts.fragment) not in pages[named].anchors
+            ):
+                broken.append(f"{path.relative_to(site)}: {target}")
     assert broken == []
     assert "largest_falls" in (site / "api" / "analysis.html").read_text(encoding="utf-8")
     assert (site / "search" / "search_index.json").stat().st_size > 100_000

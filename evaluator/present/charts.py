@@ -92,6 +92,7 @@ class Plot:
         self.inner, self.tall = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
 
     def x(self, value: float) -> float:
+        """Return the place of a value of the x axis."""
         share = value / self.x_most
         if self.x_least is not None:
             share = math.log(value / self.x_least) / (math.log(self.x_most / self.x_least) or 1.0)
@@ -104,6 +105,7 @@ class Plot:
         return [share * self.x_most for share in _TICKS]
 
     def y(self, value: float) -> float:
+        """Return the place of a value of the y axis."""
         low, high = self.y_range
         return round(TOP + self.tall * (1 - (value - low) / ((high - low) or 1.0)), 1)
 

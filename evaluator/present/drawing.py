@@ -46,14 +46,14 @@ def draw(view: View) -> Figure:
     with house_style():
         figure = new_figure(6.8, 4.3)
         axes = figure.subplots()
-        _fill(view, axes)
+        _fill(view, axes, figure)
         axes.set_title(textwrap.fill(view.title, 70))
         add_note(figure, view.note)
     return figure
 
 
 @singledispatch
-def _fill(view: View, axes: Axes) -> None:
+def _fill(view: View, axes: Axes, figure: Figure) -> None:
     raise TypeError(f"{type(view).__name__} is no view that can be drawn")
 
 
@@ -61,6 +61,7 @@ def _axes(view: View, axes: Axes) -> None:
     axes.set_xlabel(view.x_label)
     axes.set_ylabel(view.y_label)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: format(value, view.y_format)))
+    # After all is drawn: an end that is set stops the other from growing.
     axes.set_ylim(0, 1.02 if view.fraction else None)
 
 
@@ -70,65 +71,66 @@ def _across(axes: Axes, values: list[float], log_x: bool, x_format: str) -> None
         axes.set_xscale("log")
         axes.set_xticks(log_ticks(min(values), max(values)))
         axes.xaxis.set_minor_locator(NullLocator())
-        axes.set_xlim(min(values) / 1.25, max(values) * 1.6)
+        axes.set_xlim(min(values) / 1.25, max(values) * 1.25)
     else:
-        axes.set_xlim(0, 1.08 * max(values, default=1.0) or 1.0)
+        most = max(values, default=1.0) or 1.0
+        axes.set_xlim(0, 1.03 if most <= 1 else 1.08 * most)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: format(value, x_format)))
 
 
 @_fill.register
-def _scatter(view: Scatter, axes: Axes) -> None:
-    _axes(view, axes)
+def _scatter(view: Scatter, axes: Axes, figure: Figure) -> None:
     xs = [point.x for point in view.points]
     for line in view.contours:
         axes.plot(line.x, line.y, color=MUTED, linewidth=0.8, linestyle=(0, (4, 2)), zorder=1)
-        inside = [(x, y) for x, y in zip(line.x, line.y, strict=True) if y <= 0.97]
-        if inside:
-            axes.annotate(line.name, inside[0], color=MUTED, fontsize=7, path_effects=_STROKE)
-        xs += [x for x, _ in inside]
+        axes.annotate(
+            line.name,
+            (line.x[0], line.y[0]),
+            xytext=(2, 2),
+            textcoords="offset points",
+            color=MUTED,
+            fontsize=7,
+        )
+        xs += line.x
     _across(axes, xs, view.log_x, view.x_format)
-    for place, point in enumerate(view.points):
+    # A number in each point and names in the margin: names beside points cover each other.
+    for number, point in enumerate(view.points, start=1):
         axes.plot(
             [point.x],
             [point.y],
-            MARKERS[place % len(MARKERS)],
+            "D" if point.marked else "o",
             color=MARK if point.marked else CURVE,
-            markersize=6.5,
+            markersize=11 if point.marked else 12,
             markeredgecolor="white",
-            zorder=3,
+            zorder=3 + number / 1000,
             clip_on=False,
+            label=f"{number}  {visible(point.name, _NAME)}",
         )
-    _names(view, axes)
-
-
-def _names(view: Scatter, axes: Axes) -> None:
-    """Name the points beside them, above or below where another name is near."""
-    middle = np.mean(axes.get_xlim()) if not view.log_x else math.sqrt(np.prod(axes.get_xlim()))
-    taken: list[tuple[bool, float]] = []
-    for point in sorted(view.points, key=lambda each: each.y):
-        left = point.x > middle
-        height = point.y
-        for side, before in taken:
-            if side == left and height - before < 0.045:
-                height = before + 0.045
-        taken.append((left, height))
         axes.annotate(
-            visible(point.name, _NAME),
+            str(number),
             (point.x, point.y),
-            xytext=(-7 if left else 7, 245 * (height - point.y)),
-            textcoords="offset points",
-            ha="right" if left else "left",
-            va="center",
-            color=INK,
-            fontsize=7.5,
-            path_effects=_STROKE,
-            zorder=4,
+            ha="center",
+            va="center_baseline",
+            color="white",
+            fontsize=6,
+            zorder=3.0005 + number / 1000,
+            annotation_clip=False,
         )
+    _axes(view, axes)
+    columns = 1 + (len(view.points) - 1) // 26
+    figure.set_figwidth(figure.get_figwidth() + 1.6 * columns)
+    figure.legend(
+        *axes.get_legend_handles_labels(),
+        loc="outside right upper",
+        fontsize=6.5,
+        markerscale=0.5,
+        ncols=columns,
+        labelspacing=0.35,
+    )
 
 
 @_fill.register
-def _lines(view: Lines, axes: Axes) -> None:
-    _axes(view, axes)
+def _lines(view: Lines, axes: Axes, figure: Figure) -> None:
     for place, line in enumerate(view.lines):
         axes.plot(
             line.x,
@@ -152,23 +154,24 @@ def _lines(view: Lines, axes: Axes) -> None:
                 color=MUTED,
                 path_effects=_STROKE,
             )
+    _axes(view, axes)
     if view.ticks:
         axes.set_xticks(range(len(view.ticks)), [visible(tick, 20) for tick in view.ticks])
         axes.set_xlim(-0.3, len(view.ticks) - 0.7)
     else:
         xs = [x for line in view.lines for x in line.x]
         _across(axes, xs, view.log_x, view.x_format)
-    _legend(axes, len(view.lines))
+    _legend(axes, figure)
 
 
 @_fill.register
-def _bars(view: Bars, axes: Axes) -> None:
+def _bars(view: Bars, axes: Axes, figure: Figure) -> None:
     width = 0.8 / len(view.series)
     places = np.arange(len(view.groups))
     for number, (name, values) in enumerate(view.series):
         at = places + (number - (len(view.series) - 1) / 2) * width
         heights = [math.nan if value is None else value for value in values]
-        look = {
+        look: dict[str, Any] = {
             "color": SERIES_COLOURS[number % len(SERIES_COLOURS)],
             "hatch": _HATCHES[number % len(_HATCHES)],
             "edgecolor": "white",
@@ -188,7 +191,7 @@ def _bars(view: Bars, axes: Axes) -> None:
         axes.set_xlabel(view.y_label)
         axes.xaxis.set_major_formatter(formatter)
         axes.grid(visible=False, axis="y")
-        axes.figure.set_figheight(max(3.4, 1.6 + 0.14 * len(names) * (1 + len(view.series))))
+        figure.set_figheight(max(3.4, 1.6 + 0.14 * len(names) * (1 + len(view.series))))
     else:
         axes.set_xticks(places, [textwrap.fill(name, 15) for name in names], fontsize=7.5)
         axes.set_xlabel(view.x_label)
@@ -198,11 +201,8 @@ def _bars(view: Bars, axes: Axes) -> None:
         axes.grid(visible=False, axis="x")
         # Groups of few bars are not stretched over the whole width.
         axes.set_xlim(-0.75, max(len(names) - 0.25, 1.75))
-    _legend(axes, len(view.series))
+    _legend(axes, figure)
 
 
-def _legend(axes: Axes, entries: int) -> None:
-    if entries > 1 or axes.get_legend_handles_labels()[1] != [""]:
-        axes.figure.legend(
-            *axes.get_legend_handles_labels(), loc="outside right upper", fontsize=7.5
-        )
+def _legend(axes: Axes, figure: Figure) -> None:
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper", fontsize=7.5)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from markupsafe import Markup
 
-from evaluator.present.charts import LEFT, NAME, Line, Plot, line_chart, tag
+from evaluator.present.charts import NAME, Line, Plot, line_chart, tag
 from evaluator.present.names import visible
 from evaluator.present.palette import SERIES
 from evaluator.present.ticks import round_step
@@ -23,38 +23,41 @@ def view_chart(view: View) -> Markup:
 
 
 def _scatter(view: Scatter) -> Markup:
-    """Return points in a plane; marked ones, and the few of a small plane, carry their names."""
+    """Return numbered points in a plane, and the list of their names."""
     xs = [point.x for point in view.points]
     xs += [x for line in view.contours for x in line.x]
     least = min(xs) if view.log_x else None
-    plot = Plot(max(xs), _y_range(view, [p.y for p in view.points]), x_least=least)
-    plot.y_format = view.y_format
-    marks = []
+    whole = not view.log_x and max(xs) <= 1
+    plot = Plot(
+        1.0 if whole else max(xs),
+        _y_range(view, [point.y for point in view.points]),
+        x_least=least,
+        y_format=view.y_format,
+    )
+    marks, names = [], []
     for line in view.contours:
-        places = [(x, y) for x, y in zip(line.x, line.y, strict=True) if y <= plot.y_range[1]]
-        if len(places) < 2:
-            continue
-        drawn = "M" + "L".join(f"{plot.x(x)},{plot.y(y)}" for x, y in places)
-        marks.append(tag("path", tag("title", line.name), d=drawn, class_="gridline contour"))
-        place = {"x": plot.x(places[0][0]) + 3, "y": plot.y(places[0][1]) + 10}
-        marks.append(tag("text", line.name, **place))
-    few = len(view.points) <= 12
-    for point in view.points:
-        name = visible(point.name, 40)
-        title = (
-            f"{name}: {view.x_label} {format(point.x, view.x_format)}, "
-            f"{view.y_label} {format(point.y, '.1%' if view.fraction else view.y_format)}"
+        drawn = "M" + "L".join(
+            f"{plot.x(x)},{plot.y(y)}" for x, y in zip(line.x, line.y, strict=True)
         )
-        spot = {"cx": plot.x(point.x), "cy": plot.y(point.y), "r": 5}
+        look = {"class_": "series background", "stroke_dasharray": "4 3"}
+        marks.append(tag("path", tag("title", line.name), d=drawn, **look))
+        place = {"x": plot.x(line.x[0]) + 3, "y": plot.y(line.y[0]) - 4}
+        marks.append(tag("text", line.name, **place))
+    for number, point in enumerate(view.points, start=1):
+        name = visible(point.name, NAME)
+        title = (
+            f"{name}: {view.x_label} {format(point.x, '.3g' if whole else view.x_format)}, "
+            f"{view.y_label} {format(point.y, '.3g')}"
+        )
+        spot = {"cx": plot.x(point.x), "cy": plot.y(point.y), "r": 9}
         kind = f"dot{' best' * point.marked}"
-        marks.append(tag("circle", tag("title", title), class_=kind, **spot))
-        if point.marked or few:
-            left = plot.x(point.x) > LEFT + 0.6 * plot.inner
-            place = {"x": spot["cx"] + (-9 if left else 9), "y": spot["cy"] + 4}
-            anchor = "end" if left else "start"
-            marks.append(tag("text", name, **place, text_anchor=anchor, class_="name"))
+        text = {"x": spot["cx"], "y": spot["cy"] + 4, "text_anchor": "middle"}
+        look = {"style": "fill: var(--card); font-size: 11px; pointer-events: none"}
+        circle = tag("circle", tag("title", title), class_=kind, **spot)
+        marks.append(tag("g", circle, tag("text", str(number), **text, **look)))
+        names.append(tag("li", f"{number} {name}" + " (marked)" * point.marked))
     svg = plot.drawn(marks, x_label=view.x_label, y_label=view.y_label, x_format=view.x_format)
-    return tag("div", svg, class_="chart")
+    return tag("ul", *names, class_="legend") + tag("div", svg, class_="chart")
 
 
 def _y_range(view: View, values: Sequence[float]) -> tuple[float, float]:

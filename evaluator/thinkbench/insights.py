@@ -312,9 +312,10 @@ def accuracies_beside(folders: Sequence[str]) -> Beside:
         several = rows["method"].nunique() > 1
         questions = rows.groupby(["model", "benchmark", "method", "question"])["right"].mean()
         means = questions.groupby(level=["model", "benchmark", "method"]).mean()
-        for (model, benchmark, method), mean in means.items():  # type: ignore[misc]
-            name = f"{benchmark}, {method}" if several else str(benchmark)
-            if name in found.setdefault(str(model), {}):
+        for place, mean in means.items():
+            model, benchmark, method = map(str, place) if isinstance(place, tuple) else ("", "", "")
+            name = f"{benchmark}, {method}" if several else benchmark
+            if name in found.setdefault(model, {}):
                 raise MisuseError(f"{folder}: {model} has {name} from another run already")
-            found[str(model)][name] = float(mean)
+            found[model][name] = float(mean)
     return found

@@ -18,7 +18,7 @@ def write_comparison(
     bridge: Bridge | None = None,
     beside: Beside | None = None,
 ) -> Path:
-    """Write tables (CSV, Markdown, LaTeX), figures (PNG, PDF) and the page; returns the page's path.
+    """Write tables (CSV, Markdown, LaTeX), figures (PNG, PDF) and the page; returns the last.
 
     Parameters
     ----------

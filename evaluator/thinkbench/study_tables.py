@@ -56,6 +56,7 @@ def _table(
     before: str = "",
     after: str = "",
     grouped: bool = False,
+    whole: bool = False,
 ) -> Table:
     """Return a table of the columns that any row has, and a note on these alone."""
     frame = pd.DataFrame(rows, dtype=object).dropna(axis="columns", how="all")
@@ -71,6 +72,8 @@ def _table(
         part for part in (before, f"{'; '.join(meanings)}." * bool(meanings), after) if part
     )
     formats = {key: spec for key, spec in _FORMATS.items() if key in frame}
+    if whole:
+        formats["tokens"] = ","
     return Table(name=name, title=title, frame=frame, formats=formats, note=note, grouped=grouped)
 
 
@@ -254,19 +257,18 @@ def cases_table(comparison: Comparison, most: int = CASES) -> Table | None:
                     index.append((pair.key, _name(name)))
     if not rows:
         return None
-    found = _table(
+    patterns = " Patterns are found by rules." * any(row["pattern"] for row in rows)
+    return _table(
         "cases",
         "Questions with the largest ratio of tokens",
         rows,
         index,
         ("question", "model"),
-        after=f"The first {most} of each matched pair; ratio: tokens over those of the baseline. "
-        "Patterns are found by rules."
-        if any(row["pattern"] for row in rows)
-        else f"The first {most} of each matched pair; ratio: tokens over those of the baseline.",
+        after=f"The first {most} of each matched pair; ratio: tokens over those of the "
+        f"baseline.{patterns}",
         grouped=True,
+        whole=True,
     )
-    return found
 
 
 def published_tables(comparison: Comparison) -> list[Table]:
