@@ -90,7 +90,7 @@ def plain(engine: Engine, plan: Plan, tasks: Sequence[Task], batch: int) -> int:
             place: tree(task, task.prompt_ids, "think", task.thinking_limit)
             for place, task in enumerate(tasks)
         },
-        lambda place, ids: outputs.__setitem__(place, ids),
+        outputs.__setitem__,
     )
     answers = {}
     for place, ids in outputs.items():
