@@ -107,7 +107,7 @@ def test_a_report_of_curves_alone_has_no_empty_section(tmp_path):
     curves = Curves.of_lists([[0, 9, 20], [0, 7]], [[0.25, 1, 0.75], [0, 0.5]], probes=4)
     _, source, parser = page_of(ReportData(name="mine", curves=curves), tmp_path)
     sections = re.findall(r'<section id="([a-z]+)"', source)
-    assert sections == re.findall(r'<a href="#([a-z]+)">', source) + ["files"]
+    assert sections == [*re.findall(r'<a href="#([a-z]+)">', source), "files"]
     assert not {"explorer", "settings", "progress"} & set(sections)
     assert "Skip to" not in parser.text
     assert json.loads(parser.scripts[0])["trajectories"] == []
