@@ -191,7 +191,8 @@ def test_the_latent_band_is_drawn_beside_the_curve(page, served, sources):
     page.open(f"{served}#/0/t/0/0")
     before = page.count(".echart path")
     page.run(
-        "[...document.querySelectorAll('button')].find((b) => b.innerText === 'Latent band').click()"
+        "[...document.querySelectorAll('button')].find((b) => b.innerText === 'Latent band')"
+        ".click()"
     )
     page.wait("return document.body.innerText.includes('Latent band shown')", seconds=120)
     page.wait()

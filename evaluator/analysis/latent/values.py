@@ -74,6 +74,10 @@ class LatentCurves:
     raw_s: "np.ndarray[tuple[int], np.dtype[np.bool_]]"
     notes: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        """Say in a line what was fitted."""
+        return f"LatentCurves({self.curves!r}, {self.draws} draws, {len(self.learned)} cells)"
+
     @property
     def draws(self) -> int:
         """Number of drawn curves for every trajectory."""

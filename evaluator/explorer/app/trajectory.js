@@ -2,6 +2,7 @@
 /* One trajectory: its steps beside its curve, and the answers at the position that is chosen. */
 (() => {
   const { el, card, folded, percent, points, number, plural, MISSING, piece, where, remember, address, source, cellName, ENDS, chart, colour, tip, axis, tooltip, onKeys } = stp;
+  const CONTEXT = 110;
   const SIGNALS = { end_logprob: "Log-probability of ending the thinking", entropy: "Entropy of the next token", end_entropy: "Entropy after the end marker", answer_entropy: "Entropy of a trial answer" };
 
   async function trajectory(view, place, cell, row) {
@@ -27,7 +28,8 @@
         item.className = `step ${i < chosen ? "kept" : i === chosen ? "kept current" : "dropped"}${i === fall.k && i ? " ruin" : ""}`;
         item.firstChild.setAttribute("aria-pressed", String(i === chosen));
       });
-      if (scroll) { const item = items[chosen]; list.scrollTop = item.offsetTop - (list.clientHeight - Math.min(item.offsetHeight, list.clientHeight)) / 2; }
+      // Near the top, below the end of the step before it: seen without scrolling the page.
+      if (scroll) list.scrollTop = items[chosen].offsetTop - CONTEXT;
       panel.replaceChildren(el("p", { class: "position" }, `k = ${chosen} of ${n}: ${plural(t.tokens[chosen], "token")} kept; P(k) = ${t.correct[chosen]}/${t.probes} = ${percent(share(chosen))}${chosen ? `, ${points(share(chosen) - share(chosen - 1))} points by step ${chosen}` : ""}`),
         el("ul", { class: "answers" }, t.answers[chosen].map((answer) => answerItem(answer, t.probes))));
       dispatch(chosen, true);
