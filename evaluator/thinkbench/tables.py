@@ -80,7 +80,8 @@ def run_table(run: ThinkRun) -> Table:
     if run.config.folds > 1:
         notes.append(f"± over {run.config.folds} folds")
     if measures.overall.estimated:
-        notes.append(f"tokens of {measures.overall.estimated:,} responses are estimated from words")
+        how = ", ".join(sorted({row.estimated_by for row in run.graded if row.estimated}))
+        notes.append(f"tokens of {measures.overall.estimated:,} responses are estimated by {how}")
     if measures.overall.parted:
         notes.append(
             f"thinking of {measures.overall.parted:,} responses was written as text, between tags"
