@@ -3,10 +3,12 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from evaluator.analysis.bootstrap import bootstrap_curves
 from evaluator.analysis.frontiers import cell_frontiers
 from evaluator.analysis.headline import Headline, make_headline
+from evaluator.analysis.interval_tables import interval_sentence
 from evaluator.analysis.latent_tables import latent_curves
-from evaluator.analysis.overthinking import per_trajectory, summarise
+from evaluator.analysis.overthinking import summarise
 from evaluator.analysis.step_changes import changes_by_progress, suitable_bin_tokens
 from evaluator.figures.catalogue import all_figures
 from evaluator.present.figure_style import save, save_plain
@@ -70,10 +72,14 @@ def build_report(
 
 def write_report(data: ReportData, out_dir: Path, *, plain: bool = False) -> ReportPaths:
     """Write the report of values already at hand; see :func:`build_report`."""
-    summary = summarise(per_trajectory(data.curves))
+    summary = summarise(data.curves)
     cells = cell_frontiers(data.curves)
     changes = changes_by_progress(data.curves, suitable_bin_tokens(data.curves))
-    headline = replace(make_headline(data.curves, summary, cells), cautions=data.warnings)
+    headline = replace(
+        make_headline(data.curves, summary, cells),
+        cautions=data.warnings,
+        intervals=interval_sentence(bootstrap_curves(data.curves)),
+    )
     page = out_dir / "report.html"
     written: list[Path] = []
     links: list[tuple[str, str, str]] = []

@@ -14,7 +14,8 @@ asked for the rows of every step. Minutes.
 does. (a) gives each engine one unit of half the questions. Minutes.
 
 ``server``: the same on a real vLLM server with ``concurrency`` 8: the server's own count of steps,
-and the share of time in which all 8 requests were under way while there was more to send. Minutes.
+the rows in them, and the share of time in which all 8 requests were under way until the last
+question was handed over. Minutes.
 
     PYTHONPATH=. .venv/bin/python scripts/benchmarks/occupancy.py clock
     PYTHONPATH=. OMP_NUM_THREADS=1 .venv-vllm/bin/python scripts/benchmarks/occupancy.py vllm
@@ -361,8 +362,8 @@ def on_ray(size: Size) -> dict[str, Any]:
 class InFlight(dict[Any, Any]):
     """The requests under way of a server engine, with how long there were how many.
 
-    ``supplied`` is the same up to the last request that was sent: from then on there was nothing
-    to send in place of one that ended.
+    ``supplied`` is the same up to the last question that was handed over: from then on there may
+    be nothing to send in place of one that ended, since the rest depends on what still runs.
     """
 
     def __init__(self) -> None:
@@ -379,13 +380,17 @@ class InFlight(dict[Any, Any]):
 
     def __setitem__(self, task: Any, request: Any) -> None:
         self._note()
-        self.supplied = dict(self.seconds)
         super().__setitem__(task, request)
 
     def pop(self, task: Any, *default: Any) -> Any:
         """Note that a request has ended."""
         self._note()
         return super().pop(task, *default)
+
+    def handed_over(self) -> None:
+        """Note that a question was handed over."""
+        self._note()
+        self.supplied = dict(self.seconds)
 
     @property
     def mean(self) -> float:
@@ -394,7 +399,7 @@ class InFlight(dict[Any, Any]):
         return sum(count * spent for count, spent in self.seconds.items()) / whole
 
     def share_with(self, count: int) -> float:
-        """Return the share of the time before the last was sent with so many under way."""
+        """Return the share of the time with so many under way, while questions were left."""
         return self.supplied.get(count, 0.0) / sum(self.supplied.values())
 
 
@@ -449,15 +454,16 @@ def _healthy(url: str) -> bool:
     return False
 
 
-def _server_steps(url: str) -> int:
-    """Return the steps that a server's engine has done."""
+def _server_counts(url: str) -> npt.NDArray[np.int64]:
+    """Return the steps that a server's engine has done, and the tokens that it has generated."""
     import httpx
 
     text = httpx.get(f"{url}/metrics").text
-    found = re.search(r"^vllm:iteration_tokens_total_count\{[^}]*\} (\S+)", text, re.MULTILINE)
-    if found is None:
-        raise SystemExit("the server's metrics do not count its steps")
-    return int(float(found[1]))
+    found = [
+        re.search(rf"^vllm:{name}\{{[^}}]*\}} (\S+)", text, re.MULTILINE)
+        for name in ("iteration_tokens_total_count", "generation_tokens_total")
+    ]
+    return np.array([int(float(match[1])) for match in found if match is not None])
 
 
 def on_server(size: Size, python: str) -> dict[str, Any]:
@@ -476,13 +482,23 @@ def _server_way(config: CampaignConfig, url: str, rows: int) -> dict[str, Any]:
     def open_model(name: str, folder: Path) -> Engine:
         engine: Any = opens(name, folder)
         engine._tasks = under_way
+        submit = engine.submit
+
+        def noting(tree: Any) -> Any:
+            if tree.max_tokens == config.generation.thinking_limit:
+                under_way.handed_over()
+            return submit(tree)
+
+        engine.submit = noting
         opened.append(engine)
         return opened[-1]
 
-    before, begin = _server_steps(url), time.monotonic()
+    before, begin = _server_counts(url), time.monotonic()
     seen = run(config, open_model)
+    steps, tokens = (_server_counts(url) - before).tolist()
     return {
-        "steps": _server_steps(url) - before,
+        "steps": steps,
+        "rows": round(tokens / steps, 2),
         "seconds": round(time.monotonic() - begin, 1),
         "requests_under_way": round(under_way.mean, 2),
         "share_of_time_full": round(under_way.share_with(rows), 3),

@@ -163,7 +163,6 @@ def test_tables_hold_what_the_papers_print(comparison):
 
 
 def test_no_note_speaks_of_what_a_table_has_not(runs, comparison):
-    single = dataclasses.replace(CONFIG, folds=1)
     for table in [*comparison_tables(comparison), *map(summary_table, runs)]:
         there = {label for column in table.labels for label in column}
         there |= {str(name) for name in table.frame.index.names}
@@ -173,7 +172,6 @@ def test_no_note_speaks_of_what_a_table_has_not(runs, comparison):
         for terms in re.findall(r"(?:^|[;.] )([a-z±][\w ,-]*?): ", table.note):
             for term in terms.split(", "):
                 assert any(term in label or label in term for label in there), (table.name, term)
-    assert single.folds == 1
 
 
 def test_views_are_those_that_runs_give(runs, comparison, tmp_path):
