@@ -19,7 +19,7 @@ the same, and numbers from other words do not compare. So every run says which w
 import hashlib
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -103,11 +103,23 @@ class Prompts:
     questions
         How the generated tasks put their questions, by task; ``$numbers``, and ``$a`` and ``$b``
         for pairs.
+    version
+        Of our own texts their version; of others a digest of all that is asked with.
     """
 
     name: str = OWN
     texts: Mapping[str, str] = field(default_factory=dict)
     questions: Mapping[str, str] = field(default_factory=dict)
+    version: str = ""
+
+    def __post_init__(self) -> None:
+        if self.version:
+            return
+        version = OWN_VERSION
+        if self.name != OWN or self.texts or self.questions:
+            whole = [OWN_VERSION, sorted(self.texts.items()), sorted(self.questions.items())]
+            version = hashlib.sha256(json.dumps(whole).encode()).hexdigest()[:12]
+        object.__setattr__(self, "version", version)
 
     def text(self, name: str) -> str:
         """Return a text by its name.
@@ -138,14 +150,6 @@ class Prompts:
 
         return replace(task, ask=ask)
 
-    @property
-    def version(self) -> str:
-        """Of our own texts their version; of others a digest of all that is asked with."""
-        if self == Prompts():
-            return OWN_VERSION
-        whole = [OWN_VERSION, sorted(self.texts.items()), sorted(self.questions.items())]
-        return hashlib.sha256(json.dumps(whole).encode()).hexdigest()[:12]
-
     def record(self) -> dict[str, Any]:
         """Return what a run keeps of its wording."""
         replaced = sorted([*self.texts, *(f"questions.{task}" for task in self.questions)])
@@ -162,9 +166,13 @@ class Prompts:
         """
         return f"{self.name} (version {self.version})"
 
-    def to_json(self) -> dict[str, Any]:
-        """Return all of it as plain values, for a run that keeps its own settings."""
-        return {"name": self.name, "texts": dict(self.texts), "questions": dict(self.questions)}
+
+def wording_note(prompts: Iterable[Prompts]) -> str:
+    """Say in which words runs were asked; numbers of different ones do not compare."""
+    labels = sorted({each.label for each in prompts})
+    return f"Wording: {', '.join(labels)}." + (
+        " Runs asked in other words do not compare." if len(labels) > 1 else ""
+    )
 
 
 def load_prompts(path: str | Path) -> Prompts:

@@ -86,8 +86,8 @@ class Frontier:
         Parameters
         ----------
         budget_fractions
-            Fractions of ``full_cost``, each at least 0: floats, or ``fractions.Fraction`` values.
-            Beyond the last state's cost, up to infinity, they buy the last state.
+            Fractions of ``full_cost`` from 0 to 1: floats, or ``fractions.Fraction`` values.
+            Infinity is no limit, and buys the last state.
 
         Returns
         -------
@@ -97,12 +97,18 @@ class Frontier:
         Raises
         ------
         ValueError
-            If a fraction is negative or no number, lies below the least cost, or there are no
-            probes that an accuracy could be a fraction of.
+            If a fraction is negative, above 1 or no number, lies below the least cost, or there
+            are no probes that an accuracy could be a fraction of.
         """
         if self.probes < 1:
             raise ValueError("there are no probes, so there is no accuracy; ask for rewards")
         budgets = budget_tokens(budget_fractions, self.full_cost)
+        for value in np.asarray(budget_fractions, dtype=object).ravel():
+            if 1 < float(value) < math.inf:
+                raise ValueError(
+                    f"a budget fraction is from 0 to 1, not {value}: per cent are divided by 100, "
+                    "and math.inf is no limit"
+                )
         return np.asarray(self.reward_within(budgets) / self.probes, np.float64)
 
     @cached_property

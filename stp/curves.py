@@ -6,7 +6,7 @@ no engine, no store. Only numpy is imported here.
 Axes: ``_s`` trajectory, ``_k`` position (all trajectories' positions, concatenated).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -122,6 +122,71 @@ class Curves:
     benchmark_names: tuple[str, ...] = ()
     model_names: tuple[str, ...] = ()
 
+    @classmethod
+    def of_lists(
+        cls,
+        tokens: Sequence[npt.ArrayLike],
+        accuracies: Sequence[npt.ArrayLike],
+        *,
+        probes: int,
+        question: npt.ArrayLike | None = None,
+        **others: Any,
+    ) -> "Curves":
+        """Return curves from one array of tokens and one of accuracies for each trajectory.
+
+        Parameters
+        ----------
+        tokens
+            For each trajectory L(0), L(1), ..., L(n).
+        accuracies
+            For each trajectory the share of right answers at the same positions, from 0 to 1.
+        probes
+            Answers that each share is of.
+        question
+            The question of each trajectory; each its own when left out.
+        **others
+            Further attributes, such as ``model`` and ``model_names``.
+
+        Raises
+        ------
+        ValueError
+            If the lists do not fit together, or a share is not one of so many answers.
+
+        Examples
+        --------
+        >>> curves = Curves.of_lists([[0, 9, 20], [0, 7]], [[0.25, 1, 0.75], [0, 0.5]], probes=4)
+        >>> curves.correct.tolist(), curves.question.tolist()
+        ([1, 4, 3, 0, 2], [0, 1])
+        """
+        if len(tokens) != len(accuracies):
+            raise ValueError(f"{len(tokens)} arrays of tokens and {len(accuracies)} of accuracies")
+        rows = [np.asarray(each, np.float64) for each in accuracies]
+        lengths = [np.asarray(each) for each in tokens]
+        for place, (length, row) in enumerate(zip(lengths, rows, strict=True)):
+            if length.shape != row.shape or length.ndim != 1 or not length.size:
+                raise ValueError(
+                    f"trajectory {place}: {length.size} positions of tokens and {row.size} of "
+                    "accuracies; each needs the same, and at least k = 0"
+                )
+        shares = np.concatenate(rows) if rows else np.empty(0)
+        if np.isnan(shares).any():
+            raise ValueError("an accuracy is no number")
+        if shares.size and not (shares.min() >= 0 and shares.max() <= 1):
+            raise ValueError("accuracies are fractions from 0 to 1; divide per cent by 100")
+        counts = shares * probes
+        correct = np.rint(counts)
+        # A share that was rounded to two digits is still one of the few that there are.
+        if not np.all(np.abs(counts - correct) <= 0.01 * probes + 1e-9):
+            raise ValueError(f"an accuracy is no share of {probes} answers")
+        return cls(
+            tokens=np.concatenate(lengths) if lengths else np.empty(0, np.int64),
+            correct=correct.astype(np.int32),
+            trajectory_offsets=np.cumsum([0, *(length.size for length in lengths)]),
+            question=np.asarray(range(len(rows)) if question is None else question, np.int32),
+            probes=probes,
+            **others,
+        )
+
     def __post_init__(self) -> None:
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
@@ -218,6 +283,24 @@ class Curves:
                 f"extra_correct is {correct[at]} at position {at} of all; it must lie between 0 "
                 f"and extra_probes, {probes[at]}"
             )
+
+    def __repr__(self) -> str:
+        """Say in a line what there is, whatever the size.
+
+        Examples
+        --------
+        >>> Curves(tokens=[0, 9], correct=[1, 4], trajectory_offsets=[0, 2], question=[0], probes=4)
+        Curves(1 trajectory, 1 question, 1 model, 1 benchmark, 2 positions, 4 probes each)
+        """
+        counts = (
+            (self.trajectories, "trajectory", "trajectories"),
+            (np.unique(self.question).size, "question", "questions"),
+            (np.unique(self.model).size, "model", "models"),
+            (np.unique(self.benchmark).size, "benchmark", "benchmarks"),
+            (self.positions, "position", "positions"),
+        )
+        said = ", ".join(f"{n:,} {one if n == 1 else many}" for n, one, many in counts)
+        return f"Curves({said}, {self.probes} probes each)"
 
     @property
     def all_probes_k(self) -> Int32Array:

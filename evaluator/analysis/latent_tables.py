@@ -5,7 +5,7 @@ import pandas as pd
 
 from data.progress import NOBODY, Progress
 from evaluator.analysis.frontiers import STRATEGY_LABELS
-from evaluator.analysis.latent import LatentCurves, interval_widths, latent_frontier
+from evaluator.analysis.latent import LatentCurves, fit, interval_widths, latent_frontier
 from evaluator.analysis.nesting import AVERAGE, averages_of_cells, nesting_of, with_averages
 from evaluator.analysis.overthinking import per_trajectory
 from evaluator.analysis.table_labels import cell_labels, table_note
@@ -16,6 +16,15 @@ from stp.seeds import PAPER_SEED
 
 TOLERANCE = 0.03
 TOLERANCES = (0.01, 0.03, 0.05)
+
+
+def latent_curves(
+    curves: Curves, *, draws: int = 20, workers: int | None = None, progress: Progress = NOBODY
+) -> LatentCurves | None:
+    """Return the fit behind the tables; None where nothing thinks, so that there is no curve."""
+    if not draws or not np.any(curves.full_tokens_s):
+        return None
+    return fit(curves, draws=draws, workers=workers, progress=progress)
 
 
 def latent_table(latent: LatentCurves) -> Table:

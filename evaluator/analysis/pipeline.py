@@ -9,8 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from data.errors import StoreError
 from data.progress import NOBODY, Progress
 from evaluator.analysis.bootstrap import REPLICATES, CurveBootstrap, bootstrap_curves
@@ -37,8 +35,9 @@ from evaluator.analysis.interval_tables import (
     interval_sentence,
     interval_table,
 )
-from evaluator.analysis.latent import LatentCurves, fit
+from evaluator.analysis.latent import LatentCurves
 from evaluator.analysis.latent_tables import (
+    latent_curves,
     latent_frontier_table,
     latent_sentences,
     latent_table,
@@ -129,6 +128,8 @@ class Analysis:
         b of the campaigns, where all have the same.
     lengths
         For each model's name and each b, step lengths; None where only curves were given.
+    latent
+        The accuracies behind the counts, where they were asked for.
     """
 
     name: str
@@ -141,6 +142,7 @@ class Analysis:
     tables: tuple[Table, ...]
     step_tokens: int | None = None
     lengths: Mapping[str, Mapping[int, IntArray]] | None = None
+    latent: LatentCurves | None = None
 
     def figures(self) -> Iterator[NamedFigure]:
         """Draw the figures, one by one."""
@@ -154,6 +156,7 @@ class Analysis:
             step_tokens=self.step_tokens,
             bands=self.bands,
             lengths=self.lengths,
+            latent=self.latent,
         )
         frames = {table.name: table.frame for table in self.tables}
         fewer = frames["probe-sensitivity"], frames["trajectory-sensitivity"]
@@ -235,7 +238,12 @@ def analyse(
     changes = changes_by_progress(curves, suitable_bin_tokens(curves))
     intervals = _resample(curves, frontiers, asked, progress)
     bias = bias_aware_table(curves)
-    latent = _latent(curves, asked, progress)
+    latent = latent_curves(
+        curves,
+        draws=asked.latent_draws,
+        workers=asked.workers,
+        progress=progress.stage("latent curves") if asked.latent_draws else NOBODY,
+    )
     sentences = (
         *describe(curves, summary, make_headline(curves, summary, cells), changes).sentences,
         *([interval_sentence(intervals.bootstrap)] if intervals.bootstrap else []),
@@ -250,6 +258,7 @@ def analyse(
         bootstrap=intervals.bootstrap,
         bands=intervals.bands,
         findings=Findings(sentences=(*completeness(curves).missing, *sentences)),
+        latent=latent,
         tables=(
             overthinking_table(curves, summary),
             baseline_table(curves, summary),
@@ -302,18 +311,6 @@ def _resample(
         table = replace(table, note=f"Only questions that all models have. {table.note} {lacking}")
     tables.append(table)
     return _Intervals(bootstrap=drawn, bands=bands, tables=tuple(tables))
-
-
-def _latent(curves: Curves, asked: Asked, progress: Progress) -> LatentCurves | None:
-    """Fit latent curves, if they are asked for and there is thinking to have any."""
-    if not asked.latent_draws or not np.any(curves.full_tokens_s):
-        return None
-    return fit(
-        curves,
-        draws=asked.latent_draws,
-        workers=asked.workers,
-        progress=progress.stage("latent curves"),
-    )
 
 
 def _sensitivity(

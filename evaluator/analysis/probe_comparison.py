@@ -4,7 +4,7 @@ Answers that are opened for the model, or that are sampled otherwise, measure an
 ones. How far apart the two are is measured here, on the trajectories that both have.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -290,7 +290,7 @@ def _answer_tokens(store: Store) -> AnswerTokens:
     return AnswerTokens(answers=answers, tokens=tokens)
 
 
-def _opening_tokens(store: Store, opening: str, cells: tuple[CellRecord, ...]) -> dict[str, int]:
+def _opening_tokens(store: Store, opening: str, cells: Sequence[CellRecord]) -> dict[str, int]:
     """Return how many tokens of every answer were written for each model."""
     return {
         record.model: len(exact_ids(StoredTokenizer(store, record.model).fast, opening))

@@ -19,6 +19,7 @@ _WORD_BEHIND = re.compile(
     r"|[a-zA-Zµ]{1,16}(?:/[a-zA-Z]{1,8}| per [a-z]{1,12})?(?:\^\{?[23]\}?|"
     r"[²³])?)(?=([.,;:!)]|\s|$))"
 )
+_LETTER_BEHIND = re.compile(r"[a-zA-Z](?![a-zA-Z'’])(?:\^\{?\d\}?)?")
 _SCALE = re.compile(r"(hundred|thousand|million|billion|trillion)( [a-z]{2,12})?")
 _NO_UNIT_HERE = frozenset(
     ["in", "are", "a", "as", "at", "second", "bar", "turn", "stone", "degree", "rev", "revs", "cup"]
@@ -27,20 +28,30 @@ _ALONE = frozenset("mgshLNJWVK")
 """Units of one letter that a sentence may end in."""
 
 
+def is_broken(text: str, box: Box) -> bool:
+    r"""Whether a number goes on behind its box: ``\boxed{3}.14`` says neither 3 nor 3.14."""
+    behind = text[box.end : box.end + 2]
+    goes_on = behind[:1].isdigit() or (behind[:1] == "." and behind[1:].isdigit())
+    return goes_on and box.content[-1:].isdigit()
+
+
 def whole_content(text: str, box: Box) -> str:
     r"""Add what belongs to the value: ``-\boxed{5}``, ``\boxed{50}\%``, ``\boxed{12}$ m``."""
     content = box.content
     before = text[max(0, box.start - 12) : box.start]
     if ("-" in before or "−" in before) and _SIGN_BEFORE.search(before):
         content = f"-({content})" if re.search(r"[-+−]", content.strip()[1:]) else f"-{content}"
+    behind = text[box.end : box.end + 6].lstrip("$ \t~*")
+    if not behind or behind[0] in ".,;:)\n":
+        return content
     factor = _TRAILING_FACTOR.match(text, box.end)
     if factor is not None:
         words = factor.group(1)
-        return (
-            content if words is not None and not _is_short_unit(words) else content + factor.group()
-        )
+        belongs = words is None or _is_short_unit(words)
+        return content + factor.group() if belongs else content
     if content[-1:].isdigit():
-        return content + _unit_behind(text, box.end)
+        letter = _LETTER_BEHIND.match(text, box.end)
+        return content + (letter.group() if letter is not None else _unit_behind(text, box.end))
     return content
 
 
@@ -52,11 +63,9 @@ def _unit_behind(text: str, position: int) -> str:
     words, following = match.group(1), match.group(2)
     scale = _SCALE.fullmatch(words)
     if scale is not None:
-        return (
-            rf"\text{{ {words}}}"
-            if is_unit((scale.group(2) or " m").strip())
-            else (rf"\text{{ {scale.group(1)}}}")
-        )
+        noun = (scale.group(2) or "").strip()
+        kept = words if is_unit(noun) else scale.group(1)
+        return rf"\text{{ {kept}}}"
     if words in ("percent", "per cent"):
         return r"\%"
     if words in _NO_UNIT_HERE or (len(words) == 1 and (words not in _ALONE or following.isspace())):

@@ -33,6 +33,7 @@ ADVERBS = re.compile(
     re.IGNORECASE,
 )
 _EXPRESSION_LIKE = re.compile(r"[\d\\∞π√²³⁰¹⁴⁵⁶⁷⁸⁹]|^[a-zA-Z]$|^\(?[A-J]\)?$")
+_DOTS = re.compile(r"^\.{2,4}\s{1,3}")
 _COPULA = re.compile(
     r"(?:\b(?:is|are|be|was|equals|equal to|becomes|gives|get|as|to)\b|[=:≈]|"
     r"\bis thus\b)[ \t*_]{1,4}"
@@ -82,7 +83,7 @@ def leading_expression(text: str) -> str | None:
     A sentence ("the smallest k is 53") ends in its value. None if what stands there is prose, not
     an expression.
     """
-    text = text.lstrip(MARKDOWN + ":")
+    text = _DOTS.sub("", text.lstrip(MARKDOWN + ":,…"))
     adverbs = ADVERBS.match(text)
     if adverbs is not None:
         text = text[adverbs.end() :].lstrip(MARKDOWN + ":")

@@ -147,11 +147,15 @@ def normalise(text: str) -> str:
             text = text.replace(r"\\", r"\cr " if r"\begin" in text else "\\")
         text = text.replace(r"\$", r"\dollar ").replace(r"\%", "%").replace(r"\#", "#")
         text = text.replace(r"\&", "&").replace(r"\_", "_")
-        text = _COLOURS.sub("", text)
-        text = _ACCENTS.sub(lambda accent: f" {accent.group(1) or accent.group(2)} ", text)
+        if "color" in text:
+            text = _COLOURS.sub("", text)
+        if any(accent in text for accent in (r"\hat", r"\vec", r"\over", r"\bar", r"\wide")):
+            text = _ACCENTS.sub(lambda accent: f" {accent.group(1) or accent.group(2)} ", text)
         text = _REALS.sub(r"\\R ", text)
-        text = _MICRO.sub(r"\\text{µ", text)
-        text = _OHM.sub(lambda ohm: rf"\text{{{ohm.group(1) or ohm.group(2) or ''}Ω}}", text)
+        if r"\mu" in text:
+            text = _MICRO.sub(r"\\text{µ", text)
+        if r"\Omega" in text:
+            text = _OHM.sub(lambda ohm: rf"\text{{{ohm.group(1) or ohm.group(2) or ''}Ω}}", text)
         for _ in range(3):  # fonts are nested at most a little
             text, count = _FONTS.subn(_font, text)
             if not count:
@@ -159,7 +163,8 @@ def normalise(text: str) -> str:
         text = _INVISIBLE.sub("", text)
         text = _DEGREE.sub(r"\\degree ", text)
         text = _MATH_DELIMITER.sub(" ", text)
-        text = _INFIX.sub(_infix, text)
+        if r"\over" in text or r"\choose" in text:
+            text = _INFIX.sub(_infix, text)
         text = _COMMAND.sub(_command, text)
     if "equal" in text:
         text = _EQUALS.sub("=", text)

@@ -18,6 +18,14 @@ _OPENER = re.compile(
     r"(?:that|this)(?:'|’)s (?:wrong|incorrect|not right)|let me (?:correct|fix|redo))",
     re.IGNORECASE,
 )
+_DENIED_AT_ONCE = re.compile(
+    r"[\s$*\\)\]}]{0,6},? ?(?:but |and )?(?:(?:this|that|it|which) )?(?:is|was|"
+    r"turns out to be|seems) "
+    r"(?P<rest>(?:wrong|incorrect|not right|not correct|false|too (?:large|small|big|high|low)))\b"
+    r"|[^.!?\n]{0,40}\bbut (?P<new>(?:the |my )?(?:correct|right|actual|true|real|final) "
+    r"(?:answer|value|result) )",
+    re.IGNORECASE,
+)
 _SENTENCE = re.compile(r"[^.!?\n]*(?:[.](?=\d)[^.!?\n]*)*[.!?\n]?")
 _BEGINNING = re.compile(
     r"[\s*_$>)}\]]*(?:(?:wait|hold on|actually|hmm+|no|oops|sorry|but|oh|so|thus|"
@@ -46,6 +54,11 @@ _NEW_ANSWER = re.compile(
     r"|(?:it|that|this|the (?:result|value|total))[ ](?:should be|should have been)[ \t:*_]{1,6}",
     re.IGNORECASE,
 )
+_CONCLUSION = re.compile(
+    r"(?:^|[.!?:\n$*\])}])[ \t\n$*\])}]{0,8}(?:so|thus|therefore|hence),? "
+    r"(?:the|my) (?:final |correct |right )?(?:answer|total) is[ \t:*_]{1,6}",
+    re.IGNORECASE,
+)
 _CONCLUDING = re.compile(
     r"[,;:][ ](?:so|thus|therefore|hence|which means(?: that)?|meaning)[ ,]{1,2}", re.IGNORECASE
 )
@@ -70,13 +83,18 @@ def retraction(tail: str) -> tuple[bool, str | None]:
         Whether the answer before was taken back, and the new value if the text gives one.
     """
     tail = tail[:_MAX_CHARACTERS]
+    at_once = _DENIED_AT_ONCE.match(tail)
     opener = _OPENER.search(tail)
-    if opener is None:
-        return False, None
-    denied = False
+    if at_once is not None:
+        start = max(at_once.start("rest"), at_once.start("new"))
+    elif opener is not None:
+        start = opener.start(1)
+    else:
+        return _concluded(tail)
+    denied = at_once is not None
     value: str | None = None
     asked = others = False
-    for match in _SENTENCE.finditer(tail, opener.start(1)):
+    for match in _SENTENCE.finditer(tail, start):
         sentence = match.group()
         if not sentence.strip():
             continue
@@ -84,8 +102,8 @@ def retraction(tail: str) -> tuple[bool, str | None]:
             # An aside: "Is it possible that it is 28? No, that is wrong."
             asked = re.search(r"\d", sentence) is not None
             continue
-        start = _BEGINNING.match(sentence)
-        said = sentence[start.end() :] if start is not None else sentence
+        beginning = _BEGINNING.match(sentence)
+        said = sentence[beginning.end() :] if beginning is not None else sentence
         denies = _DENIAL.match(said) is not None and not asked and not others
         denies = denies or _CONFESSION.search(sentence) is not None
         denied = denied or denies
@@ -94,6 +112,15 @@ def retraction(tail: str) -> tuple[bool, str | None]:
             value = _new_value(said, denied) or value
         asked = False
     return (True, value) if value is not None else (denied, None)
+
+
+def _concluded(tail: str) -> tuple[bool, str | None]:
+    """Read the value of the last "so the answer is ..." behind the box, if there is one."""
+    for mark in reversed(list(_CONCLUSION.finditer(tail))):
+        found = _value(tail[mark.end() :])
+        if found is not None:
+            return True, found
+    return False, None
 
 
 def _new_value(sentence: str, denied: bool) -> str | None:

@@ -115,7 +115,7 @@ def plain_spellings(answer: str) -> Iterator[str]:
     >>> list(plain_spellings(r"1,200"))[:2]
     ['1200', '[1, 200]']
     """
-    for form in read_forms(answer):
+    for form in read_forms(answer, as_reference=True):
         plain = _plain(form)
         if plain is not None:
             yield plain

@@ -135,6 +135,7 @@ class OptimalResponses:
 
         run = load_run(folder)
         self.folder, self.name = folder, run.record.name
+        self._prompts = run.plan.prompts
         self._items = {item.key: item for item in read_items(folder / QUESTIONS)}
         self._files = {
             mode: response_file(folder, mode) for mode in run.rows["method"].unique().tolist()
@@ -147,7 +148,7 @@ class OptimalResponses:
         found = self.rows[row]
         item = self._items[found.key.rpartition("/")[0]]
         response = self._response(found)
-        return _text(item.prompt, item.question.reference, response)
+        return _text(item.prompt_in(self._prompts), item.question.reference, response)
 
     def _response(self, row: ResponseRow) -> Response:
         from evaluator.optimal.methods import NO_THINKING, ROUTERS, THINKING

@@ -75,7 +75,7 @@ class Sources:
 
 
 def piece_script(name: str, value: Piece) -> str:
-    """Return a piece as a script that registers it.
+    r"""Return a piece as a script that registers it.
 
     JSON is JavaScript, and what could end a script or a line of it is escaped.
 

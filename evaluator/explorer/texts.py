@@ -1,4 +1,4 @@
-"""The texts of one unit of a campaign: steps and answers, decoded when a trajectory is looked at."""
+"""The texts of one unit of a campaign: steps and answers, decoded when they are looked at."""
 
 import itertools
 from collections import Counter

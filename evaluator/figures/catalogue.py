@@ -7,9 +7,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from evaluator.analysis.frontiers import CellFrontiers, average_endpoints, average_frontiers
+from evaluator.analysis.latent import LatentCurves
 from evaluator.analysis.nesting import FloatArray
 from evaluator.analysis.overthinking import Summary
 from evaluator.figures.frontiers import frontier_plot
+from evaluator.figures.latent import latent_curve
 from evaluator.figures.shapes import shapes_plot, typical_of_shapes
 from evaluator.figures.step_changes import FEWEST_STEPS, progress_plot
 from evaluator.figures.steps import step_length_plot, step_lengths
@@ -47,6 +49,7 @@ def all_figures(
     step_tokens: int | None = None,
     bands: Bands | None = None,
     lengths: Mapping[str, Mapping[int, IntArray]] | None = None,
+    latent: LatentCurves | None = None,
 ) -> Iterator[NamedFigure]:
     """Yield every figure that the curves allow.
 
@@ -63,6 +66,8 @@ def all_figures(
         :func:`evaluator.figures.frontiers.frontier_plot`.
     lengths
         For each model's name and each b, step lengths; left out: those of the curves.
+    latent
+        The accuracies behind the counts; left out: no figure of them.
     """
     b = f", b = {step_tokens}" if step_tokens else ""
     note = (
@@ -71,13 +76,18 @@ def all_figures(
     )
     yield _frontiers(cells, note, bands)
     yield from _trajectories(curves, summary, note)
+    if latent is not None and representative_question(curves):
+        shown = representative_trajectory(summary)
+        where = f"{_where(curves, shown)}, trajectory {int(curves.sample[shown])}"
+        figure = latent_curve(latent, shown, title=where)
+        yield NamedFigure(title="The accuracy behind a curve", stem="latent", figure=figure)
     if (changes["steps"] >= FEWEST_STEPS).any():
         figure = progress_plot(changes, note=note)
         yield NamedFigure(title="Changes by progress", stem="progress", figure=figure)
-    shown = _lengths(curves, step_tokens or 0) if lengths is None else lengths
-    if shown:
-        shown = {visible(model, NAME_LIMIT): by_target for model, by_target in shown.items()}
-        figure = step_length_plot(shown, note=note)
+    by_model = _lengths(curves, step_tokens or 0) if lengths is None else lengths
+    if by_model:
+        named = {visible(model, NAME_LIMIT): by_target for model, by_target in by_model.items()}
+        figure = step_length_plot(named, note=note)
         yield NamedFigure(title="Step lengths", stem="step-lengths", figure=figure)
 
 

@@ -54,6 +54,8 @@ class Policy:
         The one that decides, unless a request names another.
     layers
         Hidden states that it was trained on: by position, and of the prompt.
+    start
+        Starts seats where the trained method has decided on nothing yet.
     """
 
     label: str
@@ -62,7 +64,7 @@ class Policy:
     setting: Setting
     layers: tuple[int, ...] = ()
     prompt_layers: tuple[int, ...] = ()
-    _start: Start
+    start: Start
     _free: list[Seat] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -90,7 +92,7 @@ class Policy:
         with self._lock:
             seat = self._free.pop() if self._free else None
         if seat is None:
-            seat = self._start()
+            seat = self.start()
             seat.settings()
         try:
             yield seat
@@ -151,7 +153,7 @@ def make_policy(
         setting=chosen,
         layers=layers,
         prompt_layers=prompt_layers,
-        _start=start,
+        start=start,
         _free=[seat],
     )
 

@@ -14,7 +14,7 @@ import pandas as pd
 from scipy import stats
 
 from evaluator.analysis.exact_tests import EXACT_UP_TO, exact_p
-from evaluator.optimal.methods import NO_THINKING, THINKING
+from evaluator.optimal.methods import NO_THINKING, ROUTERS, THINKING
 from evaluator.optimal.metrics import T_MAX, area_fractions
 from stp.seeds import PAPER_SEED
 
@@ -59,6 +59,17 @@ class RankCorrelation:
     rho: float
     p_value: float
     groups: int
+
+
+def thinking_methods(rows: pd.DataFrame) -> list[str]:
+    """Return the methods under which models think, whatever they are called, ``thinking`` first.
+
+    These are the methods with thinking tokens, or with responses whose tokens nobody counted;
+    routers, whose responses are those of other methods, are not among them.
+    """
+    thinks = rows["thinking_tokens"].fillna(1) > 0
+    found = rows.loc[thinks & ~rows["method"].isin([NO_THINKING, *ROUTERS]), "method"]
+    return sorted(found.unique().tolist(), key=lambda name: name != THINKING)
 
 
 def by_group(rows: pd.DataFrame, column: str, *, t_max: int = T_MAX) -> pd.DataFrame:
@@ -230,21 +241,23 @@ def thinking_deltas(
     return frame.set_index(["model", column])
 
 
-def rank_correlations(rows: pd.DataFrame, column: str) -> list[RankCorrelation]:
+def rank_correlations(
+    rows: pd.DataFrame, column: str, method: str = THINKING
+) -> list[RankCorrelation]:
     """Return whether groups that are thought about longer are answered better (section 3.4).
 
-    Thinking tokens of each group against accuracy with thinking, and against what thinking
-    changes; groups are averaged over models, equal weight.
+    Thinking tokens of each group against accuracy with a method, and against what it changes;
+    groups are averaged over models, equal weight.
     """
     groups = by_group(rows, column)
-    if THINKING not in groups.index.get_level_values("method"):
+    if method not in groups.index.get_level_values("method"):
         return []
-    with_thinking = groups.xs(THINKING, level="method")
+    with_thinking = groups.xs(method, level="method")
     mean = with_thinking.groupby(level=column)[["accuracy", "thinking_tokens"]].mean()
     found = [
         _correlation("thinking tokens and accuracy", mean["thinking_tokens"], mean["accuracy"])
     ]
-    deltas = thinking_deltas(rows, column)
+    deltas = thinking_deltas(rows, column, thinking=method)
     if len(deltas):
         change = deltas.groupby(level=column)["delta"].mean().reindex(mean.index)
         found.append(

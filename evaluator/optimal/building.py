@@ -127,7 +127,10 @@ class _Work:
         self._checker = checker
         self._progress = progress
         self._judge = ModelJudge(
-            models["judge"], self._replies / "judge.jsonl", repeats=recipe.judge_repeats
+            models["judge"],
+            self._replies / "judge.jsonl",
+            repeats=recipe.judge_repeats,
+            prompt=recipe.prompts.text("judge"),
         )
         self._seen = SeenQuestions()
         self._tried: dict[Pair, list[str]] = {pair: [] for pair in recipe.pairs()}
@@ -212,9 +215,9 @@ class _Work:
         avoid = ""
         if tried:
             avoid = "Do not ask these again:\n" + "\n".join(f"- {text}" for text in tried[-30:])
-        return Template(prompt_text("generate")).substitute(
+        return Template(self._recipe.prompts.text("generate")).substitute(
             domain=domain,
-            format=Template(prompt_text(f"format_{kind}")).substitute(
+            format=Template(self._recipe.prompts.text(f"format-{kind}")).substitute(
                 options=self._recipe.options_of(domain)
             ),
             count=wanted,
@@ -266,7 +269,7 @@ class _Work:
             [
                 Request(
                     id=f"{name}/{sample}",
-                    prompt=item.prompt,
+                    prompt=item.prompt_in(self._recipe.prompts),
                     seed=self._seed(name, "answer", sample),
                 )
                 for sample in range(k)

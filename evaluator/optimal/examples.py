@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 import pandas as pd
 from scipy import stats
 
-from evaluator.optimal.methods import NO_THINKING, THINKING
+from evaluator.optimal.analyses import thinking_methods
+from evaluator.optimal.methods import NO_THINKING
 
 FALSE_DISCOVERIES = 0.05
 
@@ -54,7 +55,7 @@ class Example:
 def find_examples(
     rows: pd.DataFrame,
     *,
-    thinking: str = THINKING,
+    thinking: str | None = None,
     plain: str = NO_THINKING,
     rate: float = FALSE_DISCOVERIES,
 ) -> list[Example]:
@@ -65,7 +66,7 @@ def find_examples(
     rows
         Graded rows of one or several models.
     thinking, plain
-        The two methods.
+        The two methods; by default what each model thinks with, ``thinking`` before others.
     rate
         False discoveries allowed among what is returned.
 
@@ -74,22 +75,27 @@ def find_examples(
     list of Example
         On the overthinking side where thinking is worse, on the other where its lack is.
     """
-    kept = rows[rows["right"].notna() & rows["method"].isin([thinking, plain])]
-    kept = kept[kept["side"] != "none"]
+    kept = rows[rows["right"].notna() & (rows["side"] != "none")]
+    ways = {
+        model: thinking or next(iter(thinking_methods(own)), plain)
+        for model, own in kept.groupby("model")
+    }
+    kept = kept[(kept["method"] == kept["model"].map(ways)) | (kept["method"] == plain)]
     found: list[tuple[int, Example]] = []
     tested: list[float] = []
     for (model, question), group in kept.groupby(["model", "question"], sort=True):
+        way = ways[model]
         halves = {
-            name: group[group["method"] == name].sort_values("sample") for name in (thinking, plain)
+            name: group[group["method"] == name].sort_values("sample") for name in (way, plain)
         }
         counts = {name: (int(h["right"].sum()), len(h)) for name, h in halves.items()}
-        if not all(total for _, total in counts.values()):
+        if len(counts) < 2 or not all(total for _, total in counts.values()):
             continue
         table = [[right, total - right] for right, total in counts.values()]
         p_value = float(stats.fisher_exact(table).pvalue)
         tested.append(p_value)
         side = group["side"].iloc[0]
-        better, worse = (plain, thinking) if side == "ovt" else (thinking, plain)
+        better, worse = (plain, way) if side == "ovt" else (way, plain)
         # Compared as whole numbers: right / total of one against the other.
         gain = counts[better][0] * counts[worse][1] - counts[worse][0] * counts[better][1]
         if gain <= 0:

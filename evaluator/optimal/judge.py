@@ -236,11 +236,18 @@ class ModelJudge:
 
 
 def open_judge(
-    responder: Responder, folder: Path, *, repeats: int = 1, max_tokens: int | None = None
+    responder: Responder,
+    folder: Path,
+    *,
+    repeats: int = 1,
+    max_tokens: int | None = None,
+    prompt: str | None = None,
 ) -> ModelJudge:
-    """Return a judge whose replies are kept in a run's folder."""
+    """Return a judge whose replies are kept in a run's folder; ``prompt`` as in its class."""
     settings = SETTINGS if max_tokens is None else replace(SETTINGS, max_tokens=max_tokens)
-    return ModelJudge(responder, folder / REPLIES_FILE, repeats=repeats, settings=settings)
+    return ModelJudge(
+        responder, folder / REPLIES_FILE, repeats=repeats, settings=settings, prompt=prompt
+    )
 
 
 def reason_of(right: bool) -> str:

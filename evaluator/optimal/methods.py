@@ -11,7 +11,7 @@ from typing import Literal
 
 from data.errors import MisuseError
 from data.hints import did_you_mean
-from data.optimal import prompt_text
+from data.prompts import Prompts
 from stp.asking import Settings
 
 THINKING, NO_THINKING = "thinking", "no-thinking"
@@ -32,16 +32,16 @@ class Mode:
     thinking
         What is asked for; ``"default"`` for models that have no choice.
     prompt
-        Name of the prompt file that follows every question, or ``""``.
+        Name of the prompt (:mod:`data.prompts`) that follows every question, or ``""``.
     """
 
     name: str
     thinking: Literal["default", "on", "off"]
     prompt: str = ""
 
-    def settings(self, common: Settings) -> Settings:
-        """Return the settings of a run, asked in this way."""
-        suffix = prompt_text(self.prompt) if self.prompt else common.prompt_suffix
+    def settings(self, common: Settings, prompts: Prompts) -> Settings:
+        """Return the settings of a run, asked in this way and in these words."""
+        suffix = prompts.text(self.prompt) if self.prompt else common.prompt_suffix
         return replace(common, thinking=self.thinking, prompt_suffix=suffix)
 
 
@@ -51,8 +51,8 @@ MODES = {
         Mode(name="default", thinking="default"),
         Mode(name=THINKING, thinking="on"),
         Mode(name=NO_THINKING, thinking="off"),
-        Mode(name="no-overthinking", thinking="on", prompt="no_overthinking"),
-        Mode(name="step-by-step", thinking="on", prompt="step_by_step"),
+        Mode(name="no-overthinking", thinking="on", prompt="no-overthinking"),
+        Mode(name="step-by-step", thinking="on", prompt="step-by-step"),
     )
 }
 """What a model can be asked for."""

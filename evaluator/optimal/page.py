@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from evaluator.optimal.bridging import BridgeCell
 from evaluator.optimal.cautions import same_questions
+from evaluator.optimal.insights import insights
 from evaluator.optimal.metrics import oaa_curve
 from evaluator.optimal.results import Results
 from evaluator.optimal.scores import MEASURES
@@ -17,6 +18,8 @@ from evaluator.present import page
 from evaluator.present.charts import Line, bar_chart, line_chart
 from evaluator.present.names import visible
 from evaluator.present.table import Table
+from evaluator.present.view_charts import view_chart
+from evaluator.present.views import Bars
 
 _ANALYSES: Final = (
     "thinking_answer_type",
@@ -50,13 +53,19 @@ def render_page(results: Results, *, title: str) -> str:
     oaa = line_chart(
         oaa_lines(results.rows, results.scores.t_max), x_label="t, thinking tokens", y_label="OAA"
     )
+    # Lying bars, of many groups and models, are for print; the tables beside have their numbers.
+    views = [
+        (view, view_chart(view))
+        for view in insights(results.rows, results.scores)
+        if not (isinstance(view, Bars) and view.flat)
+    ]
     shown = {
         "scores": "Scores",
         "oaa": "Accuracy by tokens" if oaa else "",
         "methods": "Methods",
         "subsets": "Subsets",
         "bridge": "Stopping" if results.cells else "",
-        "analysis": "Where the thinking goes" if analyses else "",
+        "analysis": "Where the thinking goes" if analyses or views else "",
         "examples": "Examples",
         "judging": "Judging",
         "reading": "How to read",
@@ -73,6 +82,7 @@ def render_page(results: Results, *, title: str) -> str:
         oaa=oaa,
         cells=[_bridge_charts(cell) for cell in results.cells],
         analyses=analyses,
+        views=views,
         bars=bars,
         bars_title=bars_title,
         examples=results.shown,
@@ -126,6 +136,9 @@ def _bars(tables: dict[str, Table]) -> tuple[str, Markup]:
     known = None if table is None else table.frame["thinking tokens"].dropna()
     if table is None or known is None or not len(known):
         return "", Markup("")
+    if known.index.nlevels > 1:
+        # Of several methods the first: `thinking`, where it is one of them.
+        known = known.xs(known.index[0][0], level=0)
     return table.title, bar_chart([str(i) for i in known.index], known.tolist(), unit=table.title)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from data.errors import MisuseError
+from data.prompts import Prompts
 from evaluator.optimal.methods import check_methods
 from evaluator.runs.plain import from_plain, to_plain
 from evaluator.runs.record import RECORD, RunRecord
@@ -45,6 +46,8 @@ class OptimalPlan:
         What the seeds of responses are made from.
     settings
         How responses are sampled; thinking and suffix are the methods'.
+    prompts
+        In which words.
     size
         Parameters of the model in billions, for the analysis by size; None if unknown.
     """
@@ -58,6 +61,7 @@ class OptimalPlan:
     seeds: int = SEEDS
     seed: int = 0
     settings: Settings = field(default_factory=lambda: Settings(temperature=TEMPERATURE))
+    prompts: Prompts = field(default_factory=Prompts)
     size: float | None = None
 
     def __post_init__(self) -> None:

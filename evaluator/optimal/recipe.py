@@ -8,6 +8,7 @@ from data.errors import MisuseError
 from data.hints import did_you_mean
 from data.optimal.domains import domain_names
 from data.optimal.general import ANSWER_TYPES, AnswerType, GeneralQuestion
+from data.prompts import Prompts
 from evaluator.optimal.formats import LEAST_OPTIONS, MOST_OPTIONS, Dropped
 from evaluator.optimal.judge import Agreement
 from stp.asking import Settings
@@ -45,6 +46,8 @@ class Recipe:
         What the seeds of all replies are made from.
     settings
         How generator and answerer are sampled.
+    prompts
+        In which words all of them are asked.
     """
 
     domains: tuple[str, ...] = field(default_factory=domain_names)
@@ -56,6 +59,7 @@ class Recipe:
     judge_repeats: int = 1
     seed: int = 0
     settings: Settings = SETTINGS
+    prompts: Prompts = field(default_factory=Prompts)
 
     def __post_init__(self) -> None:
         for name in ("per_pair", "k", "rounds", "judge_repeats"):

@@ -8,6 +8,7 @@ import pandas as pd
 
 from data.errors import MisuseError
 from data.progress import NOBODY, Progress
+from data.prompts import wording_note
 from evaluator.optimal.bridging import BridgeCell
 from evaluator.optimal.cautions import check_rows, without
 from evaluator.optimal.examples import Example, find_examples
@@ -134,7 +135,15 @@ def make_results(
         shown=_with_texts(examples[:SHOWN_EXAMPLES], runs),
         cells=tuple(cells),
         cautions=checked.cautions,
-        tables=tuple(all_tables(own if len(own) else rows, scores, examples=examples, cells=cells)),
+        tables=tuple(
+            all_tables(
+                own if len(own) else rows,
+                scores,
+                examples=examples,
+                cells=cells,
+                wording=wording_note(run.plan.prompts for run in runs) if runs else "",
+            )
+        ),
     )
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from string import Template
 
 from data.errors import EngineError, MisuseError, StoreError
-from data.optimal import prompt_text
 from data.progress import NOBODY, Progress
+from data.prompts import Prompts
 from evaluator.optimal.methods import MODES, ROUTER, read_route
 from evaluator.optimal.plan import GROWING, OptimalPlan, grown, plan_of
 from evaluator.optimal.stored import KIND, QUESTIONS, response_file, route_file
@@ -123,7 +123,7 @@ def requests_of(items: Sequence[Item], plan: OptimalPlan) -> list[Request]:
     return [
         Request(
             id=f"{item.key}/{sample}",
-            prompt=item.prompt,
+            prompt=item.prompt_in(plan.prompts),
             seed=sample_seed(
                 plan.seed,
                 model=plan.name,
@@ -213,11 +213,11 @@ def run(
         for mode in (name for name in plan.methods if name in MODES):
             store = ResponseStore(response_file(folder, mode))
             missing = store.missing(requests)
-            settings = MODES[mode].settings(plan.settings)
+            settings = MODES[mode].settings(plan.settings, plan.prompts)
             total = len(requests)
             errors += _ask(models["model"], store, missing, settings, mode, total, progress)
         if "router" in models:
-            errors += _ask_router(folder, items, models["router"], progress)
+            errors += _ask_router(folder, items, models["router"], plan.prompts, progress)
         if errors:
             raise EngineError(_unanswered(folder, errors))
         finish_run(folder, record)
@@ -257,11 +257,15 @@ def _unanswered(folder: Path, errors: Sequence[str]) -> str:
 
 
 def _ask_router(
-    folder: Path, items: Sequence[Item], router: Responder, progress: Progress
+    folder: Path,
+    items: Sequence[Item],
+    router: Responder,
+    prompts: Prompts,
+    progress: Progress,
 ) -> list[str]:
     """Have every question sorted; a reply without a route is asked for again."""
     store = ResponseStore(route_file(folder))
-    prompt = Template(prompt_text("router"))
+    prompt = Template(prompts.text("router"))
     for attempt in range(ROUTER_ATTEMPTS):
         sorted_already = routes_of(store)
         missing = store.missing(

@@ -19,6 +19,7 @@ from data.hints import did_you_mean
 from data.optimal import prompt_text
 from data.optimal.general import JUDGED, load_general
 from data.progress import NOBODY, Progress
+from data.prompts import Prompts
 from stp.files import json_lines, read_json_lines, write_durably
 
 Side = Literal["ovt", "ut", "none"]
@@ -68,10 +69,9 @@ class Item:
         """The item's name, unique within a run."""
         return f"{self.subset}/{self.benchmark}/{self.question.id}"
 
-    @property
-    def prompt(self) -> str:
-        """The user's message."""
-        return f"{self.question.prompt}\n\n{self.instruction}"
+    def prompt_in(self, prompts: Prompts) -> str:
+        """Return the user's message in a run's words."""
+        return f"{self.question.prompt}\n\n{prompts.instruction(self.instruction)}"
 
     @property
     def judged(self) -> bool:

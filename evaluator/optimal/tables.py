@@ -3,7 +3,7 @@
 Percent and points are made here; everything before is fractions.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,10 @@ from evaluator.optimal.analyses import (
     options_fit,
     rank_correlations,
     thinking_deltas,
+    thinking_methods,
 )
 from evaluator.optimal.bridging import BridgeCell
 from evaluator.optimal.examples import Example
-from evaluator.optimal.methods import THINKING
 from evaluator.optimal.scores import MEASURES, STATISTICS, Scores, over_models
 from evaluator.present.names import visible
 from evaluator.present.table import Table
@@ -81,7 +81,7 @@ def _scaled(values: np.ndarray[Any, Any], names: Sequence[str]) -> list[float]:
     ]
 
 
-def score_table(scores: Scores) -> Table:
+def score_table(scores: Scores, wording: str = "") -> Table:
     """Return the main table: a row for each method of each model (paper 004, Table 6)."""
     records = []
     for place, (model, method) in enumerate(scores.rows):
@@ -111,7 +111,7 @@ def score_table(scores: Scores) -> Table:
     # The best first; what has no F1 last.
     frame = pd.DataFrame(records).set_index(["model", "method"])
     frame = frame.sort_values("F1", ascending=False, na_position="last", kind="stable")
-    return _table("scores", "OptimalThinkingBench", frame, note)
+    return _table("scores", "OptimalThinkingBench", frame, f"{note} {wording}".strip())
 
 
 def methods_table(scores: Scores) -> Table:
@@ -166,76 +166,100 @@ def subsets_table(scores: Scores) -> Table:
     return _table("subsets", "By subset", frame, note)
 
 
+def _by_method(
+    rows: pd.DataFrame, make: Callable[[str], tuple[pd.DataFrame, str] | None]
+) -> tuple[pd.DataFrame, str] | None:
+    """Return what is made for each method that thinks, one below the other; None if nothing.
+
+    ``make`` returns a frame and a note, or None. With several methods a frame's first label is the
+    method, and notes that differ name it.
+    """
+    parts = {
+        method: made for method in thinking_methods(rows) if (made := make(method)) is not None
+    }
+    if len(parts) < 2:
+        return next(iter(parts.values()), None)
+    frame = pd.concat({method: frame for method, (frame, _) in parts.items()}, names=["method"])
+    notes = {note for _, note in parts.values()}
+    if len(notes) == 1:
+        return frame, notes.pop()
+    return frame, " ".join(f"{method}: {note}" for method, (_, note) in parts.items())
+
+
 def deltas_table(rows: pd.DataFrame, column: str) -> Table | None:
     """Return what thinking changes by group, with significance (Table 10); None if nothing."""
-    found = thinking_deltas(rows, column)
-    if found.empty:
-        return None
     label = GROUP_LABELS[column]
-    frame = pd.DataFrame(
-        {
-            "questions": found["questions"].astype(int),
-            "delta": 100 * found["delta"].astype(float),
-            "tokens": found["tokens"].astype(float),
-            "p": found["p_value"].astype(float),
-            "p (Holm)": found["p_holm"].astype(float),
-            "significant": found["significant"].map({True: "yes", False: "no"}),
-        }
-    )
-    frame.index = frame.index.set_names(["model", label])
-    note = (
-        "Accuracy with thinking minus without, in points, paired by question; p by flipping the "
-        "signs of question differences, adjusted over the groups of a model (Holm)."
-    )
-    return _table(f"deltas_{column}", f"What thinking changes, by {label}", frame, note)
+
+    def make(method: str) -> tuple[pd.DataFrame, str] | None:
+        found = thinking_deltas(rows, column, thinking=method)
+        if found.empty:
+            return None
+        frame = pd.DataFrame(
+            {
+                "questions": found["questions"].astype(int),
+                "delta": 100 * found["delta"].astype(float),
+                "tokens": found["tokens"].astype(float),
+                "p": found["p_value"].astype(float),
+                "p (Holm)": found["p_holm"].astype(float),
+                "significant": found["significant"].map({True: "yes", False: "no"}),
+            }
+        )
+        frame.index = frame.index.set_names(["model", label])
+        return frame, (
+            "Accuracy with thinking minus without, in points, paired by question; p by flipping "
+            "the signs of question differences, adjusted over the groups of a model (Holm)."
+        )
+
+    made = _by_method(rows, make)
+    title = f"What thinking changes, by {label}"
+    return None if made is None else _table(f"deltas_{column}", title, *made)
 
 
 def groups_table(rows: pd.DataFrame, column: str) -> Table | None:
-    """Return accuracy and thinking by group, with thinking; most thinking first."""
-    found = by_group(rows, column)
-    methods = found.index.get_level_values("method")
-    if THINKING not in methods:
-        return None
-    means = found.xs(THINKING, level="method").groupby(level=column)
-    frame = pd.DataFrame(
-        {
-            "questions": means["questions"].max().astype(int),
-            "thinking tokens": means["thinking_tokens"].mean(),
-            "accuracy": 100 * means["accuracy"].mean(),
-            "AUC OAA": 100 * means["auc_oaa"].mean(),
-        }
-    ).sort_values("thinking tokens", ascending=False)
-    if frame.empty:
-        return None
-    label = GROUP_LABELS[column]
-    frame.index.name = label
-    return _table(
-        f"thinking_{column}",
-        f"Thinking by {label}",
-        frame,
-        "With thinking, averaged over models, equal weight.",
-    )
+    """Return accuracy and thinking by group, for each way of thinking; most thinking first."""
+    label, found = GROUP_LABELS[column], by_group(rows, column)
+
+    def make(method: str) -> tuple[pd.DataFrame, str] | None:
+        if method not in found.index.get_level_values("method"):
+            return None
+        means = found.xs(method, level="method").groupby(level=column)
+        frame = pd.DataFrame(
+            {
+                "questions": means["questions"].max().astype(int),
+                "thinking tokens": means["thinking_tokens"].mean(),
+                "accuracy": 100 * means["accuracy"].mean(),
+                "AUC OAA": 100 * means["auc_oaa"].mean(),
+            }
+        ).sort_values("thinking tokens", ascending=False)
+        frame.index.name = label
+        return frame, "With thinking, averaged over models, equal weight."
+
+    made = _by_method(rows, make)
+    return None if made is None else _table(f"thinking_{column}", f"Thinking by {label}", *made)
 
 
 def correlations_table(rows: pd.DataFrame, columns: Sequence[str]) -> Table | None:
     """Return rank correlations over groups; None if there are none."""
-    records = [
-        {
-            "over": GROUP_LABELS[column],
-            "of": found.name,
-            "groups": found.groups,
-            "rho": found.rho,
-            "p": found.p_value,
-        }
-        for column in columns
-        for found in _known(rank_correlations(rows, column))
-    ]
-    if not records:
-        return None
-    frame = pd.DataFrame(records).set_index(["over", "of"])
-    return _table(
-        "correlations", "Does more thinking go with more?", frame, "Spearman's rank correlation."
-    )
+
+    def make(method: str) -> tuple[pd.DataFrame, str] | None:
+        records = [
+            {
+                "over": GROUP_LABELS[column],
+                "of": found.name,
+                "groups": found.groups,
+                "rho": found.rho,
+                "p": found.p_value,
+            }
+            for column in columns
+            for found in _known(rank_correlations(rows, column, method))
+        ]
+        if not records:
+            return None
+        return pd.DataFrame(records).set_index(["over", "of"]), "Spearman's rank correlation."
+
+    made = _by_method(rows, make)
+    title = "Does more thinking go with more?"
+    return None if made is None else _table("correlations", title, *made)
 
 
 def _known(found: Sequence[RankCorrelation]) -> list[RankCorrelation]:
@@ -244,36 +268,43 @@ def _known(found: Sequence[RankCorrelation]) -> list[RankCorrelation]:
 
 def options_table(rows: pd.DataFrame) -> Table | None:
     """Return thinking by number of options, with the line through it; None if no choices."""
-    frame, fit = options_fit(rows)
-    if len(frame) < 2:
-        return None
-    shown = pd.DataFrame(
-        {
-            "questions": frame["questions"].astype(int),
-            "thinking tokens": frame["thinking_tokens"],
-            "accuracy": 100 * frame["accuracy"],
-        }
-    )
-    return _table(
-        "options", "Thinking by number of options", shown, fit_note(fit, "further option")
-    )
+
+    def make(method: str) -> tuple[pd.DataFrame, str] | None:
+        frame, fit = options_fit(rows, method)
+        if len(frame) < 2:
+            return None
+        shown = pd.DataFrame(
+            {
+                "questions": frame["questions"].astype(int),
+                "thinking tokens": frame["thinking_tokens"],
+                "accuracy": 100 * frame["accuracy"],
+            }
+        )
+        return shown, fit_note(fit, "further option")
+
+    made = _by_method(rows, make)
+    return None if made is None else _table("options", "Thinking by number of options", *made)
 
 
 def size_table(rows: pd.DataFrame) -> Table | None:
     """Return overthinking by model size; None without two models of known size."""
-    models, fit = by_size(rows)
-    if len(models) < 2:
-        return None
-    shown = pd.DataFrame(
-        {
-            "size": models["size"].astype(float),
-            "accuracy": 100 * models["accuracy"],
-            "thinking tokens": models["thinking_tokens"],
-            "AUC OAA": 100 * models["auc_oaa"],
-        }
-    )
-    note = "Size in billions of parameters. " + fit_note(fit, "tenfold of parameters")
-    return _table("sizes", "Overthinking by model size", shown, note)
+
+    def make(method: str) -> tuple[pd.DataFrame, str] | None:
+        models, fit = by_size(rows, method)
+        if len(models) < 2:
+            return None
+        shown = pd.DataFrame(
+            {
+                "size": models["size"].astype(float),
+                "accuracy": 100 * models["accuracy"],
+                "thinking tokens": models["thinking_tokens"],
+                "AUC OAA": 100 * models["auc_oaa"],
+            }
+        )
+        return shown, (f"Size in billions of parameters. {fit_note(fit, 'tenfold of parameters')}")
+
+    made = _by_method(rows, make)
+    return None if made is None else _table("sizes", "Overthinking by model size", *made)
 
 
 def fit_note(fit: LinearFit, step: str) -> str:
@@ -363,9 +394,11 @@ def all_tables(
     *,
     examples: Sequence[Example] = (),
     cells: Sequence[BridgeCell] = (),
+    wording: str = "",
 ) -> list[Table]:
-    """Return every table that the rows give, the main one first."""
-    tables: list[Table | None] = [score_table(scores), methods_table(scores), subsets_table(scores)]
+    """Return every table that the rows give, the main one first, which says the wording."""
+    main = score_table(scores, wording)
+    tables: list[Table | None] = [main, methods_table(scores), subsets_table(scores)]
     if cells:
         tables.append(bridge_table(cells))
     if "answer_type" in rows:

@@ -13,16 +13,17 @@ from markupsafe import Markup
 from evaluator.present.names import visible
 from evaluator.present.numbers import percent
 from evaluator.present.palette import SERIES
+from evaluator.present.ticks import log_ticks, round_step
 
 WIDTH: Final = 640
 HEIGHT: Final = 340
 LEFT, RIGHT, TOP, BOTTOM = 58, 24, 14, 46
 DASHES: Final = ("", "7 3", "2 3", "9 3 2 3")
 _TICKS: Final = (0, 0.25, 0.5, 0.75, 1)
-_STEPS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25)
 _WHOLE: Final = 10**9
 """No attribute is cut: a path has thousands of characters."""
-_NAME: Final = 80
+NAME: Final = 80
+"""Characters of a name in legends and titles."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,24 +73,46 @@ def tag(name: str, *children: str, **attributes: object) -> Markup:
     return Markup("<{0}{1}>{2}</{0}>").format(name, written, Markup("").join(shown))
 
 
-class _Plot:
-    """The place of a chart's axes: from units to places in the drawing."""
+class Plot:
+    """The place of a chart's axes: from units to places in the drawing.
 
-    def __init__(self, x_most: float, y_range: tuple[float, float] = (0.0, 1.0)) -> None:
+    With ``x_least`` equal distances are equal ratios, from there on; otherwise x begins at 0.
+    """
+
+    def __init__(
+        self,
+        x_most: float,
+        y_range: tuple[float, float] = (0.0, 1.0),
+        *,
+        x_least: float | None = None,
+        y_format: str = ".0%",
+    ) -> None:
         self.x_most, self.y_range = x_most or 1.0, y_range
+        self.x_least, self.y_format = x_least, y_format
         self.inner, self.tall = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
 
     def x(self, value: float) -> float:
-        return round(LEFT + self.inner * value / self.x_most, 1)
+        """Return the place of a value of the x axis."""
+        share = value / self.x_most
+        if self.x_least is not None:
+            share = math.log(value / self.x_least) / (math.log(self.x_most / self.x_least) or 1.0)
+        return round(LEFT + self.inner * share, 1)
+
+    def ticks(self) -> list[float]:
+        """Return the numbers below the x axis."""
+        if self.x_least is not None:
+            return log_ticks(self.x_least, self.x_most)
+        return [share * self.x_most for share in _TICKS]
 
     def y(self, value: float) -> float:
+        """Return the place of a value of the y axis."""
         low, high = self.y_range
         return round(TOP + self.tall * (1 - (value - low) / ((high - low) or 1.0)), 1)
 
     def levels(self) -> list[float]:
         """Return the y of the grid's lines: round numbers, at most six."""
         low, high = self.y_range
-        step = _step(high - low)
+        step = round_step(high - low)
         return [step * number for number in range(round(low / step), round(high / step) + 1)]
 
     def drawn(
@@ -100,20 +123,21 @@ class _Plot:
         y_label: str,
         x_format: str,
         grid: bool = True,
+        names: Sequence[tuple[float, str]] | None = None,
     ) -> Markup:
-        """Return the drawing: marks over axes."""
+        """Return the drawing: marks over axes; ``names``, (x, name), instead of numbers below."""
         parts = []
         for level in self.levels():
             if grid:
                 ends = {"x1": LEFT, "x2": WIDTH - RIGHT, "y1": self.y(level), "y2": self.y(level)}
                 parts.append(tag("line", class_="gridline", **ends))
-            parts.append(
-                tag("text", f"{level:.0%}", x=LEFT - 8, y=self.y(level) + 4, text_anchor="end")
-            )
-        for share in _TICKS:
-            across = share * self.x_most
+            text = format(level, self.y_format)
+            parts.append(tag("text", text, x=LEFT - 8, y=self.y(level) + 4, text_anchor="end"))
+        if names is None:
+            names = [(across, format(across, x_format)) for across in self.ticks()]
+        for across, name in names:
             place = {"x": self.x(across), "y": HEIGHT - BOTTOM + 20, "text_anchor": "middle"}
-            parts.append(tag("text", format(across, x_format), **place))
+            parts.append(tag("text", name, **place))
         middle = {"x": LEFT + self.inner / 2, "y": HEIGHT - 5, "text_anchor": "middle"}
         return tag(
             "svg",
@@ -134,6 +158,9 @@ def line_chart(
     y_label: str,
     x_format: str = ",.0f",
     y_range: tuple[float, float] | None = (0.0, 1.0),
+    y_format: str = ".0%",
+    x_least: float | None = None,
+    names: Sequence[tuple[float, str]] | None = None,
 ) -> Markup:
     """Return lines over a common axis from 0, with their legend; nothing without a line.
 
@@ -147,18 +174,24 @@ def line_chart(
         A format specification of the numbers below the x axis.
     y_range
         Ends of the y axis; None: those of the lines, rounded outwards.
+    y_format
+        A format specification of the numbers beside the y axis.
+    x_least
+        Where the x axis begins if equal distances are to be equal ratios.
+    names
+        What stands below the x axis instead of numbers: (x, name).
     """
     if not lines:
         return Markup("")
     xs = [x for line in lines for x in [*line.x, *(mark[0] for mark in line.marks)]]
     if y_range is None:
         ys = [y for line in lines for y in [*line.y, *(mark[1] for mark in line.marks)]]
-        step = _step(max(ys) - min(ys))
+        step = round_step(max(ys) - min(ys))
         y_range = step * math.floor(min(ys) / step), step * math.ceil(max(ys) / step)
-    plot = _Plot(max(xs, default=1.0), y_range)
+    plot = Plot(max(xs, default=1.0), y_range, x_least=x_least, y_format=y_format)
     marks, legend, number = [], [], 0
     for line in lines:
-        name, look = visible(line.name, _NAME), {"class_": f"series {line.kind}".strip()}
+        name, look = visible(line.name, NAME), {"class_": f"series {line.kind}".strip()}
         shade = f"fill: var(--{line.kind})"
         if not line.kind:
             colour = f"var(--series-{number % SERIES + 1})"
@@ -183,16 +216,11 @@ def line_chart(
             }
             drawn.append(tag("circle", tag("title", title), class_="chosen", **ring))
         marks.append(tag("g", *drawn))
-    svg = plot.drawn(marks[::-1], x_label=x_label, y_label=y_label, x_format=x_format)
+    svg = plot.drawn(marks[::-1], x_label=x_label, y_label=y_label, x_format=x_format, names=names)
     return tag("ul", *legend, class_="legend") + tag("div", svg, class_="chart")
 
 
-def _step(span: float) -> float:
-    """Return a round distance between ticks, of which at most five fit."""
-    return next((step for step in _STEPS if span <= 5 * step + 1e-9), _STEPS[-1])
-
-
-def _path(plot: _Plot, line: Line) -> str:
+def _path(plot: Plot, line: Line) -> str:
     parts: list[str] = []
     before = None
     for x, y in zip(line.x, line.y, strict=True):
@@ -204,32 +232,6 @@ def _path(plot: _Plot, line: Line) -> str:
     if line.stepped and parts:
         parts.append(f"H{plot.x(line.x[-1])}")
     return "".join(parts)
-
-
-def scatter(
-    points: Sequence[tuple[str, float, float, bool, str]], *, x_label: str, y_label: str
-) -> Markup:
-    """Return points in a plane of two fractions.
-
-    Parameters
-    ----------
-    points
-        Each (name, x, y, marked, title); marked ones carry their name.
-    x_label, y_label
-        What the axes are.
-    """
-    plot = _Plot(1.0)
-    marks = []
-    for name, x, y, marked, title in points:
-        spot = {"cx": plot.x(x), "cy": plot.y(y), "r": 5, "class_": f"dot{' best' * marked}"}
-        marks.append(tag("circle", tag("title", title), **spot))
-        if marked:
-            left = x > 0.7
-            place: dict[str, object] = {"x": plot.x(x) + (-9 if left else 9), "y": plot.y(y) + 4}
-            place |= {"text_anchor": "end" if left else "start", "class_": "name"}
-            marks.append(tag("text", visible(name, 40), **place))
-    drawn = plot.drawn(marks, x_label=x_label, y_label=y_label, x_format=".2f")
-    return tag("div", drawn, class_="chart")
 
 
 def bar_chart(labels: Sequence[str], values: Sequence[float], *, unit: str) -> Markup:
@@ -264,7 +266,7 @@ def stacked_bars(
     x_label, y_label
         What the axes are.
     """
-    plot = _Plot(max(end for _, end, _ in bins))
+    plot = Plot(max(end for _, end, _ in bins))
     marks = []
     for (start, end, title), parts in zip(bins, shares, strict=True):
         across = {"x": plot.x(start) + 0.75}
@@ -301,4 +303,4 @@ def share_title(name: str, x: float, y: float) -> str:
     >>> share_title("deer", 0.25, 0.5)
     'deer: 25.0% of the tokens, accuracy 50.0%'
     """
-    return f"{visible(name, _NAME)}: {percent(x)} of the tokens, accuracy {percent(y)}"
+    return f"{visible(name, NAME)}: {percent(x)} of the tokens, accuracy {percent(y)}"

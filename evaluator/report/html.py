@@ -9,6 +9,8 @@ from markupsafe import Markup
 
 from evaluator.analysis.frontiers import CellFrontiers
 from evaluator.analysis.headline import Headline
+from evaluator.analysis.latent import LatentCurves
+from evaluator.analysis.latent_tables import latent_table
 from evaluator.analysis.overthinking import Summary
 from evaluator.analysis.tables import overthinking_table, savings_table
 from evaluator.figures.step_changes import FEWEST_STEPS
@@ -127,6 +129,7 @@ def render_page(
     headline: Headline,
     *,
     files: Sequence[tuple[str, str, str]] = (),
+    latent: LatentCurves | None = None,
 ) -> str:
     """Return the whole page.
 
@@ -138,8 +141,20 @@ def render_page(
         What was computed from the curves.
     files
         Figures beside the page: (name, relative path of the PNG, of the PDF).
+    latent
+        The accuracies behind the counts; left out: no table of them.
     """
     progress = progress_chart(changes)
+    # Of curves alone nothing can be read, and no settings are known.
+    empty = {
+        name
+        for name, there in (
+            ("explorer", data.trajectories),
+            ("progress", progress),
+            ("settings", data.settings or data.provenance),
+        )
+        if not there
+    }
     overthinking = overthinking_table(data.curves, summary)
     return render(
         "report/page.html",
@@ -149,9 +164,10 @@ def render_page(
         tiles=_tiles(summary),
         overthinking=replace(overthinking, formats={"OR": ".1f", "AD": ".1f"}),
         accuracies=accuracy_table(data.curves, summary),
+        latent=latent_table(latent) if latent is not None else None,
         savings=savings_table(data.curves, cells),
         progress=progress,
-        sections=[each for each in _SECTIONS if each[0] != "progress" or progress],
+        sections=[each for each in _SECTIONS if each[0] not in empty],
         files=files,
         payload=script_json(page_payload(data, summary, cells)),
     )

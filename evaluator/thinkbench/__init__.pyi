@@ -4,7 +4,6 @@ from .bridge import Bridge as Bridge
 from .bridge import bridge_campaign as bridge_campaign
 from .comparison import Comparison as Comparison
 from .comparison import compare_runs as compare_runs
-from .config import STYLES as STYLES
 from .config import ThinkConfig as ThinkConfig
 from .error_kinds import ERROR_KINDS as ERROR_KINDS
 from .leaderboard import aggregate_runs as aggregate_runs

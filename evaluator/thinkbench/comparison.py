@@ -206,9 +206,13 @@ def _correlations(runs: Sequence[ThinkRun], scores: Mapping[str, Score]) -> list
         correlate("accuracy", "O-Score", accuracy, oscores),
         correlate("instruction following", "O-Score", following, oscores),
     ]
-    names = sorted({name for run in runs for name in run.record.attributes})
-    for name in names:
-        values = [_number(run.record.attributes.get(name)) for run in runs]
+    numeric = {
+        name: [_number(run.record.attributes.get(name)) for run in runs]
+        for name in sorted({name for run in runs for name in run.record.attributes})
+    }
+    for name, values in numeric.items():
+        if all(value is None for value in values):
+            continue
         found.append(correlate(name, "O-Score", values, oscores))
     return found
 

@@ -8,6 +8,7 @@ from typing import Final, Literal, get_args
 
 from data.errors import ConfigError, MisuseError
 from data.hints import did_you_mean
+from data.prompts import STYLES, Prompts
 from data.puzzles import puzzle_names
 from data.tasks import TaskParameters, task_names
 from data.tasks.base import DEFAULT_HIGH, DEFAULT_LOW, DEFAULT_SAMPLES
@@ -16,13 +17,6 @@ from stp.asking import Settings
 from stp.seeds import PAPER_SEED
 
 Style = Literal["standard", "concise", "ultra-concise"]
-
-STYLES: Final[dict[str, str]] = {
-    "standard": "Put your final answer inside \\boxed{}, and nothing else into the box.",
-    "concise": "Do not explain anything; give the final answer alone, inside \\boxed{}.",
-    "ultra-concise": "Use as few tokens as you can. No words, just \\boxed{answer}.",
-}
-"""How an answer is asked for, after the question (paper 000, S, in other words)."""
 
 DEFAULT_FOLDS: Final = 3
 DEFAULT_SETTINGS: Final = Settings(temperature=0.1, top_p=0.9)
@@ -55,6 +49,8 @@ class ThinkConfig:
         Sizes of single tasks, before ``sizes``.
     style
         How the answer is asked for.
+    prompts
+        In which words.
     settings
         How the model answers.
     """
@@ -68,6 +64,7 @@ class ThinkConfig:
     sizes: tuple[int, ...] | None = None
     task_sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     style: Style = "standard"
+    prompts: Prompts = field(default_factory=Prompts)
     settings: Settings = DEFAULT_SETTINGS
 
     def __post_init__(self) -> None:
@@ -126,5 +123,5 @@ class ThinkConfig:
     def questions_hash(self) -> str:
         """Return a digest of all that decides the questions: runs that share it can be paired."""
         values = to_plain(self)
-        del values["settings"], values["style"]
+        del values["settings"], values["style"], values["prompts"]
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()

@@ -46,7 +46,7 @@ class Graded:
         The two parts; None where unknown.
     words, characters
         Of all that the model wrote, thinking included.
-    finish, seconds, tool_calls
+    finish, seconds, tool_calls, parted
         As in the response.
     error
         Kind of error of a wrong answer; None for a right one.
@@ -72,6 +72,7 @@ class Graded:
     finish: str
     seconds: float
     tool_calls: int
+    parted: bool
     error: ErrorKind | None
     pattern: Pattern | None
 
@@ -131,6 +132,7 @@ def _graded(
         finish=response.finish,
         seconds=response.seconds,
         tool_calls=response.tool_calls,
+        parted=response.parted,
         error=None if right else error_kind(item, answer, response),
         pattern=trace_pattern(written, cut=response.finish == "length"),
     )

@@ -66,6 +66,8 @@ class Group:
         The two parts; None where a response's are unknown.
     estimated
         Responses whose tokens are an estimate from their words.
+    parted
+        Responses whose thinking was parted from the answer by tags written in the text.
     cut
         Responses that a token limit ended.
     tool_calls
@@ -90,6 +92,7 @@ class Group:
     characters: Estimate
     estimated: int
     cut: int
+    parted: int
     tool_calls: float
     errors: Mapping[str, int]
     patterns: Mapping[str, int]
@@ -176,6 +179,7 @@ def _group(name: str, by_task: Mapping[str, Sequence[Graded]]) -> Group:
         characters=known(lambda row: row.characters),
         estimated=sum(row.estimated for row in rows),
         cut=sum(row.finish == "length" for row in rows),
+        parted=sum(row.parted for row in rows),
         tool_calls=known(lambda row: row.tool_calls).mean,
         errors={kind: sum(row.error == kind for row in rows) for kind in ERROR_KINDS},
         patterns={pattern: sum(row.pattern == pattern for row in rows) for pattern in PATTERNS},

@@ -2,18 +2,23 @@
 
 from pathlib import Path
 
-from markupsafe import Markup
-
 from evaluator.present import page
-from evaluator.present.charts import scatter
 from evaluator.present.names import visible
 from evaluator.present.numbers import count
+from evaluator.present.view_charts import view_chart
 from evaluator.thinkbench.bridge import Bridge, bridge_table
 from evaluator.thinkbench.comparison import Comparison
+from evaluator.thinkbench.insights import Beside, insights
 from evaluator.thinkbench.tables import comparison_tables, run_cautions
 
 
-def write_page(comparison: Comparison, path: str | Path, *, bridge: Bridge | None = None) -> Path:
+def write_page(
+    comparison: Comparison,
+    path: str | Path,
+    *,
+    bridge: Bridge | None = None,
+    beside: Beside | None = None,
+) -> Path:
     """Write a comparison as a page; returns where it is.
 
     Parameters
@@ -24,6 +29,8 @@ def write_page(comparison: Comparison, path: str | Path, *, bridge: Bridge | Non
         The HTML file, or a folder for ``index.html``.
     bridge
         A campaign beside the runs: a section with O-Score, OR, AD and frontiers together.
+    beside
+        Accuracies on other benchmarks; see :func:`evaluator.thinkbench.insights.insights`.
 
     Raises
     ------
@@ -33,10 +40,12 @@ def write_page(comparison: Comparison, path: str | Path, *, bridge: Bridge | Non
     target = Path(path).expanduser()
     if target.is_dir() or target.suffix.lower() not in (".html", ".htm"):
         target /= "index.html"
-    return page.write_page(target, render_page(comparison, bridge=bridge))
+    return page.write_page(target, render_page(comparison, bridge=bridge, beside=beside))
 
 
-def render_page(comparison: Comparison, *, bridge: Bridge | None = None) -> str:
+def render_page(
+    comparison: Comparison, *, bridge: Bridge | None = None, beside: Beside | None = None
+) -> str:
     """Return the page's HTML."""
     tables = comparison_tables(comparison)
     if bridge is not None:
@@ -46,7 +55,7 @@ def render_page(comparison: Comparison, *, bridge: Bridge | None = None) -> str:
         runs=count(len(comparison.runs), "run"),
         lead=" ".join([*run_cautions(comparison.runs), _lead(comparison)]),
         pool=comparison.pool.describe(),
-        plane=_plane(comparison),
+        views=[(view, view_chart(view)) for view in insights(comparison, beside)],
         tables=tables,
     )
 
@@ -62,16 +71,3 @@ def _lead(comparison: Comparison) -> str:
         return f"{sentence}, and is the most accurate too."
     share = 100 * accuracy.measures.overall.accuracy.mean
     return f"{sentence}; {visible(accuracy.name, 60)} is the most accurate, {share:.1f} %."
-
-
-def _plane(comparison: Comparison) -> Markup:
-    """Draw accuracy over efficiency; runs that no other beats are marked and named."""
-    points = []
-    for run in comparison.runs:
-        accuracy = run.measures.overall.accuracy.mean
-        efficiency = comparison.scores[run.name].mean_efficiency
-        title = (
-            f"{visible(run.name, 40)}: accuracy {100 * accuracy:.1f} %, efficiency {efficiency:.3f}"
-        )
-        points.append((run.name, efficiency, accuracy, run.name in comparison.pareto, title))
-    return scatter(points, x_label="token efficiency", y_label="accuracy")

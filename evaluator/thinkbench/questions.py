@@ -7,7 +7,7 @@ from data.puzzles import get_puzzle, make_puzzles, puzzle_names
 from data.question import Question
 from data.tasks import get_task
 from data.tasks.base import make_questions
-from evaluator.thinkbench.config import STYLES, ThinkConfig
+from evaluator.thinkbench.config import ThinkConfig
 from stp.asking import Request
 from stp.seeds import sample_seed
 
@@ -58,7 +58,8 @@ def _planned(config: ThinkConfig) -> Iterator[TaskQuestion]:
                 questions = make_puzzles(get_puzzle(task), parameters, config.samples)
             else:
                 category = get_task(task).category
-                questions = make_questions(get_task(task), parameters, config.samples)
+                worded = config.prompts.worded(get_task(task))
+                questions = make_questions(worded, parameters, config.samples)
             for question in questions:
                 yield TaskQuestion(
                     question=question,
@@ -72,10 +73,12 @@ def _planned(config: ThinkConfig) -> Iterator[TaskQuestion]:
 
 def make_request(item: TaskQuestion, config: ThinkConfig) -> Request:
     """Return a question as it is put to a model: question, empty line, way of answering."""
-    asked = get_puzzle(item.task).instruction if item.task in puzzle_names() else ""
+    asked = config.prompts.text(f"style-{config.style}")
+    if item.task in puzzle_names():
+        asked = get_puzzle(item.task).instruction
     return Request(
         id=item.id,
-        prompt=f"{item.question.prompt}\n\n{asked or STYLES[config.style]}",
+        prompt=f"{item.question.prompt}\n\n{asked}",
         seed=sample_seed(
             config.seed,
             model="",

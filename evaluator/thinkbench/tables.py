@@ -4,16 +4,19 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from data.prompts import wording_note
 from data.tasks import TASK_LABELS
 from evaluator.present.names import visible
 from evaluator.present.table import Table
 from evaluator.runs.shares import CUT, UNREAD, cautions
 from evaluator.thinkbench.agreement import LabelAgreement
-from evaluator.thinkbench.comparison import Comparison
+from evaluator.thinkbench.comparison import Comparison, run_results
 from evaluator.thinkbench.error_kinds import ERROR_KINDS
 from evaluator.thinkbench.measures import Estimate, Group
 from evaluator.thinkbench.patterns import PATTERNS
 from evaluator.thinkbench.stored import ThinkRun
+from evaluator.thinkbench.study_tables import published_tables
+from evaluator.thinkbench.theory_tables import theory_tables
 from stp.campaign.shares import Share
 
 _PATTERN_LABELS: dict[str, str] = {
@@ -67,28 +70,39 @@ def run_table(run: ThinkRun) -> Table:
     frame = pd.DataFrame(
         [_row(group) for group in groups], index=pd.Index([*labels, "overall"], name="task")
     )
-    notes = [
-        f"{measures.overall.responses:,} responses",
-        f"prompt style {run.config.style}",
-        "low, high: 95 % interval of the accuracy",
-        "parsed: accuracy among responses with an answer",
-    ]
-    if run.config.folds > 1:
-        notes.append(f"± over {run.config.folds} folds")
-    if measures.overall.estimated:
-        notes.append(f"tokens of {measures.overall.estimated:,} responses are estimated from words")
-    if measures.overall.cut:
-        notes.append(f"{measures.overall.cut:,} responses reached a token limit")
-    if run.failed:
-        notes.append(f"{len(run.failed):,} questions have no response and are left out")
     return Table(
         name="tasks",
         title=f"{_name(run.name)}: rates in %, means per response",
         frame=frame,
         formats=dict.fromkeys(("tokens", "think", "answer", "words", "characters"), ",.1f")
         | {"n": ","},
-        note=" ".join([*run_cautions([run]), "; ".join(notes) + "."]),
+        note=_run_note(run, spread=run.config.folds > 1),
     )
+
+
+def _run_note(run: ThinkRun, *, spread: bool) -> str:
+    """Return what to know of a run's table; ``spread``: it has the folds' standard deviations."""
+    measures = run.measures
+    notes = [
+        f"{measures.overall.responses:,} responses",
+        f"prompt style {run.config.style}",
+        f"wording {run.config.prompts.label}",
+        "low, high: 95 % interval of the accuracy",
+        "parsed: accuracy among responses with an answer",
+    ]
+    if spread:
+        notes.append(f"± over {run.config.folds} folds")
+    if measures.overall.estimated:
+        notes.append(f"tokens of {measures.overall.estimated:,} responses are estimated from words")
+    if measures.overall.parted:
+        notes.append(
+            f"thinking of {measures.overall.parted:,} responses was written as text, between tags"
+        )
+    if measures.overall.cut:
+        notes.append(f"{measures.overall.cut:,} responses reached a token limit")
+    if run.failed:
+        notes.append(f"{len(run.failed):,} questions have no response and are left out")
+    return " ".join([*run_cautions([run]), "; ".join(notes) + "."])
 
 
 def _row(group: Group) -> dict[str, float | int | None]:
@@ -99,6 +113,7 @@ def _row(group: Group) -> dict[str, float | int | None]:
         "low": _percent(group.accuracy.low),
         "high": _percent(group.accuracy.high),
         "boxed": _percent(group.following.mean),
+        "± boxed": _percent(group.following.std),
         "parsed": _percent(group.parsed_accuracy),
         "tokens": group.tokens.mean,
         "think": _mean(group.thinking_tokens),
@@ -118,7 +133,7 @@ def summary_table(run: ThinkRun) -> Table:
         title=table.title,
         frame=table.frame[columns],
         formats=rates | dict(table.formats),
-        note=table.note,
+        note=_run_note(run, spread=False),
     )
 
 
@@ -199,6 +214,7 @@ def leaderboard_table(comparison: Comparison) -> Table:
                 *run_cautions(comparison.runs),
                 f"{comparison.pool.describe()}. O-Score: mean over tasks of the harmonic mean of "
                 "accuracy and efficiency; low, high: 95 % over questions.",
+                wording_note(run.config.prompts for run in comparison.runs),
             ]
         ),
     )
@@ -397,8 +413,10 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
         stability_table(comparison),
         correlations_table(comparison) if len(comparison.runs) > 2 else None,
         lengths_table(comparison),
+        *published_tables(comparison),
         errors_table(comparison.runs),
         patterns_table(comparison.runs),
+        *theory_tables(comparison.runs, run_results(comparison.runs)),
     ]
     return [table for table in tables if table is not None]
 

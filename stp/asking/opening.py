@@ -9,12 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from data.errors import ConfigError, MisuseError
 from data.hints import did_you_mean
 from stp.asking.base import Responder, Settings
 from stp.asking.providers import PROVIDERS
+
+if TYPE_CHECKING:
+    from stp.engines.base import Engine
 
 _LOG = logging.getLogger(__name__)
 
@@ -32,7 +35,8 @@ class ModelSpec:
         ``"module:function"`` or ``"file.py:function"`` (a function of one's own).
     engine
         ``"transformers"``, ``"vllm"``, ``"api"`` or ``"function"``; by default what the model's
-        name looks like, transformers for local models.
+        name looks like; of local models vLLM where it is installed and takes the model, else
+        transformers.
     base_url
         Address of an OpenAI-compatible server; makes the model one of an API.
     family
@@ -72,11 +76,18 @@ class ModelSpec:
             return self.engine
         if self.base_url is not None:
             return "api"
-        if self.model == "demo" or Path(self.model).expanduser().is_dir():
+        if self.model == "demo":
             return "transformers"
+        if Path(self.model).expanduser().is_dir():
+            return _local_engine()
         if "/" in self.model and self.model.partition("/")[0] in PROVIDERS:
             return "api"
-        return "function" if _FUNCTION.fullmatch(self.model) else "transformers"
+        return "function" if _FUNCTION.fullmatch(self.model) else _local_engine()
+
+
+def _local_engine() -> str:
+    """Return the engine of a local model that nobody chose: vLLM first (paper 003, section 3.2)."""
+    return "vllm" if importlib.util.find_spec("vllm") else "transformers"
 
 
 def open_responder(spec: str | ModelSpec) -> Responder:
@@ -179,12 +190,26 @@ def _source_hash(module: ModuleType) -> str | None:
         return None
 
 
+def _first_engine(spec: ModelSpec, kind: str, folder: Path) -> "tuple[Engine, str]":
+    """Open an engine; where vLLM was nobody's choice and cannot run the model, transformers."""
+    from stp.engines import open_engine
+
+    try:
+        return open_engine(kind, folder, **spec.options), kind
+    # What a library says of a model or a device that it does not take has no common class.
+    except Exception as error:
+        if kind != "vllm" or spec.engine is not None:
+            raise
+        line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        _LOG.warning("vLLM cannot run %s (%s); transformers runs it", spec.model, line[:300])
+        return open_engine("transformers", folder, **spec.options), "transformers"
+
+
 def _open_local(spec: ModelSpec, kind: str) -> Responder:
     from stp.asking.chat import Chat, choose_chat
     from stp.asking.engine import DEFAULT_BATCH, EngineResponder
     from stp.campaign.models import locate_model
     from stp.campaign.sections import ModelConfig
-    from stp.engines import open_engine
     from stp.engines.checks import weights_hash
     from stp.formats import find_family, get_family
     from stp.formats.turn_end import find_turn_end
@@ -206,7 +231,7 @@ def _open_local(spec: ModelSpec, kind: str) -> Responder:
             _LOG.warning("%s: %s (;family=NAME names another)", name, found.reason)
     else:
         family = None if spec.family == "none" else get_family(spec.family)
-    engine = open_engine(kind, folder, **spec.options)
+    engine, kind = _first_engine(spec, kind, folder)
     stop_ids = find_turn_end(family, tokenizer).ids
     if not stop_ids:
         _LOG.warning(

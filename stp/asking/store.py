@@ -9,14 +9,14 @@ import dataclasses
 import json
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import IO
+from typing import IO, Any
 
 from data.errors import StoreError
 from stp.asking.base import Request, Response
-from stp.files import json_bytes, read_error, sync_folder, write_error
+from stp.files import json_bytes, json_object, read_error, sync_folder, write_error
 
 _LOG = logging.getLogger(__name__)
 
@@ -89,10 +89,25 @@ class ResponseStore:
         data.errors.StoreError
             If the disk is full or refuses.
         """
+        self.append_row(dataclasses.asdict(response))
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the lines as the objects that they hold, whatever these are.
+
+        Raises
+        ------
+        data.errors.StoreError
+            If the file cannot be read, or a line that is not the torn last one is no object.
+        """
+        for number, line in enumerate(self._lines(), start=1):
+            yield json_object(line, f"{self.path}, line {number}")
+
+    def append_row(self, row: Mapping[str, Any]) -> None:
+        """Add an object; when this returns it is on the disk; see :meth:`append`."""
         if self._file is None:
             raise StoreError(f"{self.path}: is not open for writing; use it as a context manager")
         try:
-            self._file.write(json_bytes(dataclasses.asdict(response)) + b"\n")
+            self._file.write(json_bytes(row) + b"\n")
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:

@@ -309,4 +309,4 @@ class PromptsConfig(Section):
     @property
     def wording(self) -> Prompts:
         """The wording itself."""
-        return Prompts(name=self.name, texts=self.texts)
+        return Prompts(name=self.name, texts=self.texts, version=self.version)

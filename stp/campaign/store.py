@@ -390,9 +390,8 @@ class Store:
         if not self._local and not self._fs.exists(path):
             return None
         try:
-            if self._local:  # Thousands of footers: the file system's layers cost more than these.
-                return shard_info(table, path, path=said)
-            with self._fs.open(path, "rb") as file:
+            # Thousands of footers: on a disk here fsspec's layers cost more than these.
+            with Path(path).open("rb") if self._local else self._fs.open(path, "rb") as file:
                 return shard_info(table, file, path=said)
         except FileNotFoundError:
             return None

@@ -304,8 +304,6 @@ def shard_info(name: Table, content: Any, *, path: str) -> ShardInfo:
     """
     try:
         metadata = pq.read_metadata(content)
-    except FileNotFoundError:
-        raise
     except (pa.ArrowException, OSError, EOFError, ValueError) as error:
         raise TornShardError(_torn(name, path, "it is cut off or no Parquet file")) from error
     return _said(name, metadata, path)

@@ -26,6 +26,11 @@ def dry_run(config: "CampaignConfig", folder: str) -> None:
     from stp.campaign.early import check_engine
     from stp.campaign.run import configured_engine
 
+    console = Console(highlight=False)
+    if folder and _nothing_left(config, folder):
+        console.print(f"nothing is left to do in {folder}: every unit is generated, probed and")
+        console.print(f"graded; nothing was written; next: stp report {folder}", soft_wrap=True)
+        return
     check_engine(config.engine.name, config.engine.options)
     notes = Console(stderr=True, highlight=False)
     with notes.status("preparing: models, questions, prompts") as doing:
@@ -35,7 +40,6 @@ def dry_run(config: "CampaignConfig", folder: str) -> None:
             folder=folder or None,
             on_cell=lambda cell: doing.update(f"warming up: {cell.model} on {cell.benchmark}"),
         )
-    console = Console(highlight=False)
     console.print(f"wording of the prompts: {config.prompts.wording.label}", markup=False)
     shown: set[tuple[str, str]] = set()
     for cell in plan.cells:
@@ -47,6 +51,17 @@ def dry_run(config: "CampaignConfig", folder: str) -> None:
     if config.generation.mode == "thinking":
         _print_plans(console, config, plan)
     console.print("nothing was written")
+
+
+def _nothing_left(config: "CampaignConfig", folder: str) -> bool:
+    """Return whether a folder holds this very campaign, and all of it is done."""
+    from stp.campaign.status import campaign_status
+    from stp.campaign.store import Store
+
+    store = Store(folder)
+    if not store.is_campaign() or store.read_manifest().config_hash != config.content_hash():
+        return False
+    return campaign_status(folder).finished
 
 
 def _print_cell(console: Console, cell: "CellPlan") -> None:

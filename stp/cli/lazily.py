@@ -34,6 +34,15 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "otbench": ("otbench", "Measure termination methods on a release."),
     "think": ("think", "LLMThinkBench: accuracy and length on arithmetic, the O-Score."),
     "optimal": ("optimal", "OptimalThinkingBench: over- and underthinking in one score."),
+    "live": ("live", "Run a termination method live; compare with a release; choose a setting."),
+    "serve": (
+        "serve",
+        "Serve a model over the chat-completions protocol, its thinking stopped by a method.",
+    ),
+    "leaderboard": (
+        "leaderboard",
+        "Boards of methods and models as a static site; check and add submissions.",
+    ),
     "benchmarks": ("benchmarks", "The benchmarks that there are."),
     "families": (
         "families",

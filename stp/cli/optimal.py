@@ -15,6 +15,7 @@ from stp.cli.optimal_options import (
     JudgeRepeats,
     Limit,
     MaxTokens,
+    PromptsFile,
     Replicates,
     Seeds,
     Temperature,
@@ -86,10 +87,12 @@ def run(
     size: Annotated[
         float | None, typer.Option("--size", help="Parameters in billions, for the analysis.")
     ] = None,
+    prompts: PromptsFile = None,
 ) -> None:
     """Ask a model all questions with every method and seed; goes on where it was stopped."""
     from rich.console import Console
 
+    from data.prompts import Prompts, load_prompts
     from evaluator.optimal import OptimalPlan
     from evaluator.optimal import run as run_plan
     from stp.asking import Settings
@@ -113,6 +116,7 @@ def run(
             temperature=temperature,
             top_p=top_p,
         ),
+        prompts=Prompts() if prompts is None else load_prompts(prompts),
         size=size,
     )
     out = out.expanduser()
@@ -167,6 +171,7 @@ def score(
                 folder,
                 repeats=judge_repeats,
                 max_tokens=judge_max_tokens,
+                prompt=plan.prompts.text("judge"),
             )
         graded = grade(
             folder,

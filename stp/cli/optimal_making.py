@@ -9,6 +9,7 @@ from stp.cli.arguments import MODEL_HELP
 from stp.cli.optimal_options import (
     JudgeRepeats,
     MaxTokens,
+    PromptsFile,
     Seeds,
     Temperature,
     ThinkingTokens,
@@ -44,12 +45,14 @@ def build(
     max_tokens: MaxTokens = 4096,
     temperature: Temperature = 0.6,
     seed: Annotated[int, typer.Option("--seed", help="Of all replies.")] = 0,
+    prompts: PromptsFile = None,
 ) -> None:
     """Make OvT-General: simple questions of 72 domains and four answer types, checked by models."""
     from dataclasses import replace
 
     from rich.console import Console
 
+    from data.prompts import Prompts, load_prompts
     from evaluator.optimal.building import build as build_data_set
     from evaluator.optimal.recipe import SETTINGS, Recipe, statistics
     from stp.asking.model_names import parse_model
@@ -64,6 +67,7 @@ def build(
         judge_repeats=judge_repeats,
         seed=seed,
         settings=replace(SETTINGS, max_tokens=max_tokens, temperature=temperature),
+        prompts=Prompts() if prompts is None else load_prompts(prompts),
     )
     console, out = Console(highlight=False), out.expanduser()
     with shown_progress() as progress:
@@ -89,8 +93,17 @@ def select(
     out: Annotated[Path, typer.Option("--out", help="Where both runs go.")],
     tasks: Annotated[
         str,
-        typer.Option("--tasks", help="Reasoning Gym's names, or 'all'.", show_default="the eleven"),
+        typer.Option(
+            "--tasks", help="Reasoning Gym's names, 'all', or 'none'.", show_default="the eleven"
+        ),
     ] = "",
+    benchmarks: Annotated[
+        str,
+        typer.Option("--benchmarks", help="Benchmarks to try too, or 'math'; comma-separated."),
+    ] = "",
+    data_dir: Annotated[
+        Path | None, typer.Option("--data-dir", help="Folder of question files.")
+    ] = None,
     threshold: Annotated[
         float, typer.Option("--lambda", help="A task is kept if the gap is above it.")
     ] = 0.1,
@@ -103,8 +116,8 @@ def select(
     """Find tasks that need thinking: a small thinking model against a large one that does not."""
     from rich.console import Console
 
+    from evaluator.optimal.selection import benchmark_names, selection_frame, task_names
     from evaluator.optimal.selection import select as select_tasks
-    from evaluator.optimal.selection import selection_frame, task_names
     from evaluator.optimal.tables import selection_table
     from evaluator.present.terminal import rich_table
     from stp.asking import Settings
@@ -119,6 +132,8 @@ def select(
             parse_model(large),
             out,
             tasks=task_names(words(tasks)),
+            benchmarks=benchmark_names(words(benchmarks)),
+            data_dir=data_dir.expanduser() if data_dir else None,
             threshold=threshold,
             limit=limit,
             seeds=seeds,

@@ -1,9 +1,14 @@
 """Options that several commands of ``stp optimal`` have, and how their texts are read."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+PromptsFile = Annotated[
+    Path | None,
+    typer.Option("--prompts", help="Ask in the words of this file (docs/prompts.md)."),
+]
 Seeds = Annotated[int, typer.Option("--seeds", min=1, help="Responses to each question.")]
 Limit = Annotated[
     int | None,

@@ -120,7 +120,14 @@ def compare(
         int, typer.Option("--judge-samples", min=1, help="Responses that the judge sees.")
     ] = 100,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder for tables (CSV, Markdown) and a page.")
+        Path | None, typer.Option("--out", help="Folder for tables, figures and a page.")
+    ] = None,
+    beside: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--beside",
+            help="A graded run of stp optimal: its accuracies in a figure, by name. Repeatable.",
+        ),
     ] = None,
     pool: PoolOption = "global",
     replicates: Replicates = 10_000,
@@ -142,6 +149,7 @@ def compare(
         judge=judge,
         judge_samples=judge_samples,
         out=out,
+        beside=beside or [],
     )
 
 

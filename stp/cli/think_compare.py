@@ -23,13 +23,16 @@ def compare_and_print(
     judge: str | None = None,
     judge_samples: int = 100,
     out: Path | None = None,
+    beside: Sequence[str] = (),
 ) -> None:
     """Print a comparison's tables, those of campaigns and a judge among them, and write files."""
     from evaluator.present.terminal import rich_table
     from evaluator.thinkbench import write_comparison
     from evaluator.thinkbench.bridge import bridge_campaign, bridge_table
+    from evaluator.thinkbench.insights import accuracies_beside
     from evaluator.thinkbench.tables import comparison_tables
 
+    others = accuracies_beside(beside)
     comparison = compared(runs, pool, replicates, allow_incomplete)
     tables = comparison_tables(comparison)
     bridge = None
@@ -43,7 +46,9 @@ def compare_and_print(
         console.print(rich_table(table, console.width))
     if out is None:
         return
-    say_page(console, write_comparison(comparison, tables, out, bridge=bridge))
+    with status(console, "Drawing"):
+        page = write_comparison(comparison, tables, out, bridge=bridge, beside=others)
+    say_page(console, page)
 
 
 def _judged(console: "Console", runs: "Sequence[ThinkRun]", judge: str, samples: int) -> list[Any]:

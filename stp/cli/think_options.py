@@ -8,9 +8,10 @@ from typing import Any, get_args
 
 from data.errors import ConfigError
 from data.hints import did_you_mean
+from data.prompts import STYLES, Prompts
 from data.puzzles import puzzle_names
 from data.tasks import TASK_LABELS, task_names
-from evaluator.thinkbench.config import STYLES, Style, ThinkConfig
+from evaluator.thinkbench.config import Style, ThinkConfig
 from stp.asking import ReasoningEffort, Settings, Thinking
 
 
@@ -32,6 +33,7 @@ def configurations(
     tools: str,
     temperature: str,
     top_p: str,
+    prompts: Prompts,
 ) -> list[tuple[str, ThinkConfig]]:
     """Return every combination of the values given, with a label that says what differs.
 
@@ -73,6 +75,7 @@ def configurations(
             sizes=_sizes("--sizes", sizes) if sizes is not None else None,
             task_sizes=_task_sizes(task_sizes),
             style=style,
+            prompts=prompts,
             settings=Settings(
                 temperature=_rate("--temperature", temperature),
                 top_p=_rate("--top-p", top_p),

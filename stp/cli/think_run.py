@@ -64,6 +64,10 @@ TopPOption = Annotated[str, typer.Option("--top-p", help="Of the sampling; none:
 NameOption = Annotated[
     str | None, typer.Option("--name", help="What the model is called.", show_default="own")
 ]
+PromptsOption = Annotated[
+    Path | None,
+    typer.Option("--prompts", help="Ask in the words of this file (docs/prompts.md)."),
+]
 AttributesOption = Annotated[
     list[str] | None,
     typer.Option("--attribute", help="Fact for correlations: parameters=14e9. Repeatable."),
@@ -91,6 +95,7 @@ def run(
     top_p: TopPOption = "0.9",
     name: NameOption = None,
     attributes: AttributesOption = None,
+    prompts: PromptsOption = None,
 ) -> None:
     """Run models on the tasks; the same command goes on where it was stopped.
 
@@ -99,6 +104,7 @@ def run(
     """
     from rich.console import Console
 
+    from data.prompts import Prompts, load_prompts
     from stp.asking.model_names import parse_model
     from stp.cli.think_options import configurations, named_values
 
@@ -120,6 +126,7 @@ def run(
         tools=tools,
         temperature=temperature,
         top_p=top_p,
+        prompts=Prompts() if prompts is None else load_prompts(prompts),
     )
     console = Console(highlight=False)
     facts = named_values("--attribute", attributes or [])

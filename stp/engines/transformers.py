@@ -437,6 +437,9 @@ class _ForkedModel:
     def _refuse_what_cannot_fork(self, config: Any) -> None:
         """Refuse by configuration, before weights are read."""
         text = config.get_text_config()
+        for name in ("num_attention_heads", "num_hidden_layers"):
+            if not isinstance(getattr(text, name, None), int):
+                raise EngineError(_no_fork(self._folder, f"its configuration has no {name}"))
         odd = set(getattr(text, "layer_types", None) or ()) - _FORKABLE_LAYERS
         if odd:
             raise EngineError(

@@ -5,7 +5,7 @@ Ids are copied here, never decoded and encoded again. Text is made once for a pr
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, time
 from typing import Any, Literal
@@ -177,7 +177,22 @@ class ThinkingFormat:
             If there is no chat template, or it cannot be used.
         """
         request = self.family.thinking_request
-        text = self._rendered(self._messages(question_text, instruction, request))
+        return self.chat_prompt_ids(self._messages(question_text, instruction, request))
+
+    def chat_prompt_ids(self, messages: Sequence[Mapping[str, str]]) -> tuple[int, ...]:
+        """Return the prompt of a conversation; it ends just after the start of thinking.
+
+        Parameters
+        ----------
+        messages
+            Each with ``role`` and ``content``, as chat templates take them; nothing is added.
+
+        Raises
+        ------
+        data.errors.ConfigError
+            As :meth:`prompt_ids`.
+        """
+        text = self._rendered([dict(message) for message in messages])
         start = self.family.thinking_start
         # A template may open thinking with other white space around the marker than the family.
         if not text.rstrip().endswith(start.rstrip()):

@@ -326,7 +326,7 @@ class TestNoThinking:
         with serving(local) as server:
             responder = open_responder(ModelSpec(model="served", base_url=server.url))
             with pytest.raises(
-                ConfigError, match=r"cannot be turned off: no model family.*--family"
+                ConfigError, match=r"cannot be turned off: no model family.*;family=NAME"
             ):
                 ask(responder, settings=Settings(thinking="off"))
             named = open_responder(ModelSpec(model="served", base_url=server.url, family="qwq"))

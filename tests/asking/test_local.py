@@ -329,6 +329,35 @@ def test_a_plain_model_answers_with_all_it_writes(tokenizer):
     assert prompt.startswith("<|im_start|>user\n")
 
 
+def test_vllm_comes_first_and_transformers_where_it_cannot(tmp_path, monkeypatch, caplog):
+    """Paper 003, section 3.2."""
+    import stp.engines
+    from stp.asking import opening
+
+    folder = _copy_of_demo(tmp_path / "mine", None)
+    monkeypatch.setattr(
+        opening.importlib.util, "find_spec", lambda name: object() if name == "vllm" else None
+    )
+    assert ModelSpec(model=folder).kind() == ModelSpec(model="Qwen/Qwen3-8B").kind() == "vllm"
+    assert ModelSpec(model="demo").kind() == "transformers"
+    opened = []
+
+    def open_engine(kind, path, **options):
+        opened.append(kind)
+        if kind == "vllm":
+            raise RuntimeError("no GPU was found\nTraceback: much more")
+        return ScriptedEngine(load_tokenizer(DEMO_FOLDER), [])
+
+    monkeypatch.setattr(stp.engines, "open_engine", open_engine)
+    with open_responder(folder) as responder:
+        assert responder.describe()["model"] == "mine"
+    assert opened == ["vllm", "transformers"]
+    assert "(no GPU was found); transformers runs it" in caplog.text
+    # Who asks for vLLM gets vLLM, or its error.
+    with pytest.raises(RuntimeError, match="no GPU"):
+        open_responder(ModelSpec(model=folder, engine="vllm"))
+
+
 def test_models_are_told_apart_by_their_names(tmp_path):
     (tmp_path / "own.py").write_text("def answer(prompt):\n    return prompt.upper()\n")
     spec = ModelSpec(model=f"{tmp_path}/own.py:answer")

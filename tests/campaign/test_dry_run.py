@@ -87,6 +87,13 @@ def test_lengths_that_were_cut_are_expected_longer():
     assert module._expected_length(np.array([]), 0, 2_000.0) == 0.0
 
 
+def test_nothing_is_left_of_a_finished_campaign(configure, opener, tmp_path, capsys):
+    folder = tmp_path / "c"
+    run.run_campaign(configure(), folder, open_model=opener)
+    dry_run(configure(), str(folder))
+    assert "nothing is left to do" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("opening", ["", "Answer: "])
 def test_plans_are_priced_with_free_and_with_opened_answers(configure, opener, opening):
     lines = f'8\nanswer_opening = "{opening}"'

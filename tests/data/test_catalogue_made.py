@@ -172,3 +172,45 @@ def test_an_aime_answer_outside_its_range_is_refused(tmp_path):
     write_jsonl(tmp_path / "aime2024.jsonl", rows)
     with pytest.raises(MisuseError, match=r"aime2024-7.*'1000'"):
         get_benchmark("aime2024").load(tmp_path)
+
+
+def _gsm_plus_rows(seeds):
+    kinds = (
+        "numerical substitution", "digit expansion", "adding operation", "reversing operation",
+        "distraction insertion", "problem understanding", "integer-decimal-fraction conversion",
+        "critical thinking",
+    )  # fmt: skip
+    return [
+        {
+            "question": f"What is {seed} + {place}?",
+            "solution": "It is that.",
+            "answer": "None" if kind == "critical thinking" else f"{1000 + seed + place:,}",
+            "perturbation_type": kind,
+            "seed_question": "?",
+            "seed_solution": "!",
+            "seed_answer": "2",
+        }
+        for seed in range(seeds)
+        for place, kind in enumerate(kinds)
+    ]
+
+
+@pytest.mark.parametrize(("name", "seeds"), [("gsm_plus", 1319), ("gsm_plus_mini", 300)])
+def test_gsm_plus_leaves_out_what_has_no_answer(tmp_path, name, seeds):
+    write_jsonl(tmp_path / f"{name}.jsonl", _gsm_plus_rows(seeds))
+    benchmark = get_benchmark(name)
+    questions = benchmark.load(tmp_path)
+    assert len(questions) == benchmark.expected_count == 7 * seeds
+    assert questions[0].id == f"{name}-1"
+    assert questions[0].reference == "1000"
+    # Ids count all rows: the eighth is the one that is left out.
+    assert questions[7].id == f"{name}-9"
+    assert {question.reference for question in questions} & {"None", ""} == set()
+
+
+def test_gsm_plus_without_an_answer_is_refused(tmp_path):
+    rows = _gsm_plus_rows(300)
+    rows[2]["answer"] = "None"
+    write_jsonl(tmp_path / "gsm_plus_mini.jsonl", rows)
+    with pytest.raises(MisuseError, match="row 3: no answer"):
+        get_benchmark("gsm_plus_mini").load(tmp_path)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from evaluator.analysis.latent import (
+    MEASURES,
     fit,
     fitting,
     held_out_log_likelihood,
@@ -329,9 +330,9 @@ def test_averages_are_those_of_the_trajectories_and_have_intervals():
     curves = make_curves(models=2, benchmarks=2, questions=6, trajectories=4, seed=8)
     latent = fit(curves, draws=6)
     frame, table = latent.per_trajectory(0.05), latent.averages(0.05)
-    by_question = frame.groupby(["model", "benchmark", "question"])[list(fitting.MEASURES)].mean()
+    by_question = frame.groupby(["model", "benchmark", "question"])[list(MEASURES)].mean()
     cells = by_question.groupby(["model", "benchmark"]).mean()
-    for measure in fitting.MEASURES:
+    for measure in MEASURES:
         found = table.xs(measure, level="measure")["estimate"]
         for place, value in cells[measure].items():
             assert found[place] == pytest.approx(value)

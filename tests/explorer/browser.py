@@ -71,11 +71,10 @@ class Page:
     def violations(self):
         """Return what axe-core finds, each with the first place."""
         self.run(require_axe().read_text(encoding="utf-8"))
-        found = self.driver.execute_async_script(
+        return self.driver.execute_async_script(
             "const done = arguments[0]; axe.run(document).then((r) => done(r.violations.map("
             "(v) => `${v.id}: ${v.nodes[0].html.slice(0, 200)} ${v.nodes[0].failureSummary}`)))"
         )
-        return found
 
     def overflow(self):
         """Return by how many pixels the page is wider than the window."""

@@ -122,16 +122,17 @@ def test_filters_choose_rows_and_stand_in_the_address(page, served, sources):
     page.look()
     page.open(f"{served}#/0/cell/0")
     page.run(
-        "const box = document.querySelector('select[id=filter-shape]'); box.value = 'flat';"
+        "const box = document.querySelector('select[id=filter-shape]'); box.value = 'non-monotone';"
         "box.dispatchEvent(new Event('change'))"
     )
-    flat = sum(columns["flat"])
+    falling = columns["up"].count(0)
     page.wait(
-        f"return document.querySelector('.note[role=status]').innerText.startsWith('{flat} ')"
+        "return document.querySelector('.note[role=status]').innerText"
+        f".startsWith('{falling} of {len(columns['q'])} rows')"
     )
-    assert "shape=flat" in page.run("return location.hash")
+    assert "shape=non-monotone" in page.run("return location.hash")
     page.open(page.run("return location.href"))
-    assert page.text(".note[role=status]").startswith(f"{flat} of {len(columns['q'])} rows")
+    assert page.text(".note[role=status]").startswith(f"{falling} of {len(columns['q'])} rows")
     page.open(f"{served}#/0/cell/0?L={min(columns['L']) + 1}..")
     more = sum(value > min(columns["L"]) for value in columns["L"])
     assert page.text(".note[role=status]").startswith(f"{more} of")
@@ -183,6 +184,25 @@ def test_choosing_in_the_list_moves_the_curve_and_the_answers(page, served, sour
     assert page.count(".answers li") == len(piece["answers"][last])
     page.run("document.querySelector('.answers summary').click()")
     assert piece["answers"][last][0][3] in page.text(".answers pre")
+
+
+def test_the_latent_band_is_drawn_beside_the_curve(page, served, sources):
+    page.look()
+    page.open(f"{served}#/0/t/0/0")
+    before = page.count(".echart path")
+    page.run(
+        "[...document.querySelectorAll('button')].find((b) => b.innerText === 'Latent band')"
+        ".click()"
+    )
+    page.wait("return document.body.innerText.includes('Latent band shown')", seconds=120)
+    page.wait()
+    assert page.count(".echart path") > before
+    fit = sources.piece("0/band/0")
+    assert all(
+        low <= mean <= high
+        for low, mean, high in zip(fit["low"], fit["mean"], fit["high"], strict=True)
+    )
+    assert fit["offsets"][-1] == len(fit["mean"])
 
 
 @pytest.mark.parametrize("view", ["/2", "/2/cell/0", "/2/t/0/0", "/2/all"])

@@ -1,5 +1,6 @@
 """Pieces say what the campaign's own readers say."""
 
+import itertools
 import json
 import re
 
@@ -75,7 +76,7 @@ def test_a_cell_has_the_numbers_of_its_curves(source, folder):
             assert np.allclose(np.array(columns[name]) / probes, frame[f"{column}_accuracy"])
         for s in range(curves.trajectories):
             own = curves.select([s]).correct.tolist()
-            falls = [a - b for a, b in zip(own, own[1:], strict=False)]
+            falls = [a - b for a, b in itertools.pairwise(own)]
             assert columns["fall"][s] == max(0, *falls, 0)
             assert columns["flat"][s] == (len(set(own)) == 1)
             assert columns["up"][s] == (own == sorted(own))

@@ -174,5 +174,5 @@ def test_a_link_out_of_the_folder_is_refused(tmp_path):
     (tmp_path / "campaign" / "inside.json").symlink_to(tmp_path / "campaign" / "manifest.json")
     open_sources([url])
     (tmp_path / "campaign" / "notes").symlink_to(secret)
-    with pytest.raises(MisuseError, match="notes.*outside"):
+    with pytest.raises(MisuseError, match=r"notes.*outside"):
         open_sources([url])

@@ -8,6 +8,7 @@ from data.errors import MisuseError
 from data.optimal import prompt_text
 from data.optimal.domains import disciplines, domain_names
 from data.optimal.general import ANSWER_TYPES, load_general
+from data.prompts import Prompts
 from evaluator.answers import Checker
 from evaluator.optimal.subsets import BENCHMARKS, load_items
 
@@ -105,7 +106,7 @@ def test_items_of_every_kind_of_subset():
     )
     assert [item.side for item in items] == ["ovt"] * 8 + ["ut"] * 4
     assert len({item.key for item in items}) == 12
-    assert items[0].prompt.endswith(prompt_text("answer"))
+    assert items[0].prompt_in(Prompts()).endswith(prompt_text("answer"))
 
 
 @pytest.mark.parametrize(

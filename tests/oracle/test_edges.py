@@ -45,7 +45,13 @@ def test_a_grid_near_the_largest_cost_is_exact():
     assert oracle.grid_budgets(largest, 2).tolist() == [0, largest // 2, largest]
 
 
-@pytest.mark.parametrize("fraction", [1.0, 1e6, 1e18, 1e300, float("inf"), Fraction(10**40)])
+@pytest.mark.parametrize("fraction", [1.01, 30, 100.0, 1e300, Fraction(10**40)])
+def test_per_cent_are_no_fractions(fraction):
+    with pytest.raises(ValueError, match="per cent are divided by 100"):
+        FRONTIER.accuracy_at([0.5, fraction])
+
+
+@pytest.mark.parametrize("fraction", [1.0, float("inf"), Fraction(1)])
 @pytest.mark.parametrize("strategy", oracle.STRATEGIES)
 def test_more_than_everything_buys_the_last_state(fraction, strategy):
     frontier = oracle.exact_frontier(CURVES, strategy)

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from data.errors import EngineError, MisuseError, StoreError
 from data.progress import Progress
+from data.prompts import Prompts
 from evaluator.runs.folder import locked_folder
 from evaluator.thinkbench import (
     ThinkConfig,
@@ -336,6 +337,7 @@ def test_every_combination_of_a_study_has_its_label():
         "task_sizes": [],
         "low": 0,
         "high": 9,
+        "prompts": Prompts(),
         "styles": "standard,concise",
         "max_tokens": "none,1024",
         "thinking_tokens": "none",

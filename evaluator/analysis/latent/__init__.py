@@ -7,17 +7,18 @@ posterior of P instead of the counts. The paper's own measures stay what they ar
 beside them. ``docs/statistics.md`` says which number answers which question.
 """
 
-from evaluator.analysis.latent.fitting import (
-    LatentCurves,
-    fit,
+from evaluator.analysis.latent.fitting import fit
+from evaluator.analysis.latent.frontiers import LatentFrontier, latent_frontier
+from evaluator.analysis.latent.reading import (
     held_out_log_likelihood,
     interval_widths,
     read_others,
 )
-from evaluator.analysis.latent.frontiers import LatentFrontier, latent_frontier
 from evaluator.analysis.latent.spending import choose_positions, expected_gains, next_answers
+from evaluator.analysis.latent.values import MEASURES, LatentCurves
 
 __all__ = [
+    "MEASURES",
     "LatentCurves",
     "LatentFrontier",
     "choose_positions",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evaluator.analysis.latent.fitting import LatentCurves
+from evaluator.analysis.latent.values import LatentCurves
 from evaluator.analysis.nesting import FloatArray
 from oracle.actions import Strategy
 from oracle.checks import whole_number

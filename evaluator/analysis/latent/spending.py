@@ -15,7 +15,8 @@ likelihood of the answers is the same however their number was chosen. Raw maxim
 import numba as nb
 import numpy as np
 
-from evaluator.analysis.latent.fitting import LatentCurves, fit
+from evaluator.analysis.latent.fitting import fit
+from evaluator.analysis.latent.values import LatentCurves
 from evaluator.analysis.nesting import FloatArray, IntArray
 from oracle.checks import whole_number
 from stp.curves import Curves, Int32Array

@@ -7,7 +7,7 @@
 
   async function home(page) {
     const { sources } = await piece("index");
-    if (sources.length === 1) { location.replace("#/0"); return; }
+    if (sources.length === 1 || sources[0].kind === "board") { location.replace("#/0"); return; }
     where("Explorer", []);
     page.append(card("Folders", el("ul", {}, sources.map((source, place) => el("li", {}, link(`/${place}`, source.name), ` \u2013 ${KINDS[source.kind]}, ${source.folder}`)))));
     const campaigns = sources.filter((source) => source.kind === "campaign").length;

@@ -1,0 +1,221 @@
+"""The chat-completions protocol: what a request may say, and what is said back.
+
+Only what the protocol names and the extra field ``stp`` is read; what this server cannot do (tools,
+several choices) is refused, never passed over.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from baselines.interface import Setting
+from data.errors import MisuseError
+from evaluator.live.policy import Policy, find_setting
+from evaluator.live.thinking import Outcome
+from stp.formats import ThinkingFormat
+
+_REFUSED: Final = ("tools", "functions", "response_format", "logprobs", "audio", "stop")
+_FINISH: Final = {"stop": "stop", "length": "length", "none": "stop"}
+
+
+class _Part(BaseModel):
+    type: Literal["text"]
+    text: str
+
+
+class Message(BaseModel):
+    """A message of a conversation."""
+
+    role: Literal["system", "developer", "user", "assistant"]
+    content: str | list[_Part] | None = None
+
+    def plain(self) -> dict[str, str]:
+        """Return it as chat templates take it."""
+        content = self.content or ""
+        if not isinstance(content, str):
+            content = "".join(part.text for part in content)
+        return {"role": "system" if self.role == "developer" else self.role, "content": content}
+
+
+class StpOptions(BaseModel):
+    """The extra field ``stp``: another setting, the method off, decisions in the reply."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    method: Literal["on", "off"] = "on"
+    setting: Any = None
+    decisions: bool = False
+
+
+class StreamOptions(BaseModel):
+    """The protocol's ``stream_options``."""
+
+    include_usage: bool = False
+
+
+class ChatRequest(BaseModel):
+    """A request, as far as it is read."""
+
+    messages: Annotated[list[Message], Field(min_length=1)]
+    model: str = ""
+    stream: bool = False
+    stream_options: StreamOptions | None = None
+    n: Literal[1] | None = None
+    seed: int | None = Field(default=None, ge=0, lt=2**63)
+    max_tokens: int | None = Field(default=None, ge=1)
+    max_completion_tokens: int | None = Field(default=None, ge=1)
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    presence_penalty: float | None = Field(default=None, ge=-2, le=2)
+    stp: StpOptions = Field(default_factory=StpOptions)
+
+    @property
+    def answer_tokens(self) -> int | None:
+        """Most tokens of the answer; thinking has a limit of its own."""
+        return self.max_completion_tokens or self.max_tokens
+
+
+def read_request(values: Any) -> ChatRequest:
+    """Return a request from its JSON.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        In one line: the field, and what is wrong with it.
+    """
+    if not isinstance(values, Mapping):
+        raise MisuseError("the body is no JSON object")
+    for name in _REFUSED:
+        if values.get(name) not in (None, False, [], {"type": "text"}):
+            raise MisuseError(f"{name}: this server does not have it; leave it out")
+    try:
+        return ChatRequest.model_validate(values)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise MisuseError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+
+
+def setting_of(request: ChatRequest, policy: Policy | None) -> Setting:
+    """Return the setting that a request names; None for the policy's own.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If there is no method, or it is no setting of its grid.
+    """
+    if request.stp.setting is None:
+        return None
+    if policy is None:
+        raise MisuseError("stp.setting: this server runs no method")
+    return find_setting(policy.label, policy.settings, str(request.stp.setting))
+
+
+class TextStream:
+    """Token ids to text as they come; what is half of a character waits for its other half."""
+
+    def __init__(self, format: ThinkingFormat) -> None:
+        self._format = format
+        self._ids: list[int] = []
+        self._told = ""
+
+    def add(self, ids: tuple[int, ...], *, last: bool = False) -> str:
+        """Return the text that ids add."""
+        self._ids += ids
+        text = self._format.decode(self._ids, skip_special=True)
+        if text.endswith("\N{REPLACEMENT CHARACTER}") and not last:
+            return ""
+        new = text[len(self._told) :]
+        if text.endswith("\n") and len(self._ids) > 256:
+            # What is behind a line break is decoded by itself: the whole would take ever longer.
+            self._ids, text = [], ""
+        self._told = text
+        return new
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What all parts of a reply have in common."""
+
+    id: str
+    model: str
+    policy: Policy | None
+    setting: Setting
+    prompt_tokens: int
+    decisions: bool
+
+    def head(self, kind: str) -> dict[str, Any]:
+        """Return the fields of every object."""
+        return {"id": self.id, "object": kind, "created": int(time.time()), "model": self.model}
+
+    def whole(self, outcome: Outcome, thinking: str, answer: str) -> dict[str, Any]:
+        """Return the reply to a request that does not stream."""
+        message = {
+            "role": "assistant",
+            "content": answer,
+            "reasoning_content": thinking,
+            "reasoning": thinking,
+        }
+        choice = {"index": 0, "message": message, "finish_reason": self.finish(outcome)}
+        return {
+            **self.head("chat.completion"),
+            "choices": [choice],
+            "usage": self.usage(outcome),
+            "stp": self.stopped(outcome),
+        }
+
+    def chunk(self, delta: Mapping[str, Any], finish: str | None = None) -> dict[str, Any]:
+        """Return a part of a reply that streams."""
+        choice = {"index": 0, "delta": dict(delta), "finish_reason": finish}
+        return {**self.head("chat.completion.chunk"), "choices": [choice]}
+
+    @staticmethod
+    def finish(outcome: Outcome) -> str:
+        """Return the protocol's reason for the end."""
+        return _FINISH[outcome.answer_finish]
+
+    def usage(self, outcome: Outcome) -> dict[str, Any]:
+        """Return the tokens: thinking, signals and answer are all completion tokens."""
+        thinking, answer = len(outcome.thinking_ids), len(outcome.answer_ids)
+        completion = thinking + answer + outcome.signal_tokens
+        return {
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": completion,
+            "total_tokens": self.prompt_tokens + completion,
+            "completion_tokens_details": {
+                "reasoning_tokens": thinking,
+                "signal_tokens": outcome.signal_tokens,
+                "answer_tokens": answer,
+            },
+        }
+
+    def stopped(self, outcome: Outcome) -> dict[str, Any]:
+        """Return why and where the thinking ended."""
+        policy = self.policy
+        shown: dict[str, Any] = {
+            "reason": outcome.reason,
+            "position": outcome.position,
+            "tokens": outcome.tokens,
+            "method": None if policy is None else policy.label,
+            "setting": None if policy is None else _plain(self.setting),
+        }
+        if self.decisions:
+            shown["decisions"] = [
+                {
+                    "position": entry.position,
+                    "tokens": entry.tokens,
+                    "score": None if entry.score is None else _plain(entry.score),
+                    "stops": entry.stops,
+                }
+                for entry in outcome.decisions
+            ]
+        return shown
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that JSON has: it knows no infinity."""
+    if isinstance(value, float) and abs(value) == float("inf"):
+        return str(value)
+    return list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,101 @@
+"""``stp serve``: chat completions over a model whose thinking a method stops."""
+
+from typing import Annotated
+
+import typer
+
+from stp.cli.live import (
+    AnswerTokens,
+    Batch,
+    EngineName,
+    Family,
+    Method,
+    Name,
+    ReleaseOption,
+    SettingOption,
+    StepTokens,
+    ThinkingLimit,
+    Threads,
+    Upstream,
+    wanted_of,
+)
+
+
+def serve(
+    model: Annotated[str, typer.Option("--model", help="A folder, a hub id, or demo.")],
+    method: Method = None,
+    setting: SettingOption = None,
+    release: ReleaseOption = None,
+    host: Annotated[
+        str, typer.Option("--host", help="Address; other machines reach 0.0.0.0 only.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: a free one.")] = 8000,
+    api_key_env: Annotated[
+        str | None,
+        typer.Option("--api-key-env", help="Variable with the key that clients must send."),
+    ] = None,
+    batch: Batch = 32,
+    queue: Annotated[
+        int, typer.Option("--queue", min=0, help="Requests that may wait beside them.")
+    ] = 256,
+    body_bytes: Annotated[
+        int, typer.Option("--body-bytes", min=1024, help="Largest body of a request.")
+    ] = 1 << 20,
+    request_seconds: Annotated[
+        float, typer.Option("--request-seconds", min=0.1, help="Longest time of a request.")
+    ] = 600.0,
+    name: Name = None,
+    family: Family = None,
+    engine: EngineName = "transformers",
+    upstream: Upstream = None,
+    threads: Threads = None,
+    thinking_limit: ThinkingLimit = None,
+    answer_tokens: AnswerTokens = None,
+    step_tokens: StepTokens = None,
+) -> None:
+    """Serve a model over the chat-completions protocol, its thinking stopped by a method."""
+    import os
+
+    from data.errors import MisuseError
+    from stp.cli.progress import shown_progress
+
+    key = None
+    if api_key_env is not None:
+        key = os.environ.get(api_key_env)
+        if not key:
+            raise MisuseError(f"--api-key-env {api_key_env}: the variable is not set")
+    wanted = wanted_of(
+        model,
+        method=method,
+        setting=setting,
+        release=release,
+        name=name,
+        family=family,
+        engine=engine,
+        upstream=upstream,
+        threads=threads,
+        thinking_limit=thinking_limit,
+        answer_tokens=answer_tokens,
+        step_tokens=step_tokens,
+    )
+    with shown_progress(at_once=True) as progress:
+        progress.stage("starting")
+        from evaluator.live.server import ServerOptions
+        from evaluator.live.serving import open_server, run_server
+        from evaluator.live.setup import get_ready
+
+        ready = get_ready(wanted, progress=progress)
+        progress.stage("loading the model")
+        options = ServerOptions(
+            model_name=ready.model.name,
+            api_key=key,
+            body_bytes=body_bytes,
+            request_seconds=request_seconds,
+        )
+        application = open_server(ready, options, batch=batch, waiting=queue)
+    run_server(application, host, port, lambda url: typer.echo(f"serving {url}/v1", err=True))
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to an application."""
+    app.command()(serve)
