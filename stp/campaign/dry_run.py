@@ -446,8 +446,10 @@ class _ProbeWarmUp:
         lengths = np.maximum(_lengths(answers, "answer_ids") - opened, 0)
         stopped = int(pc.sum(pc.equal(answers["finish"], "stop")).as_py() or 0)
         answer = _expected_length(lengths, stopped, probing.answer_tokens)
-        # A step has the target length or more: there are no more steps than blocks.
-        per_token = positions.num_rows / max(1, int(_lengths(few, "thinking_ids").sum()))
+        # A step has the target length or more: there are no more steps than blocks. The position
+        # before the first step is not one.
+        steps_made = positions.num_rows - few.num_rows
+        per_token = steps_made / max(1, int(_lengths(few, "thinking_ids").sum()))
         steps = min(self.thinks / probing.step_tokens, self.thinks * per_token)
         samples = int(self.count * (1 + steps) * answers_per_position(self.config))
         tokens = int(samples * answer)
