@@ -289,7 +289,7 @@ async def _answer(
     # Whatever a provider raises, after its retries, costs this one request its response.
     except Exception as error:  # noqa: BLE001 (it is kept in the response)
         return failed(request, _reason(error), time.monotonic() - started)
-    text = switch.answer_text(response.text).strip()
+    text = switch.answer_text(response.text)
     return dataclasses.replace(response, text=text, seconds=time.monotonic() - started)
 
 
