@@ -64,6 +64,8 @@ class Headline:
         The same potential as numbers, most flexible strategy first.
     cautions
         What must be known before any of this is believed.
+    intervals
+        How sure the averages are, in a sentence; empty where nothing was resampled.
     """
 
     sentence: str
@@ -71,11 +73,13 @@ class Headline:
     scope: str
     strategies: tuple[StrategyFinding, ...]
     cautions: tuple[str, ...] = ()
+    intervals: str = ""
 
     @property
     def lines(self) -> tuple[str, ...]:
         """The sentences, for a terminal."""
-        return *self.cautions, self.sentence, self.potential, self.scope
+        spoken = self.sentence, self.intervals, self.potential, self.scope
+        return *self.cautions, *filter(None, spoken)
 
 
 def _cost_clause(degradation: float) -> str:

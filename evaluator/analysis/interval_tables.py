@@ -35,9 +35,11 @@ INTERVALS = {
     "full_tokens": ShownStatistic(title="Mean thinking tokens", head="Tokens", scale=1.0, digits=0),
 }
 
+_ENDS = ("estimate", "low", "high")
+
 
 def interval_table(curves: Curves, bootstrap: CurveBootstrap, statistic: str) -> Table:
-    """Return the 95 % intervals of one statistic (Tables 4 to 6).
+    """Return one statistic with its 95 % intervals (Tables 4 to 6).
 
     Parameters
     ----------
@@ -58,7 +60,7 @@ def interval_table(curves: Curves, bootstrap: CurveBootstrap, statistic: str) ->
             if (statistic, model, benchmark) in intervals
             else np.nan
             for benchmark in benchmarks
-            for end in ("low", "high")
+            for end in _ENDS
         ]
         for model in models
     ]
@@ -69,10 +71,10 @@ def interval_table(curves: Curves, bootstrap: CurveBootstrap, statistic: str) ->
             values,
             index=pd.Index([model_label(curves, m) for m in models], name="Model"),
             columns=pd.MultiIndex.from_tuples(
-                [(benchmark_label(curves, b), end) for b in benchmarks for end in ("low", "high")]
+                [(benchmark_label(curves, b), end) for b in benchmarks for end in _ENDS]
             ),
         ),
-        formats=dict.fromkeys(("low", "high"), f",.{shown.digits}f"),
+        formats=dict.fromkeys(_ENDS, f",.{shown.digits}f"),
         note=table_note(curves, _bootstrap_note(bootstrap)),
     )
 

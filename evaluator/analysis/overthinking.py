@@ -125,13 +125,13 @@ class Summary:
     overall: "pd.Series[float]"
 
 
-def summarise(trajectories: pd.DataFrame) -> Summary:
+def summarise(trajectories: Curves | pd.DataFrame) -> Summary:
     """Average trajectories up to one number, level by level.
 
     Parameters
     ----------
     trajectories
-        A frame as :func:`per_trajectory` returns it.
+        Measured curves, or a frame as :func:`per_trajectory` returns it.
 
     Returns
     -------
@@ -145,6 +145,8 @@ def summarise(trajectories: pd.DataFrame) -> Summary:
     ValueError
         If there is no trajectory.
     """
+    if isinstance(trajectories, Curves):
+        trajectories = per_trajectory(trajectories)
     nesting = nesting_of(trajectories)
     values = trajectories[list(STATISTICS)].to_numpy(np.float64)
     averages = with_averages(nesting.cell_means(values))

@@ -252,7 +252,7 @@ def check_same_model(release: Release, campaign: Mapping[str, Any], model: Locat
         if record[f"{what}_hash"] != found:
             raise MisuseError(
                 f"{release.folder}: was measured with a model {model.name} of another "
-                f"{what[:-1] if what == 'weights' else what} than {model.folder}; measure this one"
+                f"{what} than {model.folder}; measure this one"
             )
 
 

@@ -83,9 +83,7 @@ def _by_subset(scores: Scores, methods: list[str]) -> Iterator[View]:
         )
 
 
-def _by_group(
-    rows: pd.DataFrame, column: str, label: str, methods: list[str]
-) -> Bars | None:
+def _by_group(rows: pd.DataFrame, column: str, label: str, methods: list[str]) -> Bars | None:
     """Return thinking tokens by group and model, most thinking first (Figures 4a and 4b)."""
     found = by_group(rows, column)["thinking_tokens"].dropna()
     found = found[found.index.get_level_values("method").isin(methods)]

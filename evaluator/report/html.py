@@ -145,6 +145,16 @@ def render_page(
         The accuracies behind the counts; left out: no table of them.
     """
     progress = progress_chart(changes)
+    # Of curves alone nothing can be read, and no settings are known.
+    empty = {
+        name
+        for name, there in (
+            ("explorer", data.trajectories),
+            ("progress", progress),
+            ("settings", data.settings or data.provenance),
+        )
+        if not there
+    }
     overthinking = overthinking_table(data.curves, summary)
     return render(
         "report/page.html",
@@ -157,7 +167,7 @@ def render_page(
         latent=latent_table(latent) if latent is not None else None,
         savings=savings_table(data.curves, cells),
         progress=progress,
-        sections=[each for each in _SECTIONS if each[0] != "progress" or progress],
+        sections=[each for each in _SECTIONS if each[0] not in empty],
         files=files,
         payload=script_json(page_payload(data, summary, cells)),
     )

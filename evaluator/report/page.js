@@ -358,5 +358,5 @@
 
   themePart();
   frontierPart();
-  explorerPart();
+  if (data.trajectories.length) explorerPart();
 })();

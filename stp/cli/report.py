@@ -22,6 +22,12 @@ def report(
         bool,
         typer.Option("--allow-incomplete", help="Report what is graded, and say what is missing."),
     ] = False,
+    plain: Annotated[
+        bool,
+        typer.Option(
+            "--plain", help="Figures for articles too, without titles: figures/plain, with SVG."
+        ),
+    ] = False,
 ) -> None:
     """Write a campaign's report: an HTML page and figures.
 
@@ -36,7 +42,7 @@ def report(
     # The campaign's folder may be given so too, where no shell has replaced it.
     folder = (out or own).expanduser()
     with console.status("Computing frontiers and drawing figures"):
-        paths = build_report(campaign, folder, allow_incomplete=allow_incomplete)
+        paths = build_report(campaign, folder, allow_incomplete=allow_incomplete, plain=plain)
     for line in paths.headline.lines:
         console.print(line, highlight=False, markup=False)
     console.print(f"\nReport: {paths.page}", highlight=False, markup=False, soft_wrap=True)

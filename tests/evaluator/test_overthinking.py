@@ -1,6 +1,7 @@
 """OR, AD and their averages against slow, obvious twins."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -78,6 +79,7 @@ def test_per_trajectory_equals_the_definitions(curves):
 def test_averages_go_through_question_benchmark_and_model(curves):
     frame = per_trajectory(curves)
     summary = summarise(frame)
+    pd.testing.assert_series_equal(summarise(curves).overall, summary.overall)
     for column in ("overthinking_ratio", "accuracy_degradation", "full_tokens"):
         model_values = []
         for m in sorted(set(curves.model.tolist())):

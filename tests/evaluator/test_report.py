@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 
 from data.errors import StoreError
+from evaluator.analysis.bootstrap import Quantity, bootstrap_curves
 from evaluator.analysis.frontiers import cell_frontiers
 from evaluator.analysis.headline import make_headline
 from evaluator.analysis.overthinking import per_trajectory, summarise
 from evaluator.present.names import visible
 from evaluator.present.page import environment, script_json
 from evaluator.report.build import write_report
+from evaluator.report.data import ReportData
 from evaluator.report.load import count_answers
 from evaluator.report.payload import page_payload
 from evaluator.report.selection import SelectionLimits, select_trajectories
@@ -89,6 +91,26 @@ def test_page_holds_the_numbers_and_links_the_figures(tmp_path):
         "Average of all cells",
         "model0 \u00b7 bench0",
     ]
+
+
+def test_headline_says_how_sure_its_averages_are(tmp_path):
+    curves = make_curves(questions=3, seed=1)
+    paths, _, parser = page_of(make_report(curves), tmp_path)
+    found = bootstrap_curves(curves).interval(Quantity(statistic="overthinking_ratio"))
+    said = f"OR {found.estimate:.1%} ({100 * found.low:.1f} to {100 * found.high:.1f})"
+    assert said in paths.headline.intervals
+    assert said in parser.text
+    assert paths.headline.intervals in paths.headline.lines
+
+
+def test_a_report_of_curves_alone_has_no_empty_section(tmp_path):
+    curves = Curves.of_lists([[0, 9, 20], [0, 7]], [[0.25, 1, 0.75], [0, 0.5]], probes=4)
+    _, source, parser = page_of(ReportData(name="mine", curves=curves), tmp_path)
+    sections = re.findall(r'<section id="([a-z]+)"', source)
+    assert sections == [*re.findall(r'<a href="#([a-z]+)">', source), "files"]
+    assert not {"explorer", "settings", "progress"} & set(sections)
+    assert "Skip to" not in parser.text
+    assert json.loads(parser.scripts[0])["trajectories"] == []
 
 
 def test_page_needs_nothing_from_outside(plain):

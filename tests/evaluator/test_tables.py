@@ -96,6 +96,8 @@ def test_intervals_are_the_replicates_percentiles(curves):
     low, high = np.quantile(bootstrap.replicates[:, 1, 0, place], [0.025, 0.975])
     assert table.frame.loc["model1", ("bench0", "low")] == pytest.approx(100 * low)
     assert table.frame.loc["model1", ("bench0", "high")] == pytest.approx(100 * high)
+    at = summarise(curves).cells.loc[(1, 0), "overthinking_ratio"]
+    assert table.frame.loc["model1", ("bench0", "estimate")] == pytest.approx(100 * at)
     assert (
         table.frame.loc["Average", ("Average", "low")]
         < table.frame.loc["Average", ("Average", "high")]
