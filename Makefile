@@ -16,7 +16,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 SHOW_PACKAGES := grep --line-buffered -E '^(Collecting|  Downloading|Installing|Successfully|ERROR)' | sed -u -E 's/^(Installing collected packages).*/\1/; s/^(Successfully installed).*/\1/'
 
-.PHONY: demo test check format clean vllm tokenizers axe wheel
+.PHONY: demo test check format clean vllm tokenizers axe docs wheel
 
 demo: $(READY)
 	$(BIN)/stp demo --out $(DEMO_OUT)
@@ -71,6 +71,10 @@ axe: .axe/.stamp
 	npm install --silent --no-audit --no-fund --no-save --prefix .axe axe-core@4.14.1
 	@touch $@
 
+# The pages of docs/ and an API reference from the docstrings, as a searchable site in site/.
+docs: $(TESTABLE)
+	$(BIN)/mkdocs build --quiet
+
 # The wheel alone, in an empty environment: what a user installs holds all that the demo needs.
 WHEEL_VENV ?= .venv-wheel
 wheel: $(READY)
@@ -82,4 +86,4 @@ wheel: $(READY)
 	rm -rf $(WHEEL_VENV) $(WHEEL_VENV)-demo
 
 clean:
-	rm -rf $(VENV) $(VLLM_VENV) $(WHEEL_VENV) $(WHEEL_VENV)-demo dist .tokenizers .axe $(DEMO_OUT) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VLLM_VENV) $(WHEEL_VENV) $(WHEEL_VENV)-demo dist site .tokenizers .axe $(DEMO_OUT) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -284,6 +284,24 @@ class Curves:
                 f"and extra_probes, {probes[at]}"
             )
 
+    def __repr__(self) -> str:
+        """Say in a line what there is, whatever the size.
+
+        Examples
+        --------
+        >>> Curves(tokens=[0, 9], correct=[1, 4], trajectory_offsets=[0, 2], question=[0], probes=4)
+        Curves(1 trajectory, 1 question, 1 model, 1 benchmark, 2 positions, 4 probes each)
+        """
+        counts = (
+            (self.trajectories, "trajectory", "trajectories"),
+            (np.unique(self.question).size, "question", "questions"),
+            (np.unique(self.model).size, "model", "models"),
+            (np.unique(self.benchmark).size, "benchmark", "benchmarks"),
+            (self.positions, "position", "positions"),
+        )
+        said = ", ".join(f"{n:,} {one if n == 1 else many}" for n, one, many in counts)
+        return f"Curves({said}, {self.probes} probes each)"
+
     @property
     def all_probes_k(self) -> Int32Array:
         """Answers at every position, extra ones included; int32 ``(positions,)``."""

@@ -18,7 +18,8 @@ def same_time(gold: str, answer: str) -> bool | None:
     >>> same_time("3:45 PM", "3:54 PM")
     False
     """
-    first, second = _CLOCK.fullmatch(gold), _CLOCK.fullmatch(answer)
+    # ``18{:}15`` is how LaTeX writes a colon without space around it.
+    first, second = (_CLOCK.fullmatch(text.replace("{:}", ":")) for text in (gold, answer))
     if first is None or second is None:
         return None
     seconds = [_seconds(first), _seconds(second)]

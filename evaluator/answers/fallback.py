@@ -51,6 +51,8 @@ _COUNTED = re.compile(
     r"eleven|twelve)\b",
     re.IGNORECASE,
 )
+_CONDITION = re.compile(r"\s*(?:with|in|after|over|for) [^,\d$\\]{1,60}, ", re.IGNORECASE)
+"""What a sentence says first of the circumstances: "With five days, ..."."""
 _ENDED = re.compile(r"[.!。！।)\]$%°\d*]\s*$")
 _STARTS_AS_ITEM = re.compile(r"\s*(?:[-*•]\s|\(?\d{1,3}[.)](?:\s|$)|#)")
 _MAX_SENTENCE = 400
@@ -79,7 +81,7 @@ def only_value(sentence: str) -> str | None:
         return None
     if _NO_STATEMENT.search(sentence):
         return None
-    sentence = _COMPUTATION.sub(" ", sentence)
+    sentence = _COMPUTATION.sub(" ", _CONDITION.sub("", sentence, count=1))
     formulas = [content_of(formula) for formula in FORMULA.finditer(sentence)]
     formulas = [content for content in formulas if re.search(r"\d|\\[a-z]", content)]
     bare = FORMULA.sub(" ", sentence) if formulas else sentence

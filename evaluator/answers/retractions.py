@@ -54,6 +54,11 @@ _NEW_ANSWER = re.compile(
     r"|(?:it|that|this|the (?:result|value|total))[ ](?:should be|should have been)[ \t:*_]{1,6}",
     re.IGNORECASE,
 )
+_CONCLUSION = re.compile(
+    r"(?:^|[.!?:\n$*\])}])[ \t\n$*\])}]{0,8}(?:so|thus|therefore|hence),? "
+    r"(?:the|my) (?:final |correct |right )?(?:answer|total) is[ \t:*_]{1,6}",
+    re.IGNORECASE,
+)
 _CONCLUDING = re.compile(
     r"[,;:][ ](?:so|thus|therefore|hence|which means(?: that)?|meaning)[ ,]{1,2}", re.IGNORECASE
 )
@@ -85,7 +90,7 @@ def retraction(tail: str) -> tuple[bool, str | None]:
     elif opener is not None:
         start = opener.start(1)
     else:
-        return False, None
+        return _concluded(tail)
     denied = at_once is not None
     value: str | None = None
     asked = others = False
@@ -107,6 +112,15 @@ def retraction(tail: str) -> tuple[bool, str | None]:
             value = _new_value(said, denied) or value
         asked = False
     return (True, value) if value is not None else (denied, None)
+
+
+def _concluded(tail: str) -> tuple[bool, str | None]:
+    """Read the value of the last "so the answer is ..." behind the box, if there is one."""
+    for mark in reversed(list(_CONCLUSION.finditer(tail))):
+        found = _value(tail[mark.end() :])
+        if found is not None:
+            return True, found
+    return False, None
 
 
 def _new_value(sentence: str, denied: bool) -> str | None:

@@ -38,6 +38,8 @@ FINISHES = ("end", "limit", "stop", "off")
 """Why thinking ended, by the code that rows have for it."""
 _PROMPT_CHARACTERS = 2000
 _UNITS_KEPT = 3
+_MOST_FITTED = 2_000
+"""Trajectories of a cell whose latent curves are fitted: a fit of more takes too long to wait."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -66,7 +68,7 @@ class CampaignSource:
     """A campaign as pieces.
 
     ``cell/C`` has the rows of a cell, ``t/C/R`` the trajectory of its row R, ``frontier/C`` the
-    frontiers of a cell, ``frontier/all`` their average.
+    frontiers of a cell, ``frontier/all`` their average, ``band/C`` the latent accuracies of a cell.
 
     Raises
     ------
@@ -83,6 +85,7 @@ class CampaignSource:
         self.config, self.manifest = self.store.read_campaign()
         self._cells: dict[int, CellRows] = {}
         self._frontiers: dict[int, CellFrontiers] = {}
+        self._bands: dict[int, Piece] = {}
         self._tokenizers: dict[str, StoredTokenizer] = {}
         self._units: OrderedDict[tuple[int, int], UnitTexts] = OrderedDict()
         # A server answers in several threads; what is kept is kept once.
@@ -101,6 +104,7 @@ class CampaignSource:
                     "benchmark": visible(record.benchmark),
                     "questions": record.questions,
                     "trajectories": self._expected(record),
+                    "band": self._expected(record) <= _MOST_FITTED,
                 }
                 for record in self.manifest.cells
             ],
@@ -115,6 +119,8 @@ class CampaignSource:
             if curves is None:
                 continue
             yield f"frontier/{cell}"
+            if self._expected(self.manifest.cells[cell]) <= _MOST_FITTED:
+                yield f"band/{cell}"
             for row in range(curves.trajectories):
                 yield f"t/{cell}/{row}"
         if self._graded():
@@ -132,6 +138,12 @@ class CampaignSource:
             return self._frontier(at[0])
         if name == "frontier/all" and self._graded():
             return self._average()
+        if (
+            (at := whole_numbers(name, "band/#"))
+            and at[0] in self._graded()
+            and self._expected(self.manifest.cells[at[0]]) <= _MOST_FITTED
+        ):
+            return self._band(at[0])
         raise NoPieceError(f"no piece {name!r}")
 
     def _graded(self) -> list[int]:
@@ -146,6 +158,22 @@ class CampaignSource:
         return cell_frontier(
             self._solved(cell), visible(f"{record.model} \u00b7 {record.benchmark}")
         )
+
+    def _band(self, cell: int) -> Piece:
+        """Return the latent accuracies of a cell: their mean and a 95 % interval."""
+        from evaluator.analysis.latent_tables import latent_curves
+
+        with self._lock:
+            if cell not in self._bands:
+                curves = self.rows(cell).curves
+                assert curves is not None
+                found = latent_curves(curves)
+                columns = ("mean", "low", "high") if found is not None else ()
+                self._bands[cell] = {
+                    "offsets": curves.trajectory_offsets.tolist(),
+                    "notes": [] if found is None else [visible(note) for note in found.notes],
+                } | {name: np.round(getattr(found, name), 4).tolist() for name in columns}
+            return self._bands[cell]
 
     def _average(self) -> Piece:
         from evaluator.explorer.frontiers import average_frontier

@@ -7,7 +7,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from evaluator.analysis.frontiers import STRATEGY_LABELS, AverageFrontier
+from evaluator.analysis.frontiers import (
+    STRATEGY_LABELS,
+    AverageFrontier,
+    average_endpoints,
+    average_frontiers,
+    cell_frontiers,
+)
 from evaluator.analysis.nesting import FloatArray
 from evaluator.present.figure_style import (
     INK,
@@ -17,6 +23,24 @@ from evaluator.present.figure_style import (
     house_style,
     new_figure,
 )
+from stp.curves import Curves
+
+
+def frontiers(curves: Curves, *, title: str = "", note: str = "") -> Figure:
+    """Draw the exact frontiers of curves, averaged over their cells.
+
+    Parameters
+    ----------
+    curves
+        Measured curves.
+    title, note
+        Heading and caption.
+    """
+    cells = cell_frontiers(curves)
+    zero, full = average_endpoints(cells)
+    return frontier_plot(
+        average_frontiers(cells), zero_accuracy=zero, full_accuracy=full, title=title, note=note
+    )
 
 
 def frontier_plot(

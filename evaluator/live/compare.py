@@ -227,7 +227,7 @@ def _predicted(
     run: LiveRun, release: Release, progress: Progress
 ) -> dict[str, dict[Question, FloatArray]]:
     """Return by arm and test question what replay says of the release's trajectories."""
-    name = run.record.models["model"]["name"]
+    name = str(run.record.models["model"]["name"])
     setting = run.record.asked["setting"]
     text = str(tuple(setting) if isinstance(setting, list) else setting)
     policy = make_policy(run.record.asked["method"], text, release, name)

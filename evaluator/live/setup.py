@@ -252,7 +252,7 @@ def check_same_model(release: Release, campaign: Mapping[str, Any], model: Locat
         if record[f"{what}_hash"] != found:
             raise MisuseError(
                 f"{release.folder}: was measured with a model {model.name} of another "
-                f"{what[:-1] if what == 'weights' else what} than {model.folder}; measure this one"
+                f"{what} than {model.folder}; measure this one"
             )
 
 
@@ -274,7 +274,7 @@ def live_tasks(
     trajectories
         Of every question.
     split
-        Of a release's questions only this one; None for all.
+        Of a release's questions only this one; None for all of them, or all that are named.
 
     Raises
     ------
@@ -293,11 +293,9 @@ def live_tasks(
         rows = question_rows(plan.config, plan.subject, benchmark, questions).to_pylist()
         for question, row in zip(questions, rows, strict=True):
             number = numbers.get((benchmark.name, question.id))
-            outside = split is not None and (
-                number is None or SPLITS[release.split_q[number]] != split
-                if release is not None
-                else False
-            )
+            outside = False
+            if release is not None and (split is not None or not benchmarks):
+                outside = number is None or split not in (None, SPLITS[release.split_q[number]])
             if outside or row["fit"] == "too_long":
                 continue
             tasks += [

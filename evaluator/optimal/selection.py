@@ -4,7 +4,7 @@ A task is kept if the small model, thinking, is better than the large model, not
 than λ. The paper says 0.1 in its text and 0.3 in its appendix; it is a parameter.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,9 @@ from stp.asking import ModelSpec, Responder, Settings
 
 LAMBDA = 0.1
 QUESTIONS = 50
+MATHEMATICS = ("gsm8k", "math500", "aime2025", "hmmt_feb_2025")
+"""What ``math`` names: the paper tries four standard benchmarks and keeps the last two of these; it
+does not say which the others are, so that the first two are our assumption."""
 LEFT_OUT = frozenset({"acre", "composite", "word_ladder"})
 """Tasks that ``all`` does not name: ``composite`` is made of others, and of nothing without them;
 ``acre`` makes all questions at once, and ``word_ladder`` few, where we draw from a million."""
@@ -35,7 +38,7 @@ class SelectedTask:
     Attributes
     ----------
     task
-        Reasoning Gym's name.
+        Reasoning Gym's name, or a benchmark's.
     small_thinking, large_plain
         Accuracies, fractions.
     gap, low, high
@@ -56,7 +59,7 @@ class SelectedTask:
 def task_names(names: Sequence[str] | None) -> tuple[str, ...]:
     """Return names of Reasoning Gym's tasks: the given ones, or the eleven of the benchmark.
 
-    For ``["all"]`` those of Reasoning Gym, all but :data:`LEFT_OUT`.
+    For ``["all"]`` those of Reasoning Gym, all but :data:`LEFT_OUT`; for ``["none"]`` none.
 
     Raises
     ------
@@ -65,6 +68,8 @@ def task_names(names: Sequence[str] | None) -> tuple[str, ...]:
     """
     if not names:
         return tuple(task.dataset for task in TASKS)
+    if list(names) == ["none"]:
+        return ()
     if list(names) == ["all"]:
         from data.reasoning_gym_tasks import gym_module
 
@@ -77,12 +82,29 @@ def task_names(names: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(names)
 
 
+def benchmark_names(names: Sequence[str] | None) -> tuple[str, ...]:
+    """Return names of benchmarks: the given ones; for ``["math"]`` those of :data:`MATHEMATICS`.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If a name is given twice.
+    """
+    if names and list(names) == ["math"]:
+        return MATHEMATICS
+    if len(set(names or ())) < len(names or ()):
+        raise MisuseError("a benchmark is named twice")
+    return tuple(names or ())
+
+
 def select(
     small: str | ModelSpec | Responder,
     large: str | ModelSpec | Responder,
     folder: Path,
     *,
     tasks: Sequence[str],
+    benchmarks: Sequence[str] = (),
+    data_dir: Path | None = None,
     threshold: float = LAMBDA,
     limit: int = QUESTIONS,
     seeds: int = SEEDS,
@@ -100,6 +122,10 @@ def select(
         Both runs go there, in folders ``small`` and ``large``; resumed if there.
     tasks
         Names of Reasoning Gym's tasks.
+    benchmarks
+        Names of benchmarks of the registry, or TOML files: each is tried as a task is.
+    data_dir
+        Folder of question files, for benchmarks.
     threshold
         λ, between -1 and 1.
     limit, seeds
@@ -114,23 +140,28 @@ def select(
     Returns
     -------
     list of SelectedTask
-        One for each task, in their order.
+        One for each task and benchmark, in their order.
 
     Raises
     ------
     data.errors.MisuseError
-        If ``threshold`` is out of its range.
+        If ``threshold`` is out of its range, or there is nothing to try.
     data.errors.EngineError
         If a model leaves requests without a response. What was answered is kept.
     """
     if not -1 <= threshold <= 1:
         raise MisuseError(f"lambda must lie between -1 and 1, not {threshold}")
+    subsets = {task: f"ut:gym:{task}" for task in tasks}
+    subsets |= {name: f"ut:{name}" for name in benchmarks}
+    if not subsets:
+        raise MisuseError("no task and no benchmark to try; name some with --tasks, --benchmarks")
 
     def plan(name: str, model: str | ModelSpec | Responder, method: str) -> OptimalPlan:
         return OptimalPlan(
             # Both runs are rows of one table, whatever the two models are called.
             name=name,
-            subsets=tuple(f"ut:gym:{task}" for task in tasks),
+            subsets=tuple(subsets.values()),
+            data_dir=str(data_dir) if data_dir else None,
             methods=(_possible(model, method),),
             limit=limit,
             seeds=seeds,
@@ -142,7 +173,7 @@ def select(
         (large, plan("large", large, "no-thinking")),
     )
     rows = [_graded(model, folder / each.name, each, progress) for model, each in parts]
-    return _selected(pd.concat(rows, ignore_index=True), tasks, threshold, replicates, progress)
+    return _selected(pd.concat(rows, ignore_index=True), subsets, threshold, replicates, progress)
 
 
 def _graded(
@@ -165,16 +196,16 @@ def _possible(model: str | ModelSpec | Responder, method: str) -> str:
 
 def _selected(
     rows: pd.DataFrame,
-    tasks: Sequence[str],
+    subsets: Mapping[str, str],
     threshold: float,
     replicates: int,
     progress: Progress,
 ) -> list[SelectedTask]:
     selected = []
     stage = progress.stage("comparing the models")
-    for number, task in enumerate(tasks):
-        stage(number, len(tasks))
-        scores = score(rows[rows["subset"] == f"ut:gym:{task}"], replicates=replicates)
+    for number, (task, subset) in enumerate(subsets.items()):
+        stage(number, len(subsets))
+        scores = score(rows[rows["subset"] == subset], replicates=replicates)
         small, large = (scores.rows.index((name, "selection")) for name in ("small", "large"))
         found = scores.difference(small, large, "ut_accuracy")
         accuracies = scores.by_subset[:, 0, 0]

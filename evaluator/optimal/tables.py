@@ -301,9 +301,7 @@ def size_table(rows: pd.DataFrame) -> Table | None:
                 "AUC OAA": 100 * models["auc_oaa"],
             }
         )
-        return shown, (
-            f"Size in billions of parameters. {fit_note(fit, 'tenfold of parameters')}"
-        )
+        return shown, (f"Size in billions of parameters. {fit_note(fit, 'tenfold of parameters')}")
 
     made = _by_method(rows, make)
     return None if made is None else _table("sizes", "Overthinking by model size", *made)

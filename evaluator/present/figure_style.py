@@ -118,14 +118,40 @@ def save(figure: Figure, stem: Path) -> tuple[Path, Path]:
         The paths of the PNG and of the PDF.
     """
     png, pdf = stem.with_name(stem.name + ".png"), stem.with_name(stem.name + ".pdf")
+    for path in (png, pdf):
+        write_durably(path, _drawn(figure, path.suffix[1:]))
+    return png, pdf
+
+
+def save_plain(figure: Figure, stem: Path) -> tuple[Path, Path, Path]:
+    """Write a figure for an article, without its title and its caption: PNG, PDF and SVG.
+
+    The figure loses both.
+    """
+    for axes in figure.get_axes():
+        for place in ("left", "center", "right"):
+            axes.set_title("", loc=place)
+    figure.suptitle("")
+    figure.supxlabel("")
+    png, pdf, svg = (stem.with_name(f"{stem.name}.{form}") for form in ("png", "pdf", "svg"))
+    for path in (png, pdf, svg):
+        write_durably(path, _drawn(figure, path.suffix[1:]))
+    return png, pdf, svg
+
+
+_NOBODY: dict[str, dict[str, None]] = {
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    "svg": {"Date": None, "Creator": None},
+}
+"""What formats say of when and by what a file was made, left out."""
+
+
+def _drawn(figure: Figure, form: str) -> bytes:
     # Drawn in memory: where a disk is full, matplotlib's writers fail in ways of their own.
-    drawn, printed = BytesIO(), BytesIO()
+    drawn = BytesIO()
     with house_style(), warnings.catch_warnings():
         # A stranger's name may have characters that no font here has.
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
-        figure.savefig(drawn, format="png", dpi=200, metadata={"Software": None})
-        nobody = {"CreationDate": None, "Creator": None, "Producer": None}
-        figure.savefig(printed, format="pdf", metadata=nobody)
-    write_durably(png, drawn.getvalue())
-    write_durably(pdf, printed.getvalue())
-    return png, pdf
+        figure.savefig(drawn, format=form, dpi=200, metadata=_NOBODY[form])
+    return drawn.getvalue()

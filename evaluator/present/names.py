@@ -6,6 +6,8 @@ them seen. Escaping for HTML, LaTeX or Markdown is done by whoever writes these.
 
 import re
 
+import pandas as pd
+
 from stp.curves import Curves
 
 # Characters that a browser hides or that turn the reading direction: shown by name instead.
@@ -67,3 +69,29 @@ def question_name(curves: Curves, question: int, limit: int = 120) -> str:
 def cell_name(curves: Curves, model: int, benchmark: int) -> str:
     """Return ``"model · benchmark"``."""
     return f"{model_name(curves, model)} \u00b7 {benchmark_name(curves, benchmark)}"
+
+
+def with_names(frame: pd.DataFrame, curves: Curves) -> pd.DataFrame:
+    """Return a frame with names where it has the indices of models, benchmarks and questions.
+
+    Parameters
+    ----------
+    frame
+        With any of ``model``, ``benchmark`` and ``question``, as columns or as levels of its index.
+    curves
+        What the indices are of.
+
+    Examples
+    --------
+    >>> curves = Curves(tokens=[0], correct=[1], trajectory_offsets=[0, 1], question=[0], probes=4,
+    ...                 model_names=("small",))
+    >>> with_names(pd.DataFrame({"model": [0], "or": [0.5]}), curves)["model"].tolist()
+    ['small']
+    """
+    named = {"model": model_name, "benchmark": benchmark_name, "question": question_name}
+    levels = [str(name) for name in frame.index.names if name in named]
+    found = frame.reset_index(level=levels) if levels else frame.copy()
+    for column, name in named.items():
+        if column in found:
+            found[column] = [name(curves, int(index)) for index in found[column]]
+    return found.set_index(levels) if levels else found

@@ -11,7 +11,7 @@ from evaluator.analysis.latent_tables import latent_curves
 from evaluator.analysis.overthinking import summarise
 from evaluator.analysis.step_changes import changes_by_progress, suitable_bin_tokens
 from evaluator.figures.catalogue import all_figures
-from evaluator.present.figure_style import save
+from evaluator.present.figure_style import save, save_plain
 from evaluator.present.page import write_page
 from evaluator.report.data import ReportData
 from evaluator.report.html import render_page
@@ -41,7 +41,7 @@ MOST_POSITIONS = 300_000
 
 
 def build_report(
-    campaign_url: str, out_dir: Path, *, allow_incomplete: bool = False
+    campaign_url: str, out_dir: Path, *, allow_incomplete: bool = False, plain: bool = False
 ) -> ReportPaths:
     """Write the report of a graded campaign.
 
@@ -53,6 +53,9 @@ def build_report(
         Where ``report.html`` and ``figures/`` go; made if missing.
     allow_incomplete
         Report what is graded, with a warning on the page, instead of refusing.
+    plain
+        Write figures for articles too, without titles and captions: PNG, PDF and SVG in
+        ``figures/plain``.
 
     Raises
     ------
@@ -64,10 +67,10 @@ def build_report(
     from evaluator.report.load import load_report_data
 
     data = load_report_data(campaign_url, allow_incomplete=allow_incomplete)
-    return write_report(data, out_dir)
+    return write_report(data, out_dir, plain=plain)
 
 
-def write_report(data: ReportData, out_dir: Path) -> ReportPaths:
+def write_report(data: ReportData, out_dir: Path, *, plain: bool = False) -> ReportPaths:
     """Write the report of values already at hand; see :func:`build_report`."""
     summary = summarise(data.curves)
     cells = cell_frontiers(data.curves)
@@ -93,6 +96,8 @@ def write_report(data: ReportData, out_dir: Path) -> ReportPaths:
         png, pdf = save(named.figure, out_dir / "figures" / named.stem)
         written += [png, pdf]
         links.append((named.title, f"figures/{png.name}", f"figures/{pdf.name}"))
+        if plain:
+            written += save_plain(named.figure, out_dir / "figures" / "plain" / named.stem)
     write_page(
         page, render_page(data, summary, cells, changes, headline, files=links, latent=latent)
     )

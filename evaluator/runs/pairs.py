@@ -18,6 +18,7 @@ class Counted(Protocol):
 
 
 Row = TypeVar("Row", bound=Counted)
+"""Graded rows of LLMThinkBench, or a run's rows of the explorer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -133,7 +133,7 @@ def _finish(
     folder: Path, config: ThinkConfig, record: RunRecord, items: Sequence[TaskQuestion]
 ) -> ThinkRun:
     responses = read_responses(folder)
-    graded = grade_responses(items, responses)
+    graded = grade_responses(items, responses, record.models.get("model"))
     write_graded(graded_source(folder, config), map(asdict, graded))
     made = make_run(folder, config, record, graded, items, responses)
     write_durably(folder / MEASURES, json_bytes(made.measures.to_json(), indent=2))

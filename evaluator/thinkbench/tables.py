@@ -70,6 +70,19 @@ def run_table(run: ThinkRun) -> Table:
     frame = pd.DataFrame(
         [_row(group) for group in groups], index=pd.Index([*labels, "overall"], name="task")
     )
+    return Table(
+        name="tasks",
+        title=f"{_name(run.name)}: rates in %, means per response",
+        frame=frame,
+        formats=dict.fromkeys(("tokens", "think", "answer", "words", "characters"), ",.1f")
+        | {"n": ","},
+        note=_run_note(run, spread=run.config.folds > 1),
+    )
+
+
+def _run_note(run: ThinkRun, *, spread: bool) -> str:
+    """Return what to know of a run's table; ``spread``: it has the folds' standard deviations."""
+    measures = run.measures
     notes = [
         f"{measures.overall.responses:,} responses",
         f"prompt style {run.config.style}",
@@ -77,10 +90,11 @@ def run_table(run: ThinkRun) -> Table:
         "low, high: 95 % interval of the accuracy",
         "parsed: accuracy among responses with an answer",
     ]
-    if run.config.folds > 1:
+    if spread:
         notes.append(f"± over {run.config.folds} folds")
     if measures.overall.estimated:
-        notes.append(f"tokens of {measures.overall.estimated:,} responses are estimated from words")
+        how = ", ".join(sorted({row.estimated_by for row in run.graded if row.estimated}))
+        notes.append(f"tokens of {measures.overall.estimated:,} responses are estimated by {how}")
     if measures.overall.parted:
         notes.append(
             f"thinking of {measures.overall.parted:,} responses was written as text, between tags"
@@ -89,14 +103,7 @@ def run_table(run: ThinkRun) -> Table:
         notes.append(f"{measures.overall.cut:,} responses reached a token limit")
     if run.failed:
         notes.append(f"{len(run.failed):,} questions have no response and are left out")
-    return Table(
-        name="tasks",
-        title=f"{_name(run.name)}: rates in %, means per response",
-        frame=frame,
-        formats=dict.fromkeys(("tokens", "think", "answer", "words", "characters"), ",.1f")
-        | {"n": ","},
-        note=" ".join([*run_cautions([run]), "; ".join(notes) + "."]),
-    )
+    return " ".join([*run_cautions([run]), "; ".join(notes) + "."])
 
 
 def _row(group: Group) -> dict[str, float | int | None]:
@@ -107,6 +114,7 @@ def _row(group: Group) -> dict[str, float | int | None]:
         "low": _percent(group.accuracy.low),
         "high": _percent(group.accuracy.high),
         "boxed": _percent(group.following.mean),
+        "± boxed": _percent(group.following.std),
         "parsed": _percent(group.parsed_accuracy),
         "tokens": group.tokens.mean,
         "think": _mean(group.thinking_tokens),
@@ -126,7 +134,7 @@ def summary_table(run: ThinkRun) -> Table:
         title=table.title,
         frame=table.frame[columns],
         formats=rates | dict(table.formats),
-        note=table.note,
+        note=_run_note(run, spread=False),
     )
 
 

@@ -189,13 +189,14 @@ def studies(runs: Sequence[ThinkRun]) -> list[Study]:
         for run in runs:
             groups.setdefault(_shared(run, kind), []).append((setting(run), run))
         kept = {
-            _group_name(key, groups): sorted(group, key=lambda pair: pair[0].place)
+            key: sorted(group, key=lambda pair: pair[0].place)
             for key, group in groups.items()
             if len({made.label for made, _ in group}) > 1
         }
         if kept:
-            kept = dict(sorted(kept.items(), key=lambda each: _by_size(each[1][0][1])))
-            found.append(Study(kind=kind, title=title, groups=kept))
+            order = sorted(kept, key=lambda key: _by_size(kept[key][0][1]))
+            named = {_group_name(key, kept): kept[key] for key in order}
+            found.append(Study(kind=kind, title=title, groups=named))
     return found
 
 

@@ -1,6 +1,6 @@
-"""How full an engine is over a whole campaign: units flowing through it, against one after another.
+r"""How full an engine is over a whole campaign: units flowing through it, or one after another.
 
-Two measurements, each against (a) the same requests handed over in one call a phase (thinking,
+Four measurements, each against (a) the same requests handed over in one call a phase (thinking,
 original answers, probes) and (b) one unit at a time:
 
 ``clock``: lengths as papers report them, through the driver's own stream and backlog, over engines
@@ -10,14 +10,32 @@ rows (a server with ``concurrency`` 8), and two engines that share the units. Se
 ``vllm``: campaigns of the demo model on a real vLLM (a CPU build is enough), whose scheduler is
 asked for the rows of every step. Minutes.
 
+``ray``: the same on two transformers engines that a Ray pool gives units, as ``stp run --ray``
+does. (a) gives each engine one unit of half the questions. Minutes.
+
+``server``: the same on a real vLLM server with ``concurrency`` 8: the server's own count of steps,
+the rows in them, and the share of time in which all 8 requests were under way until the last
+question was handed over. Minutes.
+
     PYTHONPATH=. .venv/bin/python scripts/benchmarks/occupancy.py clock
     PYTHONPATH=. OMP_NUM_THREADS=1 .venv-vllm/bin/python scripts/benchmarks/occupancy.py vllm
+    PYTHONPATH=. OMP_NUM_THREADS=1 .venv/bin/python scripts/benchmarks/occupancy.py ray
+    PYTHONPATH=. OMP_NUM_THREADS=1 .venv/bin/python scripts/benchmarks/occupancy.py server \
+        --vllm-python .venv-vllm/bin/python
 """
 
 import argparse
+import contextlib
 import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
 import tempfile
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,8 +43,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import data
 from stp.campaign.config import CampaignConfig, parse_config
-from stp.campaign.run import SilentObserver, run_campaign
+from stp.campaign.pool import RayPool
+from stp.campaign.run import PoolOpener, SilentObserver, configured_engine, run_campaign
 from stp.campaign.simulation import Load, Simulated, handed_over, simulate
 from stp.engines import Engine, open_engine
 
@@ -134,10 +154,66 @@ answer_tokens = 32
 [shards]
 questions = {per_unit}
 
+{engine}
+"""
+
+VLLM = """
 [engine]
 name = "vllm"
 options = {{ max_num_seqs = {rows}, kv_cache_memory_bytes = 134217728 }}
 """
+
+# An engine of its own accord takes one unit at a time here: on a CPU it repeats exactly.
+RAY = """
+[engine]
+name = "transformers"
+actors = {engines}
+units_in_flight = {units}
+options = {{ max_rows = {rows}, threads = 1 }}
+"""
+
+SERVER = """
+[engine]
+name = "server"
+options = {{ url = "{url}", concurrency = {rows} }}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Of a campaign that is really run: questions, questions of a unit, rows of an engine."""
+
+    questions: int
+    per_unit: int
+    rows: int
+
+    @property
+    def units(self) -> int:
+        """Number of units."""
+        return -(-self.questions // self.per_unit)
+
+    def ways(self, engine: str, engines: int = 1) -> dict[str, CampaignConfig]:
+        """Return the campaign in three ways: how the engines get its units."""
+        text = CAMPAIGN.format(questions=self.questions, per_unit=self.per_unit, engine=engine)
+        config = parse_config(text, source="occupancy")
+        share = -(-self.questions // engines)
+        alone = config.engine.model_copy(update={"units_in_flight": 1})
+        at_once = config.shards.model_copy(update={"questions": share})
+        return {
+            "in_one_call": config.model_copy(update={"shards": at_once, "engine": alone}),
+            "flowing": config,
+            "one_at_a_time": config.model_copy(update={"engine": alone}),
+        }
+
+
+def compared(ways: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return the figures of all ways in one line, with their steps beside those of one call."""
+    once = ways["in_one_call"]["steps"]
+    line: dict[str, Any] = {}
+    for name, figures in ways.items():
+        line |= {f"{name}_{key}": value for key, value in figures.items()}
+        line[f"{name}_of_one_call"] = round(figures["steps"] / once, 3)
+    return line
 
 
 class Rows:
@@ -178,34 +254,33 @@ class MostUnits(SilentObserver):
         self._under_way.discard((stage, unit))
 
 
-def on_vllm(questions: int, per_unit: int, rows: int) -> dict[str, Any]:
-    """Run the same campaign in three ways on one engine."""
-    config = parse_config(
-        CAMPAIGN.format(questions=questions, per_unit=per_unit, rows=rows), source="occupancy"
-    )
-    at_once = config.shards.model_copy(update={"questions": questions})
-    alone = config.engine.model_copy(update={"units_in_flight": 1})
-    ways = {
-        "in_one_call": config.model_copy(update={"shards": at_once}),
-        "flowing": config,
-        "one_at_a_time": config.model_copy(update={"engine": alone}),
-    }
-    line: dict[str, Any] = {"units": -(-questions // per_unit), "rows": rows}
-    for name, way in ways.items():
-        engine, counted, seen = _run(way)
-        line |= {
-            f"{name}_steps": counted.steps,
-            f"{name}_rows": round(counted.rows / counted.steps, 2),
-            f"{name}_of_one_call": round(
-                counted.steps / line.get("in_one_call_steps", counted.steps), 3
-            ),
-            f"{name}_prefill": round(engine.usage.block_amplification, 3),
-            f"{name}_units_under_way": seen.most,
-        }
-    return line
+def run(
+    config: CampaignConfig,
+    open_model: Callable[[str, Path], Engine] | None = None,
+    open_pool: PoolOpener | None = None,
+) -> MostUnits:
+    """Run the engine stages of a campaign in a folder that is then removed."""
+    seen = MostUnits()
+    with tempfile.TemporaryDirectory() as folder:
+        run_campaign(
+            config,
+            folder,
+            stages=("generate", "probe"),
+            open_model=open_model,
+            open_pool=open_pool,
+            observer=seen,
+        )
+    return seen
 
 
-def _run(config: CampaignConfig) -> tuple[Engine, Rows, MostUnits]:
+def on_vllm(size: Size) -> dict[str, Any]:
+    """Run the same campaign in three ways on a vLLM engine."""
+    ways = size.ways(VLLM.format(rows=size.rows))
+    figures = {name: _vllm_way(config) for name, config in ways.items()}
+    return {"units": size.units, "rows": size.rows, **compared(figures)}
+
+
+def _vllm_way(config: CampaignConfig) -> dict[str, Any]:
     opened: list[Engine] = []
     counted: list[Rows] = []
 
@@ -215,31 +290,244 @@ def _run(config: CampaignConfig) -> tuple[Engine, Rows, MostUnits]:
         counted.append(Rows(opened[-1]))
         return opened[-1]
 
-    seen = MostUnits()
-    with tempfile.TemporaryDirectory() as folder:
-        run_campaign(
-            config,
-            folder,
-            stages=("generate", "probe"),
-            open_model=open_model,
-            observer=seen,
+    seen = run(config, open_model)
+    return {
+        "steps": counted[-1].steps,
+        "rows": round(counted[-1].rows / counted[-1].steps, 2),
+        "prefill": round(opened[-1].usage.block_amplification, 3),
+        "units_under_way": seen.most,
+    }
+
+
+ENGINES = 2
+
+
+def counting_opener(config: CampaignConfig, folder: str) -> Callable[[str, Path], Engine]:
+    """Return what opens an engine that writes its steps, and the rows in them, into a folder.
+
+    An engine lives in another process, which is killed in the end: what it has counted must be on
+    the disk by then.
+    """
+    opens = configured_engine(config)
+
+    def open_model(name: str, model: Path) -> Engine:
+        engine: Any = opens(name, model)
+        counts = np.memmap(Path(folder) / f"{os.getpid()}", np.int64, "w+", shape=(2,))
+        decoder = engine._decoder
+        advance = decoder._advance
+
+        def counting() -> None:
+            counts[:] += 1, sum(row is not None for row in decoder._rows)
+            advance()
+
+        decoder._advance = counting
+        opened: Engine = engine
+        return opened
+
+    return open_model
+
+
+def on_ray(size: Size) -> dict[str, Any]:
+    """Run the same campaign in three ways on two transformers engines of a Ray pool."""
+    import ray
+
+    ray.init(
+        address="local",
+        num_cpus=ENGINES,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level="ERROR",
+    )
+    engine = RAY.format(engines=ENGINES, units=size.units, rows=size.rows)
+    ways = {}
+    for name, config in size.ways(engine, ENGINES).items():
+        with tempfile.TemporaryDirectory() as folder:
+            run(
+                config,
+                counting_opener(config, folder),
+                lambda prepared, opener: RayPool(prepared, open_model=opener, address="local"),
+            )
+            files = sorted(Path(folder).iterdir())
+            counts = np.array([np.fromfile(file, np.int64) for file in files])
+        steps, rows = counts.T
+        ways[name] = {
+            "steps": int(steps.sum()),
+            "steps_by_engine": steps.tolist(),
+            "rows": round(float(rows.sum() / steps.sum()), 2),
+        }
+    ray.shutdown()
+    return {"units": size.units, "rows": size.rows, "engines": ENGINES, **compared(ways)}
+
+
+class InFlight(dict[Any, Any]):
+    """The requests under way of a server engine, with how long there were how many.
+
+    ``supplied`` is the same up to the last question that was handed over: from then on there may
+    be nothing to send in place of one that ended, since the rest depends on what still runs.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds: dict[int, float] = {}
+        self.supplied: dict[int, float] = {}
+        self._since: float | None = None
+
+    def _note(self) -> None:
+        now = time.monotonic()
+        if self._since is not None:
+            self.seconds[len(self)] = self.seconds.get(len(self), 0.0) + now - self._since
+        self._since = now
+
+    def __setitem__(self, task: Any, request: Any) -> None:
+        self._note()
+        super().__setitem__(task, request)
+
+    def pop(self, task: Any, *default: Any) -> Any:
+        """Note that a request has ended."""
+        self._note()
+        return super().pop(task, *default)
+
+    def handed_over(self) -> None:
+        """Note that a question was handed over."""
+        self._note()
+        self.supplied = dict(self.seconds)
+
+    @property
+    def mean(self) -> float:
+        """Requests under way, averaged over the whole time."""
+        whole = sum(self.seconds.values())
+        return sum(count * spent for count, spent in self.seconds.items()) / whole
+
+    def share_with(self, count: int) -> float:
+        """Return the share of the time with so many under way, while questions were left."""
+        return self.supplied.get(count, 0.0) / sum(self.supplied.values())
+
+
+@contextlib.contextmanager
+def served(python: str, rows: int) -> Iterator[str]:
+    """Serve the demo model with a vLLM of a Python; yield where."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    options = {
+        "model": Path(data.__file__).parent / "demo_model",
+        "served-model-name": "demo",
+        "host": "127.0.0.1",
+        "port": port,
+        "dtype": "float32",
+        "block-size": 32,
+        "kv-cache-memory-bytes": 128 << 20,
+        "max-model-len": 1024,
+        "max-num-batched-tokens": 8192,
+        "max-num-seqs": rows,
+    }
+    # A seeded request whose prefill is split crashes vLLM 0.32 on a CPU.
+    flags = ("--enforce-eager", "--enable-prompt-tokens-details", "--no-enable-chunked-prefill")
+    given = [text for key, value in options.items() for text in (f"--{key}", str(value))]
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(
+            [python, "-m", "vllm.entrypoints.openai.api_server", *given, *flags],
+            env={**os.environ, "OMP_NUM_THREADS": "1", "TORCH_COMPILE_DISABLE": "1"},
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
-    return opened[-1], counted[-1], seen
+        try:
+            while not _healthy(url):
+                if process.poll() is not None:
+                    log.seek(0)
+                    raise SystemExit(log.read().decode(errors="replace")[-4000:])
+                time.sleep(1)
+            yield url
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
+            process.wait()
+
+
+def _healthy(url: str) -> bool:
+    import httpx
+
+    with contextlib.suppress(httpx.TransportError):
+        return httpx.get(f"{url}/health").is_success
+    return False
+
+
+def _server_counts(url: str) -> npt.NDArray[np.int64]:
+    """Return the steps that a server's engine has done, and the tokens that it has generated."""
+    import httpx
+
+    text = httpx.get(f"{url}/metrics").text
+    found = [
+        re.search(rf"^vllm:{name}\{{[^}}]*\}} (\S+)", text, re.MULTILINE)
+        for name in ("iteration_tokens_total_count", "generation_tokens_total")
+    ]
+    return np.array([int(float(match[1])) for match in found if match is not None])
+
+
+def on_server(size: Size, python: str) -> dict[str, Any]:
+    """Run the same campaign in three ways on a server with so many requests under way."""
+    with served(python, 4 * size.rows) as url:
+        ways = size.ways(SERVER.format(url=url, rows=size.rows))
+        figures = {name: _server_way(config, url, size.rows) for name, config in ways.items()}
+    return {"units": size.units, "concurrency": size.rows, **compared(figures)}
+
+
+def _server_way(config: CampaignConfig, url: str, rows: int) -> dict[str, Any]:
+    under_way = InFlight()
+    opens = configured_engine(config)
+    opened: list[Engine] = []
+
+    def open_model(name: str, folder: Path) -> Engine:
+        engine: Any = opens(name, folder)
+        engine._tasks = under_way
+        submit = engine.submit
+
+        def noting(tree: Any) -> Any:
+            if tree.max_tokens == config.generation.thinking_limit:
+                under_way.handed_over()
+            return submit(tree)
+
+        engine.submit = noting
+        opened.append(engine)
+        return opened[-1]
+
+    before, begin = _server_counts(url), time.monotonic()
+    seen = run(config, open_model)
+    steps, tokens = (_server_counts(url) - before).tolist()
+    return {
+        "steps": steps,
+        "rows": round(tokens / steps, 2),
+        "seconds": round(time.monotonic() - begin, 1),
+        "requests_under_way": round(under_way.mean, 2),
+        "share_of_time_full": round(under_way.share_with(rows), 3),
+        "prefill": round(opened[-1].usage.block_amplification, 3),
+        "units_under_way": seen.most,
+    }
 
 
 def main() -> None:
     """Print a line of JSON for every measurement."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("clock", "vllm"))
+    parser.add_argument("what", choices=("clock", "vllm", "ray", "server"))
     parser.add_argument("--questions", type=int, default=24)
     parser.add_argument("--per-unit", type=int, default=1)
-    parser.add_argument("--rows", type=int, default=16)
+    parser.add_argument("--rows", type=int, help="of an engine; a server's requests under way")
+    parser.add_argument("--vllm-python", default=sys.executable, help="whose vLLM serves")
     arguments = parser.parse_args()
+    rows = arguments.rows or (8 if arguments.what == "server" else 16)
+    size = Size(arguments.questions, arguments.per_unit, rows)
+    lines: Iterable[dict[str, Any]]
     if arguments.what == "clock":
-        for line in on_the_clock():
-            print(json.dumps(line), flush=True)
+        lines = on_the_clock()
+    elif arguments.what == "vllm":
+        lines = [on_vllm(size)]
+    elif arguments.what == "ray":
+        lines = [on_ray(size)]
     else:
-        line = on_vllm(arguments.questions, arguments.per_unit, arguments.rows)
+        lines = [on_server(size, arguments.vllm_python)]
+    for line in lines:
         print(json.dumps(line), flush=True)
 
 

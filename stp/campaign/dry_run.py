@@ -25,7 +25,7 @@ from stp.campaign.config import CampaignConfig
 from stp.campaign.forecast import Forecast, WarmUp, forecast_of
 from stp.campaign.jobs import GenerateJob, ProbeJob
 from stp.campaign.manifest import CellRecord
-from stp.campaign.pace import measured_pace
+from stp.campaign.pace import Clock, measured_pace
 from stp.campaign.prepare import Prepared, Subject, make_subject, prepare_campaign
 from stp.campaign.shares import CellShares
 from stp.campaign.store import Store, read_questions
@@ -169,6 +169,7 @@ def plan_campaign(
     open_model: EngineOpener,
     folder: str | Path | None = None,
     on_cell: Callable[[CellRecord], None] = lambda record: None,
+    clock: Clock = time.monotonic,
 ) -> DryRunPlan:
     """Check a campaign and measure what it would take, without starting it.
 
@@ -182,6 +183,8 @@ def plan_campaign(
         Where the campaign would go: its disk must have room.
     on_cell
         Called before each cell's warm-up.
+    clock
+        What seconds are taken from.
 
     Raises
     ------
@@ -195,7 +198,7 @@ def plan_campaign(
         cells = [
             cell
             for model in prepared.models
-            for cell in _plan_model(store, prepared, model.name, open_model, on_cell)
+            for cell in _plan_model(store, prepared, model.name, open_model, on_cell, clock)
         ]
     plan = DryRunPlan(cells=tuple(cells), free_bytes=_free_bytes(folder))
     if plan.free_bytes is not None and plan.total.bytes > plan.free_bytes:
@@ -212,6 +215,7 @@ def _plan_model(
     name: str,
     open_model: EngineOpener,
     on_cell: Callable[[CellRecord], None],
+    clock: Clock,
 ) -> list[CellPlan]:
     record = prepared.manifest.model_record(name)
     located = prepared.located(name)
@@ -231,8 +235,8 @@ def _plan_model(
         pace: Pace | None = None
         for cell, plan in zip(mine, checked, strict=True):
             on_cell(cell)
-            pace = pace or measured_pace(engine, plan.first_ids)
-            plans.append(_warm_up(store, prepared.config, subject, cell, plan, engine, pace))
+            pace = pace or measured_pace(engine, plan.first_ids, clock=clock)
+            plans.append(_warm_up(store, prepared.config, subject, cell, plan, engine, pace, clock))
         return plans
     finally:
         engine.close()
@@ -287,9 +291,10 @@ def _warm_up(
     plan: CellPlan,
     engine: Engine,
     pace: Pace,
+    clock: Clock,
 ) -> CellPlan:
     """Run a part of the cell's first unit, cut short, and extrapolate."""
-    begin = time.monotonic()
+    begin = clock()
     rows = read_questions(store, record.cell)
     short, questions = _cut_short(config, rows)
     asked = record.questions - record.too_long
@@ -311,7 +316,7 @@ def _warm_up(
     answered(GenerateJob(unit=one, questions=questions).ask(engine, subject, short, _quiet), engine)
     job = GenerateJob(unit=unit, questions=questions)
     trajectories, seconds = _timed(
-        lambda: answered(job.ask(engine, subject, short, _quiet), engine)
+        lambda: answered(job.ask(engine, subject, short, _quiet), engine), clock
     )
     thinking = _lengths(trajectories[0], "thinking_ids")
     answers = _lengths(trajectories[0], "answer_ids")
@@ -340,6 +345,7 @@ def _warm_up(
         engine=engine,
         count=count,
         thinks=thinks,
+        clock=clock,
     )
     probe, answers_made, probing_seconds = probing.measured(subject)
     other, *_ = probing.measured(_otherwise(subject))
@@ -357,7 +363,7 @@ def _warm_up(
     )
     return replace(
         plan,
-        warm_up_seconds=time.monotonic() - begin,
+        warm_up_seconds=clock() - begin,
         warm_up_ended=ended,
         warm_up_trajectories=len(thinking),
         generate=generate,
@@ -421,6 +427,7 @@ class _ProbeWarmUp:
     engine: Engine
     count: int
     thinks: float
+    clock: Clock
 
     def measured(self, subject: Subject) -> tuple[Expected, pa.Table, float]:
         """Return what probing is expected to take, the probes' rows, and their seconds."""
@@ -431,7 +438,7 @@ class _ProbeWarmUp:
         first = replace(job, trajectories=few.slice(0, 1))
         answered(first.ask(engine, subject, self.short, _quiet), engine)
         (positions, answers), seconds = _timed(
-            lambda: answered(job.ask(engine, subject, self.short, _quiet), engine)
+            lambda: answered(job.ask(engine, subject, self.short, _quiet), engine), self.clock
         )
         if self.config.generation.mode != "thinking" or not answers.num_rows:
             return Expected(), answers, seconds
@@ -439,8 +446,10 @@ class _ProbeWarmUp:
         lengths = np.maximum(_lengths(answers, "answer_ids") - opened, 0)
         stopped = int(pc.sum(pc.equal(answers["finish"], "stop")).as_py() or 0)
         answer = _expected_length(lengths, stopped, probing.answer_tokens)
-        # A step has the target length or more: there are no more steps than blocks.
-        per_token = positions.num_rows / max(1, int(_lengths(few, "thinking_ids").sum()))
+        # A step has the target length or more: there are no more steps than blocks. The position
+        # before the first step is not one.
+        steps_made = positions.num_rows - few.num_rows
+        per_token = steps_made / max(1, int(_lengths(few, "thinking_ids").sum()))
         steps = min(self.thinks / probing.step_tokens, self.thinks * per_token)
         samples = int(self.count * (1 + steps) * answers_per_position(self.config))
         tokens = int(samples * answer)
@@ -487,11 +496,11 @@ def _fitting(questions: pa.Table) -> pa.Table:
 
 
 def _timed(
-    work: Callable[[], tuple[pa.Table, ...]],
+    work: Callable[[], tuple[pa.Table, ...]], clock: Clock
 ) -> tuple[tuple[pa.Table, ...], float]:
-    begin = time.monotonic()
+    begin = clock()
     made = work()
-    return made, time.monotonic() - begin
+    return made, clock() - begin
 
 
 def _quiet(fraction: float, samples: int, tokens: int = 0, /) -> None:

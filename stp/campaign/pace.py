@@ -6,7 +6,8 @@ of short samples; a warm-up with the campaign's own prompts says how far they ho
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +23,13 @@ _COPIES = 16
 
 IntArray = npt.NDArray[np.int64]
 
+Clock: TypeAlias = Callable[[], float]
+"""Seconds from some beginning: of a clock on the wall, or of a processor's work."""
 
-def measured_pace(engine: Engine, prompt_ids: Sequence[int]) -> Pace:
+
+def measured_pace(
+    engine: Engine, prompt_ids: Sequence[int], *, clock: Clock = time.monotonic
+) -> Pace:
     """Return how fast an engine samples and reads.
 
     Parameters
@@ -32,34 +38,36 @@ def measured_pace(engine: Engine, prompt_ids: Sequence[int]) -> Pace:
         An idle engine. A few thousand tokens are asked of it.
     prompt_ids
         A prompt that fits its context.
+    clock
+        What seconds are taken from.
 
     Raises
     ------
     data.errors.EngineError
         If it fails.
     """
+
+    def seconds(prompt: tuple[int, ...], *, samples: int, tokens: int) -> float:
+        branch = Branch(cut=len(prompt), suffix_ids=(), seeds=tuple(range(samples)))
+        tree = PromptTree(trunk_ids=prompt, branches=(branch,), max_tokens=tokens)
+        begin = clock()
+        engine.generate([tree])
+        return clock() - begin
+
     prompt = tuple(prompt_ids)
     sizes = [rows for rows in _ROWS if rows <= engine.rows]
-    _seconds(engine, prompt, samples=1, tokens=2)  # What is compiled at the first call.
-    steps = [_seconds(engine, prompt, samples=rows, tokens=_TOKENS) / _TOKENS for rows in sizes]
+    seconds(prompt, samples=1, tokens=2)  # What is compiled at the first call.
+    steps = [seconds(prompt, samples=rows, tokens=_TOKENS) / _TOKENS for rows in sizes]
     room = engine.context_limit - 2
     # Another trunk each time, or a prefix cache would have it.
     trunk = tuple(
         (prompt[::-1] * (_PREFILL_TOKENS // len(prompt) + 1))[: min(_PREFILL_TOKENS, room)]
     )
-    read = _seconds(engine, trunk, samples=1, tokens=1)
+    read = seconds(trunk, samples=1, tokens=1)
     prefill = max(0.0, read - steps[0]) / len(trunk)
     # A larger batch never takes less: what was measured shorter was noise.
     rising = tuple(float(value) for value in np.maximum.accumulate(steps))
     return Pace(tuple(sizes), rising, prefill)
-
-
-def _seconds(engine: Engine, prompt: tuple[int, ...], *, samples: int, tokens: int) -> float:
-    branch = Branch(cut=len(prompt), suffix_ids=(), seeds=tuple(range(samples)))
-    tree = PromptTree(trunk_ids=prompt, branches=(branch,), max_tokens=tokens)
-    begin = time.monotonic()
-    engine.generate([tree])
-    return time.monotonic() - begin
 
 
 def calibrated(

@@ -187,7 +187,9 @@ class Stream:
         return window_of(self._engine, self._running[0].task.unit, asked)
 
     def begin(self, task: UnitTask) -> None:
-        """Take a task; its model must be that of what is under way.
+        """Take a task and hand over its trees, as many as the engine wants.
+
+        Its model must be that of what is under way.
 
         Raises
         ------
@@ -198,6 +200,10 @@ class Stream:
         self._running.append(running)
         with self._timed():
             self._start(running)
+            # At once: a step of a server's engine is as long as its shortest request, and rows
+            # that another task could fill would be empty all that time.
+            if self._engine is not None:
+                self._supply(self._engine)
 
     def let_go(self) -> None:
         """Give up what waits to begin again: it is left for another run."""
@@ -304,8 +310,9 @@ class Stream:
     # -- trees ---------------------------------------------------------------------------------
 
     def _work(self, engine: Engine) -> None:
+        if not self._supply(engine):
+            return
         try:
-            self._feed(engine)
             progress = engine.step()
         except MisuseError:
             raise
@@ -318,6 +325,17 @@ class Stream:
                 running.ask.on_ended(samples, tokens)
         for entry in progress.ended:
             self._ended(engine, entry)
+
+    def _supply(self, engine: Engine) -> bool:
+        """Hand over trees; return whether the engine still lives."""
+        try:
+            self._feed(engine)
+        except MisuseError:
+            raise
+        except _FAILURES as error:
+            self._engine_failed(engine, error)
+            return False
+        return True
 
     def _feed(self, engine: Engine) -> None:
         """Hand over trees, those of the first units first, while the engine wants more."""

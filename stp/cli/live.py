@@ -284,8 +284,10 @@ def wanted_of(
 def _print(table: Any) -> None:
     from rich.console import Console
 
+    from evaluator.present.terminal import rich_table
+
     console = Console(highlight=False)
-    console.print(table.to_rich(console.width))
+    console.print(rich_table(table, console.width))
 
 
 def register(app: typer.Typer) -> None:

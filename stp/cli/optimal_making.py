@@ -93,8 +93,17 @@ def select(
     out: Annotated[Path, typer.Option("--out", help="Where both runs go.")],
     tasks: Annotated[
         str,
-        typer.Option("--tasks", help="Reasoning Gym's names, or 'all'.", show_default="the eleven"),
+        typer.Option(
+            "--tasks", help="Reasoning Gym's names, 'all', or 'none'.", show_default="the eleven"
+        ),
     ] = "",
+    benchmarks: Annotated[
+        str,
+        typer.Option("--benchmarks", help="Benchmarks to try too, or 'math'; comma-separated."),
+    ] = "",
+    data_dir: Annotated[
+        Path | None, typer.Option("--data-dir", help="Folder of question files.")
+    ] = None,
     threshold: Annotated[
         float, typer.Option("--lambda", help="A task is kept if the gap is above it.")
     ] = 0.1,
@@ -107,8 +116,8 @@ def select(
     """Find tasks that need thinking: a small thinking model against a large one that does not."""
     from rich.console import Console
 
+    from evaluator.optimal.selection import benchmark_names, selection_frame, task_names
     from evaluator.optimal.selection import select as select_tasks
-    from evaluator.optimal.selection import selection_frame, task_names
     from evaluator.optimal.tables import selection_table
     from evaluator.present.terminal import rich_table
     from stp.asking import Settings
@@ -123,6 +132,8 @@ def select(
             parse_model(large),
             out,
             tasks=task_names(words(tasks)),
+            benchmarks=benchmark_names(words(benchmarks)),
+            data_dir=data_dir.expanduser() if data_dir else None,
             threshold=threshold,
             limit=limit,
             seeds=seeds,

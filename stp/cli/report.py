@@ -22,6 +22,12 @@ def report(
         bool,
         typer.Option("--allow-incomplete", help="Report what is graded, and say what is missing."),
     ] = False,
+    plain: Annotated[
+        bool,
+        typer.Option(
+            "--plain", help="Figures for articles too, without titles: figures/plain, with SVG."
+        ),
+    ] = False,
 ) -> None:
     """Write a campaign's report: an HTML page and figures.
 
@@ -39,7 +45,7 @@ def report(
         progress.stage("computing frontiers and intervals, drawing figures")
         from evaluator.report import build_report
 
-        paths = build_report(campaign, folder, allow_incomplete=allow_incomplete)
+        paths = build_report(campaign, folder, allow_incomplete=allow_incomplete, plain=plain)
     for line in paths.headline.lines:
         console.print(line, highlight=False, markup=False)
     console.print(f"\nReport: {paths.page}", highlight=False, markup=False, soft_wrap=True)

@@ -26,19 +26,29 @@ def show(
     error: Annotated[str | None, typer.Option("--error", help="Only this kind of error.")] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="Most lines of the list.")] = 40,
     thinking: Annotated[
-        bool, typer.Option("--thinking", help="With --question: the thinking too.")
+        bool, typer.Option("--thinking", help="With --question or --cases: the thinking too.")
     ] = False,
     against: Annotated[
         Path | None,
         typer.Option(
-            "--against", help="Another run: both on each question, the largest ratio first."
+            "--against",
+            help="Another run, or this one: both on each question, the largest ratio first.",
         ),
     ] = None,
+    against_method: Annotated[
+        str | None,
+        typer.Option("--against-method", help="With --against: the other run's method."),
+    ] = None,
+    cases: Annotated[
+        int,
+        typer.Option("--cases", min=0, help="With --against: so many pairs of texts, in columns."),
+    ] = 0,
 ) -> None:
     """Show a run's responses: a list, one response, or two models on the same questions."""
     from rich.console import Console
 
     from evaluator.explorer.responses import open_responses
+    from stp.cli.response_pairs import show_pairs
 
     console = Console(highlight=False, markup=False)
     responses = open_responses(folder)
@@ -51,7 +61,22 @@ def show(
         and not (wrong and row.right is not False)
     ]
     if against is not None:
-        _show_pairs(console, responses, rows, open_responses(against), question, limit, thinking)
+        other = open_responses(against)
+        theirs = [
+            (place, row)
+            for place, row in enumerate(other.rows)
+            if (against_method or method) in (None, row.method)
+        ]
+        if question is not None:
+            rows = _named(rows, question, folder)
+        show_pairs(
+            console,
+            (responses, rows),
+            (other, theirs),
+            cases=len(rows) if question is not None else cases,
+            limit=limit,
+            thinking=thinking,
+        )
     elif question is not None:
         for place, row in _named(rows, question, folder):
             _show_response(console, responses, place, row, thinking)
@@ -120,66 +145,10 @@ def _show_response(
     console.print(Text(seen("; ".join(facts)), style="bold"))
 
 
-def _show_pairs(
-    console: "Console",
-    first: "Responses",
-    rows: "list[tuple[int, ResponseRow]]",
-    second: "Responses",
-    question: str | None,
-    limit: int,
-    thinking: bool,
-) -> None:
-    """Show two runs on the questions that both were asked, by the ratio of their tokens."""
-    from rich.table import Table
-    from rich.text import Text
-
-    from stp.cli.seen import seen
-
-    others = {(row.key, row.method): (place, row) for place, row in enumerate(second.rows)}
-    pairs = [
-        (place, row, *others[row.key, row.method])
-        for place, row in rows
-        if (row.key, row.method) in others and (question is None or row.key == question)
-    ]
-    if not pairs:
-        raise MisuseError("the two runs have no response to the same question in common")
-    pairs.sort(key=lambda pair: -_ratio(pair[1], pair[3]))
-    if question is not None:
-        for place, row, other, theirs in pairs:
-            _show_response(console, first, place, row, thinking)
-            _show_response(console, second, other, theirs, thinking)
-        return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(
-        "response", no_wrap=True, min_width=_longest(pair[1] for pair in pairs[:limit])
-    )
-    for heading in ("method", "first", "second"):
-        table.add_column(heading, overflow="ellipsis", no_wrap=True)
-    table.add_column("ratio", justify="right", no_wrap=True)
-    for _, row, _, theirs in pairs[:limit]:
-        ratio = _ratio(row, theirs)
-        shown = f"{ratio:.2f}" if ratio >= 0 else "?"
-        texts = (row.key, row.method, _counted(row), _counted(theirs), shown)
-        table.add_row(*(Text(seen(text)) for text in texts))
-    console.print(table, soft_wrap=True)
-    console.print(f"ratio: tokens of {second.name} over those of {first.name}")
-
-
-def _ratio(first: "ResponseRow", second: "ResponseRow") -> float:
-    """Return the tokens of the second over those of the first; -1 where it is not known."""
-    if not first.tokens or second.tokens is None:
-        return -1.0
-    return second.tokens / first.tokens
-
-
 def _longest(rows: "Iterable[ResponseRow]") -> int:
     from stp.cli.seen import seen
 
     return max((len(seen(row.key)) for row in rows), default=1)
-
-
-def _counted(row: "ResponseRow") -> str:
-    return f"{_verdict(row)}, {'?' if row.tokens is None else format(row.tokens, ',')} tokens"
 
 
 def _verdict(row: "ResponseRow") -> str:

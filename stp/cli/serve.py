@@ -80,8 +80,8 @@ def serve(
     )
     with shown_progress(at_once=True) as progress:
         progress.stage("starting")
-        from evaluator.live.serving import open_server, run_server
         from evaluator.live.server import ServerOptions
+        from evaluator.live.serving import open_server, run_server
         from evaluator.live.setup import get_ready
 
         ready = get_ready(wanted, progress=progress)

@@ -29,6 +29,20 @@ def test_what_it_expects_is_about_what_a_run_takes(configure, opener, tmp_path):
     assert plan.total.bytes > 0
 
 
+def test_seconds_are_those_of_the_clock_that_it_is_given(configure, opener):
+    config = configure(trajectories=16, unit_trajectories=16, questions=4)
+    still = plan_campaign(config, open_model=opener, clock=lambda: 0.0)
+    assert still.total.seconds == still.seconds(1)[0] == still.cells[0].warm_up_seconds == 0.0
+
+    def calls():
+        return float(sum(engine.calls for engine in opener.engines))
+
+    # A second for each call: trajectories and probes of one sample first, then the warm-up's own.
+    plan = plan_campaign(config, open_model=opener, clock=calls)
+    assert plan.cells[0].warm_up_seconds == int(plan.cells[0].warm_up_seconds) >= 6
+    assert plan.seconds(1)[0] > 0
+
+
 def test_prompts_that_do_not_fit_are_named(configure, opener, tmp_path, monkeypatch, capsys):
     prompts = ["x" * count for count in (10, 150, 200, 300, 400)]
     benchmark = write_questions(tmp_path / "q", prompts=prompts)

@@ -126,10 +126,9 @@ class _Timed:
             self.now += 1e-4 * branch.cut + tree.max_tokens * (0.01 + 0.001 * samples)
 
 
-def test_a_pace_is_measured_at_few_batch_sizes(monkeypatch):
+def test_a_pace_is_measured_at_few_batch_sizes():
     engine = _Timed()
-    monkeypatch.setattr("stp.campaign.pace.time.monotonic", lambda: engine.now)
-    pace = measured_pace(engine, (1, 2, 3, 4))
+    pace = measured_pace(engine, (1, 2, 3, 4), clock=lambda: engine.now)
     assert pace.rows == (1, 4, 16, 64)
     assert pace.step(1) == pytest.approx(0.011, rel=0.01)
     assert pace.step(40) == pytest.approx(0.05, rel=0.01)

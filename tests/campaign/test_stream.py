@@ -121,6 +121,24 @@ def unit_of(trajectories: int) -> Unit:
     )
 
 
+def test_rows_are_full_from_the_first_step_on(configure, unbroken, tmp_path):
+    """A step of a server's engine is long: units are begun before it until the rows are full."""
+
+    class Counting(StreamingEngine):
+        rows = 40
+        at_first = 0
+
+        def work(self, trees):
+            self.at_first = self.at_first or self._waiting
+            return super().work(trees)
+
+    config = configure("[engine]\nunits_in_flight = 8\n")
+    _, (engine,) = stream(config, tmp_path / "c", engine=Counting)
+    samples = config.shards.questions * config.generation.trajectories
+    assert samples < engine.rows <= engine.at_first
+    assert rows_of(tmp_path / "c") == unbroken
+
+
 def test_the_window_is_by_rows_and_by_units(model_folder):
     engine = StreamingEngine(model_folder)
     engine.rows = 256

@@ -209,15 +209,19 @@ def _run_under_a_limit(arguments, err, bytes_):
     _run_slowly(arguments, err, 0.0)
 
 
-def test_a_full_disk_is_one_line_and_loses_nothing(campaign_file, campaign, tmp_path, stp):
-    folder, err = tmp_path / "c", tmp_path / "err"
-    shards = [path for path in campaign.rglob("*.parquet") if "trajectories" in str(path)]
-    # Every file fits but the largest shard, which the system cuts off in its middle.
-    limit = max(path.stat().st_size for path in campaign.rglob("*.parquet")) - 100
-    assert limit > max(path.stat().st_size for path in shards)
+def test_a_full_disk_is_one_line_and_loses_nothing(campaign_file, tmp_path, stp):
+    folder, err, whole = tmp_path / "c", tmp_path / "err", tmp_path / "whole"
+    file = campaign_file.with_name("many-probes.toml")
+    file.write_text(campaign_file.read_text().replace("probes = 3", "probes = 30"))
+    assert stp("run", file, "--out", whole).code == 0
+    sizes = sorted(path.stat().st_size for path in whole.rglob("*") if path.is_file())
+    # Every file fits but the largest shards, which the system cuts off in their middle.
+    limit = max(path.stat().st_size for path in whole.rglob("*.parquet")) - 100
+    assert limit > sizes[len(sizes) // 2]
+    assert limit > max(path.stat().st_size for path in (whole / "tokenizer").rglob("*.json"))
     process = fork.Process(
         target=_run_under_a_limit,
-        args=(["run", str(campaign_file), "--out", str(folder)], str(err), limit),
+        args=(["run", str(file), "--out", str(folder)], str(err), limit),
     )
     process.start()
     process.join(60)
@@ -226,8 +230,9 @@ def test_a_full_disk_is_one_line_and_loses_nothing(campaign_file, campaign, tmp_
     assert len(lines) == 1 and "the disk is full" in lines[0]
     assert "Traceback" not in err.read_text()
     assert not list(folder.rglob("*.tmp"))
-    assert stp("run", folder).code == 0
-    assert rows_of(folder) == rows_of(campaign)
+    again = stp("run", folder)
+    assert again.code == 0, again.err
+    assert rows_of(folder) == rows_of(whole)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -14,10 +14,14 @@ from matplotlib.colors import to_rgb
 
 from evaluator.present import page
 from evaluator.present.charts import Line, bar_chart, line_chart, stacked_bars
+from evaluator.present.drawing import draw
 from evaluator.present.figure_style import house_style, new_figure, save
 from evaluator.present.numbers import Span, as_text
 from evaluator.present.palette import DARK, LIGHT, SERIES
 from evaluator.present.table import Table, write_tables
+from evaluator.present.ticks import log_ticks, round_step
+from evaluator.present.view_charts import view_chart
+from evaluator.present.views import Bars, Lines, Point, Scatter, Trace
 
 NASTY = "<script>alert(1)</script>\x1b[31m\u202e\" onload='x"
 VOID = {"meta", "br", "path", "line", "rect", "circle"}
@@ -112,6 +116,65 @@ def test_tables_are_written_in_the_forms_asked_for(tmp_path):
     assert all(path.read_text(encoding="utf-8") for path in paths)
 
 
+def views(name):
+    """One view of each kind, all texts of which are ``name``."""
+    texts = {"stem": "s", "title": name, "x_label": name, "y_label": name, "note": name}
+    return (
+        Scatter(
+            **texts,
+            points=[Point(name=name, x=20, y=0.5, marked=True), Point(name="b", x=300, y=1.0)],
+            contours=[Trace(name=name, x=[20, 100, 300], y=[0.2, 0.4, 0.9])],
+            log_x=True,
+        ),
+        Scatter(**texts, points=[Point(name=name, x=0.2, y=0.9)], x_format=".0%"),
+        Lines(**texts, lines=[Trace(name=name, x=[1, 8], y=[0.2, 0.5], texts=[name, ""])]),
+        Lines(**texts, y_format=",.0f", ticks=[name], lines=[Trace(name=name, x=[0], y=[730])]),
+        Bars(**texts, groups=[name, "b"], series=[(name, [0.5, None]), ("c", [None, 0.25])]),
+        Bars(**texts, y_format=",.0f", groups=[name], series=[(name, [812.4])], flat=True),
+    )
+
+
+@pytest.mark.parametrize("view", views("some name"), ids=lambda view: type(view).__name__)
+def test_a_view_is_the_same_on_a_page_and_in_print(view):
+    chart, figure = view_chart(view), draw(view)
+    axes = figure.axes[0]
+    printed = [text.get_text() for text in figure.legends[0].get_texts()] if figure.legends else []
+    assert any("some name" in text for text in printed)
+    assert "some name" in chart
+    flat = isinstance(view, Bars) and view.flat
+    assert axes.get_title("left") == view.title
+    assert (axes.get_xlim() if flat else axes.get_ylim())[0] == 0
+    low, high = axes.get_xlim() if flat else axes.get_ylim()
+    for values in (
+        [p.y for p in view.points]
+        if isinstance(view, Scatter)
+        else [y for line in view.lines for y in line.y]
+        if isinstance(view, Lines)
+        else [y for _, ys in view.series for y in ys if y is not None],
+    ):
+        assert low <= min(values)
+        assert max(values) <= high
+
+
+def test_bars_without_a_value_are_not_drawn():
+    bars = views("n")[4]
+    assert view_chart(bars).count("<title>") == 2
+    assert "n, n: 50.0%" in view_chart(bars)
+    assert "b, c: 25.0%" in view_chart(bars)
+
+
+def test_ticks_are_round_and_lie_in_their_range():
+    for span in (0.03, 0.2, 1.0, 1.3, 7, 730, 25_000):
+        step = round_step(span)
+        assert span / 5 <= step * 1.000001
+        assert step <= max(span / 5 * 2.5, 0.011)
+    for least, most in ((0.5, 72), (32, 793), (1, 40_000), (3, 4)):
+        ticks = log_ticks(least, most)
+        assert ticks == sorted(ticks)
+        assert all(least / 1.01 <= tick <= most * 1.01 for tick in ticks)
+        assert len(ticks) <= 9
+
+
 def test_charts_keep_names_as_text_and_say_their_numbers():
     line = Line(
         name=NASTY,
@@ -146,7 +209,7 @@ def test_every_template_is_escaped_and_has_the_base():
     assert made.autoescape is True
     folder = Path(page.__file__).parents[1]
     names = [path.relative_to(folder).as_posix() for path in folder.glob("*/page.html")]
-    assert len(names) == 4
+    assert len(names) == 5
     for name in names:
         source = page.resource(name)
         assert source.startswith('{% extends "present/templates/base.html" %}')

@@ -186,6 +186,25 @@ def test_choosing_in_the_list_moves_the_curve_and_the_answers(page, served, sour
     assert piece["answers"][last][0][3] in page.text(".answers pre")
 
 
+def test_the_latent_band_is_drawn_beside_the_curve(page, served, sources):
+    page.look()
+    page.open(f"{served}#/0/t/0/0")
+    before = page.count(".echart path")
+    page.run(
+        "[...document.querySelectorAll('button')].find((b) => b.innerText === 'Latent band')"
+        ".click()"
+    )
+    page.wait("return document.body.innerText.includes('Latent band shown')", seconds=120)
+    page.wait()
+    assert page.count(".echart path") > before
+    fit = sources.piece("0/band/0")
+    assert all(
+        low <= mean <= high
+        for low, mean, high in zip(fit["low"], fit["mean"], fit["high"], strict=True)
+    )
+    assert fit["offsets"][-1] == len(fit["mean"])
+
+
 @pytest.mark.parametrize("view", ["/2", "/2/cell/0", "/2/t/0/0", "/2/all"])
 @pytest.mark.parametrize("kind", ["served", "written"])
 def test_texts_of_strangers_are_texts(page, kind, view, request):

@@ -18,8 +18,12 @@ from evaluator.optimal.analyses import (
     rank_correlations,
     sign_flip_p_value,
     thinking_deltas,
+    thinking_methods,
 )
 from evaluator.optimal.examples import find_examples
+from evaluator.optimal.insights import insights
+from evaluator.optimal.scores import score
+from evaluator.optimal.tables import all_tables, deltas_table, groups_table
 from tests.optimal.made import graded, typed
 
 
@@ -155,3 +159,61 @@ def test_sizes_are_in_order_and_unknown_ones_left_out():
     models, fit = by_size(typed(rows))
     assert models.index.tolist() == ["a", "b"]
     assert fit.points == 2
+
+
+@pytest.mark.parametrize("name", ["default", "mine", "step-by-step"])
+def test_a_method_of_any_name_is_analysed_as_thinking_is(name):
+    rows = graded(3, questions=12)
+    renamed = rows.assign(method=rows["method"].replace({"thinking": name}))
+    before, after = (
+        {t.name: t.frame for t in all_tables(each, score(each, replicates=10))}
+        for each in (rows, renamed)
+    )
+    assert set(before) == set(after)
+    for table in ("deltas_discipline", "thinking_answer_type", "correlations", "options", "sizes"):
+        pd.testing.assert_frame_equal(before[table], after[table])
+    stems = [
+        [view.stem for view in insights(each, score(each, replicates=10))]
+        for each in (rows, renamed)
+    ]
+    assert stems[0] == stems[1]
+    assert {"subsets-area", "thinking-discipline", "options", "sizes-accuracy"} <= set(stems[0])
+
+
+def test_several_ways_of_thinking_stand_below_each_other():
+    rows = graded(1, methods=("step-by-step", "thinking", "no-thinking", "oracle-router"))
+    rows.loc[rows["method"] == "step-by-step", "thinking_tokens"] = 77
+    rows.loc[rows["method"] == "oracle-router", "thinking_tokens"] = 5
+    assert thinking_methods(rows) == ["thinking", "step-by-step"]
+    table = groups_table(rows, "discipline")
+    assert table.frame.index.names == ["method", "discipline"]
+    assert (table.frame.loc["step-by-step", "thinking tokens"] == 77).all()
+    deltas = deltas_table(rows, "discipline").frame
+    assert set(deltas.index.get_level_values("method")) == {"thinking", "step-by-step"}
+
+
+def test_figures_show_what_tables_hold():
+    rows = graded(2, questions=12)
+    found = score(rows, replicates=10)
+    views = {view.stem: view for view in insights(rows, found)}
+    by_options, fit = options_fit(rows)
+    measured, line = views["options"].lines
+    assert measured.y == pytest.approx(by_options["thinking_tokens"].tolist())
+    assert line.y == pytest.approx([fit.intercept + fit.slope * x for x in line.x])
+    models, _ = by_size(rows)
+    assert views["sizes-thinking-tokens"].lines[0].y == models["thinking_tokens"].tolist()
+    groups = by_group(rows[rows["side"] != "none"], "discipline")["thinking_tokens"]
+    bars = views["thinking-discipline"]
+    for name, values in bars.series:
+        for group, value in zip(bars.groups, values, strict=True):
+            assert value == pytest.approx(groups[name, "thinking", group])
+    subset = views["subsets-accuracy"]
+    assert [name for name, _ in subset.series] == ["ovt-math", "ovt-general"]
+
+
+def test_examples_of_a_model_that_thinks_by_default():
+    rows = clear(["ovt-math/0", "ut-math/1"])
+    renamed = rows.assign(method=rows["method"].replace({"thinking": "default"}))
+    before, after = find_examples(rows), find_examples(renamed)
+    assert [each.question for each in before] == [each.question for each in after]
+    assert {each.better for each in after} <= {"default", "no-thinking"}

@@ -7,6 +7,7 @@ import shutil
 import pandas as pd
 import pytest
 
+from data import get_benchmark
 from data.errors import EngineError, MisuseError, StoreError, StoreMismatchError
 from data.prompts import Prompts
 from evaluator.answers import Checker
@@ -18,7 +19,7 @@ from evaluator.optimal.plan import OptimalPlan
 from evaluator.optimal.results import make_results
 from evaluator.optimal.running import items_of, requests_of, run
 from evaluator.optimal.scores import score
-from evaluator.optimal.selection import select, task_names
+from evaluator.optimal.selection import benchmark_names, select, task_names
 from evaluator.optimal.stored import load_run, read_asked, response_file
 from evaluator.optimal.subsets import load_items
 from stp.asking import ResponseStore, Settings
@@ -701,3 +702,34 @@ def test_what_a_stopped_beginning_left_is_gone_on_with(tmp_path):
     shutil.copy(tmp_path / "whole" / "questions.jsonl", begun)
     ask(asked, begun, responder=responder)
     assert read_asked(begun)[1] == read_asked(tmp_path / "whole")[1]
+
+
+def test_mathematics_benchmarks_are_selected_as_tasks_are(tmp_path):
+    """The demo's questions stand for a benchmark's: 004, section 2.2, tries both kinds."""
+    questions = {item.prompt_in(Prompts()): item for item in load_items(["ut:demo"], limit=3)}
+
+    def small(prompt):
+        text = rf"\boxed{{{questions[prompt].question.reference}}}"
+        return {"text": text, "thinking_tokens": 50}
+
+    selected = select(
+        CallableResponder(small, name="small"),
+        CallableResponder(lambda prompt: {"text": r"\boxed{x}", "thinking_tokens": 0}, name="big"),
+        tmp_path,
+        tasks=task_names(["none"]),
+        benchmarks=("demo",),
+        limit=3,
+        seeds=1,
+        replicates=20,
+    )
+    assert [(item.task, item.gap, item.kept) for item in selected] == [("demo", 1.0, True)]
+    with pytest.raises(MisuseError, match="no task and no benchmark"):
+        select("demo", "demo", tmp_path / "no", tasks=())
+
+
+def test_names_of_benchmarks_to_select_from():
+    assert benchmark_names(["math"])[2:] == ("aime2025", "hmmt_feb_2025")
+    assert all(get_benchmark(name) for name in benchmark_names(["math"]))
+    assert benchmark_names(None) == ()
+    with pytest.raises(MisuseError, match="named twice"):
+        benchmark_names(["demo", "demo"])

@@ -27,10 +27,12 @@ and a plateau between two of them is drawn as both."""
 
 CORRECTION_ERROR = 0.13
 """What the model is off by in a cell's average of AD, as a share of what it takes off the raw
-measure: root mean square over ten families of worlds, 16 and 4 probes."""
+measure: root mean square over ten families of worlds, 16 and 4 probes. An empirical figure, not a
+theorem."""
 
-SPREAD_ERROR = 0.3
-"""The same for OR, as a share of the posterior's standard deviation for a trajectory."""
+SPREAD_ERROR = 0.4
+"""The same for OR, as a share of the posterior's standard deviation for a trajectory; over five
+families."""
 
 TAIL = 0.025
 """Probability left out at each end of an interval."""
@@ -71,6 +73,10 @@ class LatentCurves:
     learned: dict[tuple[int, int], Learned]
     raw_s: "np.ndarray[tuple[int], np.dtype[np.bool_]]"
     notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        """Say in a line what was fitted."""
+        return f"LatentCurves({self.curves!r}, {self.draws} draws, {len(self.learned)} cells)"
 
     @property
     def draws(self) -> int:

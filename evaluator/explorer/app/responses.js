@@ -73,7 +73,7 @@
     const tokens = (choice, i) => choice.rows.tokens[i], ratio = ({ i, j }) => { const x = tokens(one, i), y = tokens(other, j); return unknown(x) || unknown(y) || !x ? NaN : y / x; };
     const host = el("div");
     const open = async ({ i, j }) => {
-      host.replaceChildren(asked(await piece(`${one.place}/r/${i}`)), el("div", { class: "pair" }, el("div", {}, el("h3", {}, one.name), await body(one.place, i, one.rows)), el("div", {}, el("h3", {}, other.name), await body(other.place, j, other.rows))));
+      host.replaceChildren(asked(await piece(`${one.place}/r/${i}`)), el("div", { class: "pair" }, el("div", {}, el("h2", {}, one.name), await body(one.place, i, one.rows)), el("div", {}, el("h2", {}, other.name), await body(other.place, j, other.rows))));
     };
     page.append(card(null, el("div", { class: "bar" }, a, el("span", { class: "note" }, "beside"), b)));
     if (!shared.length) { page.append(el("p", { class: "warning" }, "The two were asked no question in common.")); return; }

@@ -2,6 +2,7 @@
 /* One trajectory: its steps beside its curve, and the answers at the position that is chosen. */
 (() => {
   const { el, card, folded, percent, points, number, plural, MISSING, piece, where, remember, address, source, cellName, ENDS, chart, colour, tip, axis, tooltip, onKeys } = stp;
+  const CONTEXT = 110;
   const SIGNALS = { end_logprob: "Log-probability of ending the thinking", entropy: "Entropy of the next token", end_entropy: "Entropy after the end marker", answer_entropy: "Entropy of a trial answer" };
 
   async function trajectory(view, place, cell, row) {
@@ -27,14 +28,15 @@
         item.className = `step ${i < chosen ? "kept" : i === chosen ? "kept current" : "dropped"}${i === fall.k && i ? " ruin" : ""}`;
         item.firstChild.setAttribute("aria-pressed", String(i === chosen));
       });
-      if (scroll) { const item = items[chosen]; list.scrollTop = item.offsetTop - (list.clientHeight - Math.min(item.offsetHeight, list.clientHeight)) / 2; }
+      // Near the top, below the end of the step before it: seen without scrolling the page.
+      if (scroll) list.scrollTop = items[chosen].offsetTop - CONTEXT;
       panel.replaceChildren(el("p", { class: "position" }, `k = ${chosen} of ${n}: ${plural(t.tokens[chosen], "token")} kept; P(k) = ${t.correct[chosen]}/${t.probes} = ${percent(share(chosen))}${chosen ? `, ${points(share(chosen) - share(chosen - 1))} points by step ${chosen}` : ""}`),
         el("ul", { class: "answers" }, t.answers[chosen].map((answer) => answerItem(answer, t.probes))));
       dispatch(chosen, true);
     }
     function hover(k) { dispatch(k, false); items.forEach((item, i) => item.classList.toggle("hovered", i === k)); }
 
-    const curve = chart({
+    const drawCurve = () => chart({
       label: `Accuracy P(k) over thinking tokens: ${percent(share(0))} without thinking, ${percent(share(best))} at k* = ${best}, ${percent(share(n))} after all of it`,
       height: 300, save: `curve-${place}-${cell}-${row}`, make: () => curveOption(t, best, fall),
       onReady: (drawn) => {
@@ -50,6 +52,19 @@
       },
     });
 
+    const curve = el("div", {}, drawCurve()), band = cells[cell].band ? el("button", { type: "button", class: "quiet", onclick: showBand }, "Latent band") : null;
+    async function showBand() {
+      band.disabled = true;
+      band.textContent = "Fitting the cell\u2019s latent curves";
+      try {
+        const fit = await piece(`${place}/band/${cell}`), part = (values) => values.slice(fit.offsets[row], fit.offsets[row + 1]);
+        if (!fit.mean) { band.textContent = "No latent band: nothing thinks here"; return; }
+        t.band = { mean: part(fit.mean), low: part(fit.low), high: part(fit.high) };
+        band.textContent = ["Latent band shown: 95% intervals of the accuracy behind the counts", ...fit.notes].join("; ");
+        curve.replaceChildren(drawCurve());
+      } catch (error) { band.textContent = `No latent band: ${error.message}`; }
+    }
+
     const facts = [`OR ${percent(t.tokens[n] ? (t.tokens[n] - t.tokens[best]) / t.tokens[n] : 0)}`, `AD ${points(t.tokens[n] ? share(best) - share(n) : 0).replace("+", "")} points`, `k* = ${best}`, `thinking ${ENDS[t.finish] || t.finish}`, `own answer ${t.own.right ? "right" : "wrong"}`];
     const ruin = fall.k ? el("p", { class: "warning" }, fall.ruined ? `Step ${fall.k} ruined it: ` : `Largest fall, made good later: step ${fall.k}: `, el("b", {}, `P falls from ${percent(share(fall.k - 1), 0)} to ${percent(share(fall.k), 0)}`), ". ", el("button", { type: "button", onclick: () => choose(fall.k) }, "Show the step")) : el("p", { class: "note" }, "No step makes its accuracy fall.");
     const [before, after] = neighbours(place, cell, row);
@@ -62,7 +77,7 @@
         el("div", { class: "question" }, el("pre", { tabindex: "0" }, t.prompt), el("p", {}, "Reference answer: ", el("code", {}, t.reference)))),
       ruin,
       el("div", { class: "reader" },
-        el("div", { class: "card side" }, el("h2", {}, "Its curve"), el("p", { class: "facts" }, facts.join("; ")), curve,
+        el("div", { class: "card side" }, el("h2", {}, "Its curve"), el("p", { class: "facts" }, facts.join("; ")), curve, band,
           el("label", { class: "slider" }, el("span", {}, "Position"), slider), panel, ownAnswer(t), signals(t)),
         el("div", { class: "card" }, el("h2", {}, "Its thinking, step by step"), list)));
     choose(chosen);

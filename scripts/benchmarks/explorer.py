@@ -1,0 +1,93 @@
+"""Time the explorer on a campaign, in a headless Chromium: opening, all rows, filters, memory.
+
+Needs chromium, chromedriver and selenium. Memory is what server and browser hold for themselves,
+shared pages counted once (PSS)::
+
+    python scripts/synthetic_campaign.py big --scale 1.09      # 100,000 trajectories
+    python scripts/benchmarks/explorer.py big
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import psutil
+import typer
+from selenium import webdriver
+from selenium.webdriver.chrome.options import Options
+from selenium.webdriver.chrome.service import Service
+
+_READY = "const v = document.getElementById('view'); return v && v.dataset.ready !== undefined"
+_FIRST = "return document.querySelectorAll('#view tbody tr').length > 0"
+_FILTER = """
+const field = document.querySelector('#filter-text'), table = document.querySelector('.sortable');
+delete table.dataset.filterMilliseconds;
+field.value = arguments[0]; field.dispatchEvent(new Event('input'));
+"""
+_FILTERED = "return document.querySelector('.sortable').dataset.filterMilliseconds"
+
+
+def main(
+    campaign: Annotated[Path, typer.Argument(help="A campaign's folder.")],
+    patience: Annotated[float, typer.Option(help="Most seconds to wait for a view.")] = 600.0,
+) -> None:
+    """Print seconds, milliseconds and megabytes."""
+    command = [sys.executable, "-m", "stp.cli.main", "explore", str(campaign), "--no-browser"]
+    began = time.monotonic()
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
+    ) as server:
+        assert server.stdout is not None
+        address = server.stdout.readline().split()[-1]
+        typer.echo(f"server ready after {time.monotonic() - began:.1f} s")
+        options = Options()
+        for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1400,1000"):
+            options.add_argument(flag)
+        driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+        driver.set_script_timeout(patience)
+        try:
+            began = time.monotonic()
+            driver.get(address)
+            _wait(driver, _FIRST, patience)
+            typer.echo(f"first page after {time.monotonic() - began:.2f} s")
+            _wait(driver, _READY, patience)
+            typer.echo(f"figures of all cells after {time.monotonic() - began:.1f} s")
+            began = time.monotonic()
+            driver.execute_script("location.hash = '/0/all'")
+            _wait(driver, "return !!document.querySelector('#filter-shape')", patience)
+            rows = driver.execute_script(
+                "return document.querySelector('.note[role=status]').innerText"
+            )
+            typer.echo(f"all trajectories after {time.monotonic() - began:.2f} s: {rows}")
+            for words in ("1", "12", "math 3", ""):
+                driver.execute_script(_FILTER, words)
+                _wait(driver, _FILTERED, patience)
+                typer.echo(f"filter {words!r}: {driver.execute_script(_FILTERED)} ms")
+            held = _private(server.pid), _private(driver.service.process.pid)
+            typer.echo(f"server {held[0]:,.0f} MB, browser {held[1]:,.0f} MB")
+        finally:
+            driver.quit()
+            server.terminate()
+
+
+def _wait(driver: webdriver.Chrome, condition: str, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while not driver.execute_script(condition):
+        if time.monotonic() > end:
+            raise SystemExit(f"not within {seconds} s: {condition}")
+        time.sleep(0.02)
+
+
+def _private(pid: int) -> float:
+    """Return the megabytes that a process and its children hold, shared pages counted once."""
+    process = psutil.Process(pid)
+    found = [process, *process.children(recursive=True)]
+    return sum(each.memory_full_info().pss for each in found) / 2**20
+
+
+if __name__ == "__main__":
+    typer.run(main)

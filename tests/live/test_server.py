@@ -1,0 +1,305 @@
+"""The server against the official client, with the demo model."""
+
+import asyncio
+import contextlib
+import json
+import socket
+import threading
+import time
+
+import httpx
+import openai
+import pytest
+import uvicorn
+
+from data.errors import EngineError
+from evaluator.live.server import ChatServer, ServerOptions
+from evaluator.live.service import Service
+from evaluator.live.setup import Wanted, get_ready
+from stp.campaign.sections import EngineConfig, ModelConfig
+
+QUESTION = "What is 4 + 7 + 2 + 9 + 5?"
+ASKED = [{"role": "user", "content": f"{QUESTION}\n" + r"Put the final answer in \boxed{}."}]
+CHANGES = {
+    "generation": {"thinking_limit": 200, "answer_tokens": 24},
+    "probing": {"step_tokens": 16, "answer_tokens": 24},
+}
+
+
+@pytest.fixture(scope="module")
+def ready():
+    return get_ready(
+        Wanted(
+            model=ModelConfig(path="demo"),
+            method="deer",
+            setting="0.95",
+            engine=EngineConfig(options={"threads": 1}),
+            changes=CHANGES,
+        )
+    )
+
+
+@contextlib.contextmanager
+def served(service, plan, **options):
+    """Serve on a free port; yield the address."""
+    options = {"model_name": "demo", **options}
+    application = ChatServer(service, plan, ServerOptions(**options)).application()
+    config = uvicorn.Config(application, log_level="error", timeout_graceful_shutdown=3)
+    server = uvicorn.Server(config)
+    listening = socket.create_server(("127.0.0.1", 0), backlog=1024)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    while not server.started:
+        time.sleep(0.02)
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(timeout=30)
+        assert not thread.is_alive()
+        assert not service.alive
+
+
+@contextlib.contextmanager
+def demo_server(ready, *, batch=32, waiting=256, **options):
+    from dataclasses import replace
+
+    engine, plan = ready.open()
+    service = Service(engine, batch=batch, waiting=waiting)
+    plan = replace(plan, piece_tokens=16)
+    with served(service, plan, **options) as url:
+        yield url, service, engine
+
+
+@pytest.fixture(scope="module")
+def server(ready):
+    with demo_server(ready) as made:
+        yield made
+
+
+def client_of(url, **options):
+    options = {"api_key": "none", "max_retries": 0, **options}
+    return openai.OpenAI(base_url=f"{url}/v1", **options)
+
+
+def idle(service, engine, seconds=20.0):
+    """Return whether nothing is left of any request."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if service.open_jobs == 0 and not engine.busy and not engine._decoder._sessions:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_a_reply_has_reasoning_answer_usage_and_why_it_stopped(server):
+    url, service, engine = server
+    reply = client_of(url).chat.completions.with_raw_response.create(
+        model="demo", messages=ASKED, seed=1
+    )
+    stop = reply.headers["x-stp-stop"]
+    reply = reply.parse()
+    message, extra = reply.choices[0].message, reply.model_extra["stp"]
+    assert reply.choices[0].finish_reason == "stop"
+    assert r"\boxed{" in message.content
+    assert message.model_extra["reasoning_content"] == message.model_extra["reasoning"]
+    assert extra["method"] == "deer"
+    assert extra["reason"] in ("method", "end", "limit")
+    assert stop.startswith(extra["reason"])
+    details = reply.usage.model_extra | reply.usage.completion_tokens_details.model_dump()
+    parts = [details[name] for name in ("reasoning_tokens", "signal_tokens", "answer_tokens")]
+    assert sum(parts) == reply.usage.completion_tokens
+    assert parts[1] > 0
+    assert idle(service, engine)
+
+
+def test_a_stream_is_the_whole_reply_in_parts(server):
+    url, service, engine = server
+    client = client_of(url)
+    whole = client.chat.completions.create(model="demo", messages=ASKED, seed=7)
+    thinking, answer, last, usage = "", "", None, None
+    with client.chat.completions.create(
+        model="demo",
+        messages=ASKED,
+        seed=7,
+        stream=True,
+        stream_options={"include_usage": True},
+    ) as chunks:
+        for chunk in chunks:
+            if chunk.usage is not None:
+                usage = chunk.usage
+            for choice in chunk.choices:
+                thinking += (choice.delta.model_extra or {}).get("reasoning_content", "")
+                answer += choice.delta.content or ""
+                last = chunk if choice.finish_reason else last
+    message = whole.choices[0].message
+    assert answer == message.content
+    assert thinking.startswith(message.model_extra["reasoning_content"])
+    assert last.model_extra["stp"] == whole.model_extra["stp"]
+    assert usage.completion_tokens == whole.usage.completion_tokens
+    assert idle(service, engine)
+
+
+def test_a_request_turns_the_method_off_or_sets_it(server):
+    url, _, _ = server
+    client = client_of(url)
+
+    def ask(**stp):
+        body = {"stp": {"decisions": True, **stp}}
+        return client.chat.completions.create(
+            model="demo", messages=ASKED, seed=3, extra_body=body
+        ).model_extra["stp"]
+
+    off, early, own = ask(method="off"), ask(setting=0.3), ask()
+    assert off["method"] is None and off["reason"] != "method" and off["decisions"] == []
+    assert early["setting"] == 0.3 and early["tokens"] <= own["tokens"] <= off["tokens"]
+    decision = own["decisions"][-1]
+    assert decision["tokens"] <= own["tokens"]
+    assert decision["stops"] == (own["reason"] == "method")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        ({"messages": []}, 400, "messages"),
+        ({"messages": [{"role": "user", "content": 3}]}, 400, "content"),
+        ({"messages": ASKED, "model": "other"}, 404, "other"),
+        ({"messages": ASKED, "tools": [{"type": "function"}]}, 400, "tools"),
+        ({"messages": ASKED, "n": 2}, 400, "n:"),
+        ({"messages": ASKED, "temperature": 9}, 400, "temperature"),
+        ({"messages": ASKED, "stp": {"setting": 0.123}}, 400, "0.123"),
+        ({"messages": ASKED, "stp": {"colour": "red"}}, 400, "colour"),
+        ({"messages": [{"role": "user", "content": "1 + 2 " * 1000}]}, 400, "leaves no room"),
+        ([], 400, "object"),
+    ],
+)
+def test_wrong_requests_are_told_what_is_wrong(server, body, status, said):
+    url, service, engine = server
+    reply = httpx.post(f"{url}/v1/chat/completions", json=body)
+    assert reply.status_code == status
+    error = reply.json()["error"]
+    assert said in error["message"] and "\n" not in error["message"]
+    assert idle(service, engine)
+
+
+def test_what_is_no_json_and_what_is_too_large(server):
+    url, _, _ = server
+    address = f"{url}/v1/chat/completions"
+    assert httpx.post(address, content=b"{").status_code == 400
+    assert httpx.post(address, content=b"[" * 100_000).status_code == 400
+    assert httpx.post(address, content=b"x" * (1 << 21)).status_code == 413
+    assert httpx.get(address).status_code == 405
+    assert httpx.get(f"{url}/v1/models").json()["data"][0]["id"] == "demo"
+
+
+def test_a_client_that_goes_frees_the_work(server):
+    url, service, engine = server
+    body = {"messages": ASKED, "stream": True, "stp": {"method": "off"}}
+    with httpx.stream("POST", f"{url}/v1/chat/completions", json=body) as reply:
+        next(reply.iter_lines())
+    assert idle(service, engine, 5.0)
+    with pytest.raises(httpx.ReadTimeout):
+        httpx.post(
+            f"{url}/v1/chat/completions",
+            json={"messages": ASKED, "stp": {"method": "off"}},
+            timeout=0.05,
+        )
+    assert idle(service, engine, 5.0)
+
+
+def test_parallel_requests_are_each_their_own(server):
+    url, service, engine = server
+
+    async def ask_all():
+        async with openai.AsyncOpenAI(
+            base_url=f"{url}/v1", api_key="none", max_retries=0
+        ) as client:
+            return await asyncio.gather(
+                *(
+                    client.chat.completions.create(model="demo", messages=ASKED, seed=seed)
+                    for seed in (1, 2, 1, 2)
+                )
+            )
+
+    texts = [reply.choices[0].message.content for reply in asyncio.run(ask_all())]
+    assert texts[0] == texts[2] and texts[1] == texts[3]
+    assert idle(service, engine)
+
+
+@pytest.mark.slow
+def test_two_hundred_at_once_leave_nothing_behind(server):
+    url, service, engine = server
+
+    async def ask_all():
+        limits = httpx.Limits(max_connections=200)
+        async with httpx.AsyncClient(limits=limits, timeout=300) as client:
+            return await asyncio.gather(
+                *(
+                    client.post(
+                        f"{url}/v1/chat/completions",
+                        json={"messages": ASKED, "seed": seed, "stp": {"setting": 0.3}},
+                    )
+                    for seed in range(200)
+                )
+            )
+
+    assert {reply.status_code for reply in asyncio.run(ask_all())} == {200}
+    assert idle(service, engine)
+    assert engine._decoder._trees == {}
+
+
+def test_a_full_queue_says_so_and_a_slow_request_is_ended(ready):
+    with demo_server(ready, batch=1, waiting=0, request_seconds=0.05) as (url, service, engine):
+        body = {"messages": ASKED, "stp": {"method": "off"}}
+        with httpx.stream(
+            "POST", f"{url}/v1/chat/completions", json={**body, "stream": True}, timeout=30
+        ) as slow:
+            busy = httpx.post(f"{url}/v1/chat/completions", json=body)
+            text = slow.read().decode()
+        assert busy.status_code in (429, 504)
+        assert "more than 0.05 seconds" in text
+        reply = httpx.post(f"{url}/v1/chat/completions", json=body)
+        assert reply.status_code == 504
+        assert idle(service, engine)
+
+
+def test_a_key_is_asked_for(ready):
+    with demo_server(ready, api_key="secret") as (url, _, _):
+        with pytest.raises(openai.AuthenticationError):
+            client_of(url, api_key="guess").chat.completions.create(model="demo", messages=ASKED)
+        with pytest.raises(openai.AuthenticationError):
+            client_of(url, api_key="guess").models.list()
+        assert client_of(url, api_key="secret").models.list().data[0].id == "demo"
+
+
+class DeadEngine:
+    """An engine whose server is gone."""
+
+    layers = -1
+    busy = True
+
+    def submit(self, tree):
+        return 0
+
+    def step(self):
+        raise EngineError("http://upstream: cannot be reached")
+
+    def drop(self, tickets=None):
+        """Forget nothing."""
+
+    def end_session(self, session):
+        """Free nothing."""
+
+    def close(self):
+        """Free nothing."""
+
+
+def test_a_dead_upstream_is_a_bad_gateway_and_nothing_hangs(ready):
+    from dataclasses import replace
+
+    plan = replace(ready.plan, policy=None)
+    with served(Service(DeadEngine()), plan) as url:
+        for body in ({"messages": ASKED}, {"messages": ASKED, "stream": True}):
+            reply = httpx.post(f"{url}/v1/chat/completions", json=body, timeout=10)
+            assert reply.status_code == 502
+            assert "upstream" in json.loads(reply.content)["error"]["message"]
