@@ -101,6 +101,8 @@ def run(
                 attributes=attributes or {},
             ),
             replies=[folder / RESPONSES],
+            # Instances and their seeds do not depend on how many there are.
+            growing=("samples", "folds"),
         )
         write_durably(folder / QUESTIONS, json_lines(map(_question_row, items)))
         requests = [make_request(item, config) for item in items]
