@@ -34,10 +34,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "otbench": ("otbench", "Measure termination methods on a release."),
     "think": ("think", "LLMThinkBench: accuracy and length on arithmetic, the O-Score."),
     "optimal": ("optimal", "OptimalThinkingBench: over- and underthinking in one score."),
-    "live": ("live", "Run a termination method live; compare with a release; choose a setting."),
+    "live": ("live", "Run a termination method live; compare, choose a setting."),
     "serve": (
         "serve",
-        "Serve a model over the chat-completions protocol, its thinking stopped by a method.",
+        "Serve a model by chat completions, its thinking stopped by a method.",
     ),
     "leaderboard": (
         "leaderboard",

@@ -23,7 +23,7 @@ class RunByDefault(TyperGroup):
 live = typer.Typer(
     name="live",
     cls=RunByDefault,
-    help="Run a termination method live: `stp live MODEL --method NAME --setting VALUE`.",
+    help="Run a termination method live; compare, choose a setting.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

@@ -53,7 +53,7 @@ def serve(
     answer_tokens: AnswerTokens = None,
     step_tokens: StepTokens = None,
 ) -> None:
-    """Serve a model over the chat-completions protocol, its thinking stopped by a method."""
+    """Serve a model by chat completions, its thinking stopped by a method."""
     import os
 
     from data.errors import MisuseError
