@@ -16,6 +16,7 @@ import numpy.typing as npt
 from baselines.signals import SIGNALS
 from data.errors import MisuseError
 from stp.curves import Curves, IntArray
+from stp.ragged import gather
 
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float64]
@@ -103,4 +104,16 @@ class Measurements:
             self,
             position_signals={k: v for k, v in self.position_signals.items() if k in wanted},
             question_signals={k: v for k, v in self.question_signals.items() if k in wanted},
+        )
+
+    def of_first(self, questions: int) -> "Measurements":
+        """Return the same of its first questions alone."""
+        kept_q = self.questions[:questions]
+        keep_s = np.flatnonzero(np.isin(self.curves.question, kept_q))
+        rows_k, _ = gather(self.curves.trajectory_offsets, keep_s)
+        return replace(
+            self,
+            curves=self.curves.select(keep_s),
+            position_signals={k: v[rows_k] for k, v in self.position_signals.items()},
+            question_signals={k: v[: kept_q.size] for k, v in self.question_signals.items()},
         )

@@ -380,3 +380,31 @@ def test_the_command_shows_a_family_whole():
     result = run("qwen3")
     for text in ("temperature 0.7, top_p 0.8, top_k 20", "Qwen/Qwen3-8B", "<think>", "user_after"):
         assert text in result.output
+
+
+@pytest.mark.parametrize(
+    ("name", "close"), [("hunyuan", "</answer>"), ("granite-3.3", "</response>")]
+)
+def test_tags_around_an_answer_are_taken_off(name, close):
+    form = format_of(name)
+    family = form.family
+    opening = family.answer_open.strip()
+
+    def after(text):
+        return form.answer_text(form.split(form.tokenizer.encode(text)).answer_ids).strip()
+
+    end = family.thinking_end
+    assert after(f"Hm.{end}{family.answer_open}It is 4.\n{close}") == "It is 4."
+    # Other white space before the opening than the family has.
+    assert after(f"Hm.{end}\n\n\n{opening}\nIt is 4.{close}\n ") == "It is 4."
+    assert after(f"Hm.{end}{family.answer_open}It is 4.") == "It is 4."
+    assert after(f"Hm.{end}{family.answer_open}{close}") == ""
+    # What stands behind the tag may be the answer.
+    assert after(f"Hm.{end}{family.answer_open}No.{close} It is 4.") == f"No.{close} It is 4."
+    assert family.answer_text(f"{opening}It is 4.{close}") == "It is 4."
+
+
+def test_where_tags_are_taken_off_does_not_make_a_family_another_one():
+    family = get_family("hunyuan")
+    assert family.model_copy(update={"answer_close": ""}).settings() == family.settings()
+    assert get_family("qwen3").answer_text("<answer>4</answer>") == "<answer>4</answer>"

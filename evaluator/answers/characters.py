@@ -34,6 +34,13 @@ _FRACTIONS = {
 }  # fmt: skip
 _FRACTION = re.compile(r"(\d?) ?([" + "".join(_FRACTIONS) + "])")
 
+_GREEK = dict(zip("αβγδζηκλξρστφϕχψωΓΔΘΛΞΦΨ", [
+    "alpha", "beta", "gamma", "delta", "zeta", "eta", "kappa", "lambda", "xi", "rho", "sigma",
+    "tau", "phi", "phi", "chi", "psi", "omega", "Gamma", "Delta", "Theta", "Lambda", "Xi", "Phi",
+    "Psi",
+], strict=True))  # fmt: skip
+"""Without those that stand in units: μ and Ω."""
+
 SPELLINGS: dict[str, str] = {
     **dict.fromkeys("−–—‐‒‑﹣－⁻", "-"),
     **dict.fromkeys("·⋅∙×✕✖∗⨯", "*"),
@@ -72,6 +79,7 @@ SPELLINGS: dict[str, str] = {
     "⇒": r"\to ",
     "π": r"\pi ",
     "θ": r"\theta ",
+    **{letter: rf"\{name} " for letter, name in _GREEK.items()},
     "α": r"\alpha ",
     "β": r"\beta ",
     "γ": r"\gamma ",

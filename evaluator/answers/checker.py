@@ -20,7 +20,7 @@ from evaluator.answers.judge import Judge, ModelVerdict, SlowTools
 from evaluator.answers.judges import judge_for
 from evaluator.answers.marked import FallbackAnswer
 from evaluator.answers.symbolic import SymbolicPool
-from evaluator.answers.verdict import FALLBACK, NO_ANSWER, Verdict
+from evaluator.answers.verdict import FALLBACK, NO_ANSWER, RULE_FAILED, Verdict
 
 LIMIT_SECONDS = 3.5
 logger = logging.getLogger(__name__)
@@ -223,4 +223,4 @@ def _judged(rule: Callable[[str], Verdict | None], answer: str) -> Verdict | Non
         raise
     except Exception as error:
         logger.exception("a rule failed on an answer of %d characters", len(answer))
-        return Verdict(False, answer, f"wrong: a rule failed on it ({type(error).__name__})")
+        return Verdict(False, answer, f"wrong: {RULE_FAILED} ({type(error).__name__})")

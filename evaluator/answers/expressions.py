@@ -43,6 +43,8 @@ _GREEK = frozenset("\\" + name for name in [
     "lambda", "mu", "nu", "xi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega",
     "Gamma", "Delta", "Theta", "Lambda", "Xi", "Sigma", "Phi", "Psi", "Omega", "ell",
 ])  # fmt: skip
+GREEK = frozenset(name[1:] for name in _GREEK)
+"""Letters with a name, as they stand in trees."""
 _MODULO = (r"\bmod", r"\mod", "mod")
 _POSTFIX = {"!": "!", "%": "percent", r"\degree": "degree"}
 _BRACKETS = {"(": ")", "[": "]", "{": "}"}

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from fractions import Fraction
 
+from evaluator.answers.expressions import GREEK
 from evaluator.answers.forms import Value
 from evaluator.answers.numbers import same_constant, same_function, sort_key
 from evaluator.answers.trees import Number, Operation, Tree, operators, renamed, variables
@@ -74,14 +75,22 @@ class ValueComparison:
 
 def _same_in_lower_case(gold: Tree, answer: Tree) -> bool:
     """Compare where the two name their variables in another case: ``X^2`` and ``x^2``."""
-    names = {name.lower() for name in variables(gold)}
-    if names != {name.lower() for name in variables(answer)} or len(names) != len(variables(gold)):
+    gold, answer, named = _lowered(gold), _lowered(answer), len(variables(gold))
+    # Two variables that differ in case alone stay two.
+    if variables(gold) != variables(answer) or len(variables(gold)) != named:
         return False
-    return same_function(_lowered(gold), _lowered(answer)) is True
+    return same_function(gold, answer) is True
 
 
 def _lowered(tree: Tree) -> Tree:
-    return renamed(tree, {name: name.lower() for name in variables(tree)})
+    r"""Lower Latin letters; ``\Delta`` and ``\delta`` are two symbols, each with its meaning."""
+    return renamed(
+        tree,
+        {
+            name: name if name.partition("_")[0] in GREEK else name.lower()
+            for name in variables(tree)
+        },
+    )
 
 
 def _degrees_agree(gold: Tree, answer: Tree) -> bool:

@@ -31,5 +31,14 @@ TIME_LIMIT = "time limit"
 """How the reason ends of each verdict that a time limit decided."""
 TIME_LIMIT_REASON = f"wrong: {TIME_LIMIT}"
 """The answer made the symbolic worker, or the program its tests, run out of its limit."""
+RULE_FAILED = "a rule failed on it"
+"""What is in the reason where a rule raised: trouble of ours, never a finding."""
+TROUBLES = (TIME_LIMIT, RULE_FAILED)
+"""What reasons say of verdicts that something else than the answer decided.
+
+A worker that dies counts as :data:`TIME_LIMIT`: it ran out of its time or memory on this pair. A
+sandbox or a worker that does not start gives no verdict: it is a
+:class:`evaluator.answers.errors.CheckerError`, and the run stops.
+"""
 FALLBACK = " (fallback: the only value of the last sentence)"
 """How the reason ends where nothing in the response marked the answer."""

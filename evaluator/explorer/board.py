@@ -250,7 +250,7 @@ def _value(row: BoardRow, name: str) -> float:
 
 
 def _digest(*parts: Any) -> str:
-    return hashlib.sha256(json_bytes(list(parts))).hexdigest()[:16]
+    return hashlib.sha256(json_bytes({"parts": parts})).hexdigest()[:16]
 
 
 def _method_rows(folder: Path, place: int) -> Iterator[BoardRow]:

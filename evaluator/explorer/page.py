@@ -20,7 +20,7 @@ SCRIPTS = (
 """The page's own scripts, in the order of loading."""
 CHARTS = "echarts.common.min.js"
 """The charting library; the page loads it when the first chart is drawn."""
-LICENCES = ("echarts.LICENSE", "echarts.NOTICE")
+LICENCES = ("echarts.LICENSE", "echarts.LICENSE-d3", "echarts.NOTICE")
 FILES = frozenset({*SCRIPTS, CHARTS, *LICENCES})
 """All files beside the page, in its folder ``app``."""
 

@@ -3,14 +3,18 @@
 import re
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from data.errors import MisuseError, StoreError, StpError
 from data.progress import NOBODY, Progress
 from evaluator.explorer.board import board_rows, result_kind
 from evaluator.explorer.source import open_source
 from stp.files import write_error
+
+if TYPE_CHECKING:
+    from evaluator.thinkbench.grading import Graded
 
 SUBMISSIONS = "submissions"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
@@ -129,7 +133,7 @@ def _think(folder: Path) -> Iterator[Finding]:
     from evaluator.thinkbench.questions import plan_questions
     from evaluator.thinkbench.stored import graded_source, read_asked, read_responses
 
-    _, config = read_asked(folder)
+    record, config = read_asked(folder)
     try:
         stored = [Graded(**row) for row in read_graded(graded_source(folder, config))[0]]
     except StaleGradesError as error:
@@ -138,8 +142,8 @@ def _think(folder: Path) -> Iterator[Finding]:
     yield Finding(check="checksums", holds=True, detail="grades are of the responses that are here")
     items, responses = plan_questions(config), read_responses(folder)
     failed = [item.id for item in items if item.id not in responses or responses[item.id].error]
-    fresh = {row.id: row for row in grade_responses(items, responses)}
-    changed = [row.id for row in stored if fresh.get(row.id) != row]
+    fresh = {row.id: row for row in grade_responses(items, responses, record.models.get("model"))}
+    changed = [row.id for row in stored if not _same(row, fresh.get(row.id))]
     yield Finding(
         check="scores",
         holds=not changed and len(fresh) == len(stored),
@@ -154,6 +158,16 @@ def _think(folder: Path) -> Iterator[Finding]:
         if failed
         else "every question has a response",
     )
+
+
+def _same(stored: "Graded", fresh: "Graded | None") -> bool:
+    """Whether two rows agree; estimates of tokens only where both were made in the same way.
+
+    An encoding of tiktoken may be at hand on one machine and not on another.
+    """
+    if fresh is not None and stored.estimated and fresh.estimated_by != stored.estimated_by:
+        fresh = replace(fresh, tokens=stored.tokens, estimated_by=stored.estimated_by)
+    return stored == fresh
 
 
 def _optimal(folder: Path) -> Iterator[Finding]:

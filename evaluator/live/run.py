@@ -237,7 +237,7 @@ def _graded(
     found = {_key(row): dict(row) for row in rows}
     graded = sorted(found.values(), key=lambda row: (row["arm"], order[_key(row)[1:]]))
     for row in graded:
-        row["answer"] = plan.subject.format.decode(row["answer_ids"], skip_special=True)
+        row["answer"] = plan.subject.format.answer_text(row["answer_ids"])
     with Checker() as checker:
         verdicts = checker.check_many(
             [(questions[row["benchmark"], row["question"]], row["answer"]) for row in graded]

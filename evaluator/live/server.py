@@ -264,9 +264,9 @@ class ChatServer:
                 waiting.cancel()
             self._service.cancel(job)
         self._log(reply, outcome)
-        decode = self._plan.subject.format.decode
-        thinking = decode(outcome.thinking_ids[: outcome.tokens], skip_special=True)
-        answer = decode(outcome.answer_ids, skip_special=True)
+        form = self._plan.subject.format
+        thinking = form.decode(outcome.thinking_ids[: outcome.tokens], skip_special=True)
+        answer = form.answer_text(outcome.answer_ids)
         stop = f"{outcome.reason}; position={outcome.position}; tokens={outcome.tokens}"
         return JSONResponse(reply.whole(outcome, thinking, answer), headers={"x-stp-stop": stop})
 

@@ -171,7 +171,7 @@ def bridge(
     t_max
         Of AUC_OAA.
     replicates, seed
-        Of the bootstrap.
+        Of the bootstrap; 0 replicates for none.
     progress
         Told how many cells are done, and of how many.
 
@@ -199,9 +199,12 @@ def _cell(
     paired = frames["full thinking"].assign(
         full_area=frames["full thinking"]["area"], ideal_area=frames["ideal for the area"]["area"]
     )
-    won = bootstrap_values(
-        paired, ("ideal_area", "full_area"), replicates=max(1, replicates), seed=seed
-    ).difference(Quantity(statistic="ideal_area"), Quantity(statistic="full_area"))
+    low = high = np.nan
+    if replicates:
+        won = bootstrap_values(
+            paired, ("ideal_area", "full_area"), replicates=replicates, seed=seed
+        ).difference(Quantity(statistic="ideal_area"), Quantity(statistic="full_area"))
+        low, high = won.low, won.high
     frontier = exact_frontier(curves, "early_exit")
     budgets = np.linspace(0.0, 1.0, GRID)
     return BridgeCell(
@@ -212,8 +215,8 @@ def _cell(
         rules=rules,
         lost_area=full.accuracy - full.auc_oaa,
         won_back=ideal.auc_oaa - full.auc_oaa,
-        won_back_low=won.low if replicates else np.nan,
-        won_back_high=won.high if replicates else np.nan,
+        won_back_low=low,
+        won_back_high=high,
         thresholds=np.arange(t_max + 1),
         full_curve=_oaa(frames["full thinking"], t_max),
         ideal_curve=_oaa(frames["ideal for the area"], t_max),

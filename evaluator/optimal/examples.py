@@ -77,14 +77,14 @@ def find_examples(
     """
     kept = rows[rows["right"].notna() & (rows["side"] != "none")]
     ways = {
-        model: thinking or next(iter(thinking_methods(own)), plain)
+        str(model): thinking or next(iter(thinking_methods(own)), plain)
         for model, own in kept.groupby("model")
     }
     kept = kept[(kept["method"] == kept["model"].map(ways)) | (kept["method"] == plain)]
     found: list[tuple[int, Example]] = []
     tested: list[float] = []
     for (model, question), group in kept.groupby(["model", "question"], sort=True):
-        way = ways[model]
+        way = ways[str(model)]
         halves = {
             name: group[group["method"] == name].sort_values("sample") for name in (way, plain)
         }

@@ -4,8 +4,7 @@ A view that the rows give nothing for is not there. A method that thinks is show
 called; of several every one is.
 """
 
-from collections.abc import Hashable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -32,15 +31,16 @@ def insights(rows: pd.DataFrame, scores: Scores) -> list[View]:
             for column, label in (("discipline", "discipline"), ("answer_type", "answer type"))
             if (view := _by_group(own, column, label, methods)) is not None
         ]
-        views += [view for method in methods if (view := _options(rows, method, methods))]
+        by_options = [_options(rows, method, methods) for method in methods]
+        views += [view for view in by_options if view is not None]
     if "size" in rows:
         views += _sizes(rows, methods)
     return views
 
 
-def _way(model: Hashable, method: str, methods: list[str]) -> str:
+def _way(model: str, method: str, methods: list[str]) -> str:
     """Return what a line or bar is called: the model, and the method where there are several."""
-    return f"{model}, {method}" if len(methods) > 1 else str(model)
+    return f"{model}, {method}" if len(methods) > 1 else model
 
 
 def _number(value: float) -> float | None:
@@ -90,8 +90,9 @@ def _by_group(rows: pd.DataFrame, column: str, label: str, methods: list[str]) -
     if found.empty:
         return None
     groups = found.groupby(level=column).mean().sort_values(ascending=False).index.tolist()
-    ways: dict[tuple[Any, ...], dict[Hashable, float]] = {}
-    for (model, method, group), tokens in found.items():  # type: ignore[misc]
+    ways: dict[tuple[str, str], dict[str, float]] = {}
+    for place, tokens in found.items():
+        model, method, group = map(str, place) if isinstance(place, tuple) else ("", "", "")
         ways.setdefault((model, method), {})[group] = float(tokens)
     return Bars(
         stem=f"thinking-{column.replace('_', '-')}",
@@ -102,8 +103,8 @@ def _by_group(rows: pd.DataFrame, column: str, label: str, methods: list[str]) -
         note="Mean over questions; the groups with the most thinking first.",
         groups=[str(group) for group in groups],
         series=[
-            (_way(*way, methods), [values.get(group) for group in groups])
-            for way, values in ways.items()
+            (_way(model, method, methods), [values.get(str(group)) for group in groups])
+            for (model, method), values in ways.items()
         ],
         flat=True,
     )

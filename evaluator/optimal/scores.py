@@ -16,6 +16,7 @@ from data.errors import MisuseError
 from data.progress import NOBODY, Progress
 from evaluator.analysis.bootstrap import IntervalEstimate, bootstrap_values
 from evaluator.analysis.intervals import LEVEL, central_range
+from evaluator.analysis.nesting import nesting_of
 from evaluator.optimal.metrics import T_MAX, area_fractions, check_t_max
 from stp.seeds import PAPER_SEED
 
@@ -125,19 +126,18 @@ def score(
     rows = tuple(kept[["model", "method"]].drop_duplicates().itertuples(index=False, name=None))
     subsets = tuple(kept[["subset", "side"]].drop_duplicates().itertuples(index=False, name=None))
     table = _columns(kept, rows, [name for name, _ in subsets], t_max)
-    boot = bootstrap_values(
-        table,
-        STATISTICS,
-        replicates=max(replicates, 1),
-        seed=seed,
-        workers=workers,
-        progress=progress if replicates else NOBODY,
-    )
+    columns = list(STATISTICS)
+    estimate = nesting_of(table).cell_means(table[columns].to_numpy(np.float64))
+    cells = np.empty((0, *estimate.shape))
+    if replicates:
+        cells = bootstrap_values(
+            table, columns, replicates=replicates, seed=seed, workers=workers, progress=progress
+        ).replicates[:, :-1, :-1]
     questions, responses = _counts(table, (len(rows), len(subsets)))
     asked, sides = responses > 0, [side for _, side in subsets]
     unknown = _unknown_tokens(kept, rows, subsets)
-    by_subset = np.where(unknown, np.nan, boot.estimate[:-1, :-1])
-    drawn = np.where(unknown, np.nan, boot.replicates[: replicates or 0, :-1, :-1])
+    by_subset = np.where(unknown, np.nan, estimate)
+    drawn = np.where(unknown, np.nan, cells)
     return Scores(
         rows=rows,
         subsets=subsets,

@@ -4,6 +4,7 @@ Questions of the three splits are kept apart here: what a method was given in tr
 with it, and deciding on any of these questions is refused.
 """
 
+import re
 import time
 from collections.abc import Sequence
 from contextlib import closing
@@ -188,6 +189,39 @@ def evaluate(release: Release, asked: AskedMethod, *, progress: Progress = NOBOD
         fit_seconds=sum(each.fit_seconds for each in found),
         decide_seconds=sum(each.decide_seconds for each in found),
     )
+
+
+_SLIPS = re.compile(
+    r"\b(?:Name|UnboundLocal|Attribute|Type|Import|ModuleNotFound|NotImplemented)Error\b"
+)
+_TRIED_QUESTIONS = 6
+
+
+def try_out(release: Release, asked: AskedMethod) -> None:
+    """Train and ask a method on a few questions, so that a slip is said before anything long.
+
+    Parameters are those of :func:`evaluate`.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If the method has a slip that no data mend, as a name that is not defined. What may only
+        come of so few questions (no two classes, a matrix that has no inverse) is no reason.
+    """
+    model = int(release.curves.model[0])
+    needs = with_costs(asked.description.needs)
+    few = [
+        release.measurements(model, split, needs).of_first(_TRIED_QUESTIONS)
+        for split in ("train", "validation")
+    ]
+    if not all(each.curves.trajectories for each in few):
+        return
+    try:
+        trained = train(asked, *few)
+        decide(trained.start, trained.description, few[1], release.lot_q)
+    except MisuseError as error:
+        if _SLIPS.search(str(error)):
+            raise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

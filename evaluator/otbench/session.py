@@ -21,7 +21,7 @@ from evaluator.otbench.leaderboard import (
 from evaluator.otbench.load import Release, load_release
 from evaluator.otbench.page import write_page
 from evaluator.otbench.row import Resampling, Row
-from evaluator.otbench.run import MethodResult, evaluate, split_curves
+from evaluator.otbench.run import MethodResult, evaluate, split_curves, try_out
 from evaluator.runs.folder import locked_folder
 from stp.seeds import PAPER_SEED
 
@@ -97,6 +97,10 @@ def _run(
     workers: int | None,
     progress: Progress,
 ) -> Session:
+    for method in asked:
+        if method.label in chosen.named and method.description.name not in BUILT_IN:
+            progress.stage(f"{method.label}, tried on a few questions")
+            try_out(release, method)
     results, failed = _evaluated(release, asked, progress)
     refused = [error for label, error in failed.items() if label in chosen.named | set(BUILT_IN)]
     if refused and not results:

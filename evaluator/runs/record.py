@@ -171,7 +171,12 @@ def check_folder(folder: Path, kind: str, *, begun: Collection[str] = ()) -> Run
 
 
 def begin_run(
-    folder: Path, record: RunRecord, *, replies: Iterable[Path], free: Collection[str] = ()
+    folder: Path,
+    record: RunRecord,
+    *,
+    replies: Iterable[Path],
+    free: Collection[str] = (),
+    growing: Collection[str] = (),
 ) -> RunRecord:
     """Write down what will be asked of whom, or see that it is what was asked before.
 
@@ -186,6 +191,9 @@ def begin_run(
         an address is corrected in its folder.
     free
         Keys of ``asked`` that may be other ones than before.
+    growing
+        Keys of numbers in ``asked`` that may be greater than before, never less: what was asked
+        with fewer is the beginning of what is asked with more.
 
     Returns
     -------
@@ -202,7 +210,14 @@ def begin_run(
     """
     stored = read_record(folder, record.kind) if (folder / RECORD).exists() else None
     if stored is not None and _answered(replies):
-        found = differences(stored.asked, record.asked, free=free)
+        for key in growing:
+            if record.asked[key] < stored.asked.get(key, 0):
+                raise StoreMismatchError(
+                    f"{folder}: the run has {stored.asked[key]} {key}, and {record.asked[key]} are "
+                    f"asked for; a run may grow and not shrink: ask for {stored.asked[key]} or "
+                    "more, or choose another folder"
+                )
+        found = differences(stored.asked, record.asked, free=[*free, *growing])
         for role, model in record.models.items():
             if role in stored.models:
                 before, now = ({role: identity(each)} for each in (stored.models[role], model))

@@ -8,6 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
+
 from data.puzzles import get_puzzle
 from evaluator.answers import Checker
 from evaluator.answers.boxes import last_boxes
@@ -16,9 +19,13 @@ from evaluator.thinkbench.error_kinds import ErrorKind, error_kind
 from evaluator.thinkbench.patterns import Pattern, trace_pattern
 from evaluator.thinkbench.questions import TaskQuestion
 from stp.asking import Response
+from stp.asking.counting import TextCounter, text_counter
 
 TOKENS_PER_WORD: Final = 1.33
-"""Tokens of a word where nobody counted them (paper 000, F.5); always marked as an estimate."""
+"""Tokens of a word where nobody counted any (paper 000, F.5); always marked as an estimate."""
+
+FEWEST_COUNTED: Final = 30
+"""Counted responses of a run from which its own tokens per word are believed."""
 
 _WORD: Final = re.compile(r"\S+")
 
@@ -41,7 +48,10 @@ class Graded:
     reason
         Why the verdict is as it is.
     tokens
-        Tokens generated; an estimate from words if ``estimated``.
+        Tokens generated; an estimate if ``estimated_by``.
+    estimated_by
+        How the tokens were estimated where nobody counted them: ``"tiktoken ENCODING"``,
+        ``"words × FACTOR"``. Empty where they were counted.
     thinking_tokens, answer_tokens
         The two parts; None where unknown.
     words, characters
@@ -64,7 +74,7 @@ class Graded:
     followed: bool
     reason: str
     tokens: int
-    estimated: bool
+    estimated_by: str
     thinking_tokens: int | None
     answer_tokens: int | None
     words: int
@@ -76,11 +86,45 @@ class Graded:
     error: ErrorKind | None
     pattern: Pattern | None
 
+    @property
+    def estimated(self) -> bool:
+        """Whether the tokens are an estimate."""
+        return bool(self.estimated_by)
+
+
+def mean_ratio(tokens: npt.ArrayLike, words: npt.ArrayLike) -> float:
+    """Return the mean of the responses' tokens per word (paper 000, Equation 51).
+
+    Parameters
+    ----------
+    tokens, words
+        Counts above 0, shape ``(n,)`` with n of at least 1.
+
+    Examples
+    --------
+    >>> mean_ratio([3, 100], [1, 100])
+    2.0
+    """
+    return float(np.mean(np.asarray(tokens, np.float64) / np.asarray(words, np.float64)))
+
 
 def grade_responses(
-    items: Sequence[TaskQuestion], responses: Mapping[str, Response]
+    items: Sequence[TaskQuestion],
+    responses: Mapping[str, Response],
+    model: Mapping[str, object] | None = None,
 ) -> list[Graded]:
     """Grade all responses that there are, in the order of the questions.
+
+    Tokens that nobody counted are estimated (paper 000, F.5): by tiktoken where it has an encoding
+    for the model, else by words and the run's own tokens per word (Equation 51), else by words and
+    the paper's 1.33.
+
+    Parameters
+    ----------
+    items, responses
+        What was asked, and what came back.
+    model
+        Who was asked, as its responder describes it.
 
     Raises
     ------
@@ -104,14 +148,44 @@ def grade_responses(
             outcome = get_puzzle(item.task).judge(item.question.reference, response.text)
             reason = "right: it solves the puzzle" if outcome.right else "wrong: no solution"
             judged[item.id] = (outcome.answer, outcome.right, reason)
-    return [_graded(item, response, *judged[item.id]) for item, response in given]
+    estimate = _estimator([response for _, response in given], model or {})
+    return [_graded(item, response, *judged[item.id], estimate) for item, response in given]
+
+
+def _words(text: str) -> int:
+    return sum(1 for _ in _WORD.finditer(text))
+
+
+def _estimator(responses: Sequence[Response], model: Mapping[str, object]) -> TextCounter:
+    """Return what estimates the tokens that nobody counted."""
+    # To load an encoding may be a download: only where there is something to estimate.
+    if all(response.output_tokens is not None for response in responses):
+        return _by_words(TOKENS_PER_WORD)
+    if (counter := text_counter(model)) is not None:
+        return counter
+    counted = [
+        (response.output_tokens, words)
+        for response in responses
+        if response.output_tokens and (words := _words(written_text(response)))
+    ]
+    if len(counted) < FEWEST_COUNTED:
+        return _by_words(TOKENS_PER_WORD)
+    return _by_words(mean_ratio(*zip(*counted, strict=True)))
+
+
+def _by_words(factor: float) -> TextCounter:
+    return TextCounter(f"words × {factor:.3g}", lambda text: round(_words(text) * factor))
 
 
 def _graded(
-    item: TaskQuestion, response: Response, answer: str | None, right: bool, reason: str
+    item: TaskQuestion,
+    response: Response,
+    answer: str | None,
+    right: bool,
+    reason: str,
+    estimate: TextCounter,
 ) -> Graded:
     written = written_text(response)
-    words = sum(1 for _ in _WORD.finditer(written))
     known = response.output_tokens
     return Graded(
         id=item.id,
@@ -123,11 +197,11 @@ def _graded(
         right=right,
         followed=_boxed(response.text) if item.category != "puzzle" else answer is not None,
         reason=reason,
-        tokens=round(words * TOKENS_PER_WORD) if known is None else known,
-        estimated=known is None,
+        tokens=estimate.count(written) if known is None else known,
+        estimated_by=estimate.name if known is None else "",
         thinking_tokens=response.thinking_tokens,
         answer_tokens=response.answer_tokens,
-        words=words,
+        words=_words(written),
         characters=len(written),
         finish=response.finish,
         seconds=response.seconds,

@@ -65,7 +65,7 @@ class Group:
     thinking_tokens, answer_tokens
         The two parts; None where a response's are unknown.
     estimated
-        Responses whose tokens are an estimate from their words.
+        Responses whose tokens are an estimate, since nobody counted them.
     parted
         Responses whose thinking was parted from the answer by tags written in the text.
     cut

@@ -101,6 +101,8 @@ def run(
                 attributes=attributes or {},
             ),
             replies=[folder / RESPONSES],
+            # Instances and their seeds do not depend on how many there are.
+            growing=("samples", "folds"),
         )
         write_durably(folder / QUESTIONS, json_lines(map(_question_row, items)))
         requests = [make_request(item, config) for item in items]
@@ -131,7 +133,7 @@ def _finish(
     folder: Path, config: ThinkConfig, record: RunRecord, items: Sequence[TaskQuestion]
 ) -> ThinkRun:
     responses = read_responses(folder)
-    graded = grade_responses(items, responses)
+    graded = grade_responses(items, responses, record.models.get("model"))
     write_graded(graded_source(folder, config), map(asdict, graded))
     made = make_run(folder, config, record, graded, items, responses)
     write_durably(folder / MEASURES, json_bytes(made.measures.to_json(), indent=2))

@@ -95,7 +95,7 @@ def load_run(folder: str | Path) -> ThinkRun:
         graded = [Graded(**row) for row in rows]
     except StaleGradesError as error:
         _LOG.warning("%s; for now graded anew in memory", error)
-        graded = grade_responses(items, responses)
+        graded = grade_responses(items, responses, record.models.get("model"))
     return make_run(path, config, record, graded, items, responses)
 
 
@@ -129,7 +129,8 @@ def graded_source(folder: Path, config: ThinkConfig) -> Source:
     """Return what the graded rows of a run are made from."""
     return Source(
         folder=folder,
-        asked={"questions": config.questions_hash()},
+        # Rows of another shape are made again, not read.
+        asked={"questions": config.questions_hash(), "rows": 2},
         files=(RESPONSES,),
         again=f"stp think grade {shlex.quote(str(folder))}",
     )

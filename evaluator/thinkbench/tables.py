@@ -93,7 +93,8 @@ def _run_note(run: ThinkRun, *, spread: bool) -> str:
     if spread:
         notes.append(f"± over {run.config.folds} folds")
     if measures.overall.estimated:
-        notes.append(f"tokens of {measures.overall.estimated:,} responses are estimated from words")
+        how = ", ".join(sorted({row.estimated_by for row in run.graded if row.estimated}))
+        notes.append(f"tokens of {measures.overall.estimated:,} responses are estimated by {how}")
     if measures.overall.parted:
         notes.append(
             f"thinking of {measures.overall.parted:,} responses was written as text, between tags"

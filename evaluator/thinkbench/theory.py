@@ -2,7 +2,7 @@
 
 Definition 2: a model overthinks on a task if a more concise one is at least as accurate there.
 Section 5.5: accuracy over a thinking budget saturates, A(b) = A_max (1 − exp(−b/τ)).
-Equation 51: tokens per word, measured where tokens were counted, instead of the paper's 1.33.
+Equation 51: tokens per word, measured where tokens were counted, beside the paper's 1.33.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import optimize
 
-from evaluator.thinkbench.grading import Graded
+from evaluator.thinkbench.grading import Graded, mean_ratio
 from evaluator.thinkbench.pools import TaskResult
 
 FEWEST_BUDGETS: Final = 3
@@ -173,7 +173,7 @@ def tokens_per_word(rows: Sequence[Graded]) -> TokensPerWord | None:
     if len(set(words.tolist())) > 1:
         exponent = float(np.polyfit(np.log(words), np.log(tokens), 1)[0])
     return TokensPerWord(
-        mean_ratio=float((tokens / words).mean()),
+        mean_ratio=mean_ratio(tokens, words),
         slope=float((words @ tokens) / (words @ words)),
         exponent=exponent,
         responses=len(pairs),

@@ -8,6 +8,7 @@ import pandas as pd
 from evaluator.present.names import visible
 from evaluator.present.table import Table
 from evaluator.runs.plain import to_plain
+from evaluator.thinkbench.grading import FEWEST_COUNTED
 from evaluator.thinkbench.pools import Results
 from evaluator.thinkbench.stored import ThinkRun, read_responses
 from evaluator.thinkbench.theory import (
@@ -131,9 +132,10 @@ def _words(runs: Sequence[ThinkRun]) -> Table | None:
         title="Tokens per word, where tokens were counted",
         frame=pd.DataFrame(rows, index=pd.Index(names, name="model")),
         formats={"counted": ",", "mean ratio": ".3f", "slope": ".3f", "exponent": ".3f"},
-        note="mean ratio: Equation 51, which paper 000 puts at 1.33 for all models; estimates of "
-        "uncounted responses use 1.33. slope: a regression through the origin; exponent: of "
-        "tokens over words, by logarithms.",
+        note="mean ratio: Equation 51, which paper 000 puts at 1.33 for all models. From "
+        f"{FEWEST_COUNTED} counted responses on, a run's uncounted ones are estimated by it, where "
+        "tiktoken has no encoding for the model. slope: a regression through the origin; exponent: "
+        "of tokens over words, by logarithms.",
     )
 
 

@@ -12,7 +12,7 @@ import os
 import re
 import time
 from collections import deque
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -72,10 +72,12 @@ _FINISHES: dict[str, Finish] = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Switch:
-    """What turns thinking on or off at a server: variables of its chat template, words."""
+    """What turns thinking on or off at a server, in its chat template or in words; its tags."""
 
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
     request: str = ""
+    answer_text: Callable[[str], str] = str
+    """Takes the family's tags off an answer."""
 
 
 class ApiResponder(Responder):
@@ -196,11 +198,14 @@ class ApiResponder(Responder):
                     else "it has no mode without thinking; ask for its least effort or a budget"
                 )
             )
-        if family is None or settings.thinking == "default":
+        if family is None:
             return _Switch()
-        if settings.thinking == "off":
-            return _Switch(dict(family.thinking_off_options), family.thinking_off_request)
-        return _Switch(dict(family.template_options), family.thinking_request)
+        if settings.thinking == "default":
+            return _Switch(answer_text=family.answer_text)
+        off = settings.thinking == "off"
+        options = family.thinking_off_options if off else family.template_options
+        request = family.thinking_off_request if off else family.thinking_request
+        return _Switch(dict(options), request, family.answer_text)
 
     def _open(self) -> Any:
         try:
@@ -284,7 +289,8 @@ async def _answer(
     # Whatever a provider raises, after its retries, costs this one request its response.
     except Exception as error:  # noqa: BLE001 (it is kept in the response)
         return failed(request, _reason(error), time.monotonic() - started)
-    return dataclasses.replace(response, seconds=time.monotonic() - started)
+    text = switch.answer_text(response.text)
+    return dataclasses.replace(response, text=text, seconds=time.monotonic() - started)
 
 
 def _reason(error: BaseException) -> str:

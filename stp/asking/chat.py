@@ -51,6 +51,9 @@ class Chat(Protocol):
     def text(self, ids: Sequence[int]) -> str:
         """Return the text of ids, without special tokens."""
 
+    def answer_text(self, ids: Sequence[int]) -> str:
+        """Return the text of an answer's ids: no special tokens, no tags around it."""
+
     def ids(self, text: str) -> tuple[int, ...]:
         """Return ids that spell a text exactly."""
 
@@ -83,6 +86,10 @@ class ThinkingChat:
     def text(self, ids: Sequence[int]) -> str:
         """Return the text of ids, without special tokens."""
         return self._format.decode(ids, skip_special=True)
+
+    def answer_text(self, ids: Sequence[int]) -> str:
+        """Return the text of an answer's ids: no special tokens, no tags around it."""
+        return self._format.answer_text(ids)
 
     def ids(self, text: str) -> tuple[int, ...]:
         """Return ids that spell a text exactly."""
@@ -137,6 +144,10 @@ class PlainChat:
     def text(self, ids: Sequence[int]) -> str:
         """Return the text of ids, without special tokens."""
         return str(backend(self._tokenizer).decode(list(ids), skip_special_tokens=True))
+
+    def answer_text(self, ids: Sequence[int]) -> str:
+        """Return the text of an answer's ids: no format, no tags."""
+        return self.text(ids)
 
     def ids(self, text: str) -> tuple[int, ...]:
         """Return ids that spell a text exactly."""

@@ -289,7 +289,7 @@ class _Work:
         earlier = parts.answer_ids[: len(parts.answer_ids) - len(last)]
         return Response(
             id=sample.request.id,
-            text=self._chat.text(last).strip() if parts.answered else "",
+            text=self._chat.answer_text(last).strip() if parts.answered else "",
             thinking=(
                 self._chat.text(parts.thinking_ids).strip()
                 if self._chat.thinks or parts.written

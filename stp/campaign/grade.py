@@ -41,8 +41,8 @@ class _Given:
 class AnswerDecoder(Protocol):
     """What grading needs of a thinking format."""
 
-    def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of ids."""
+    def answer_text(self, ids: Sequence[int]) -> str:
+        """Return the text of an answer's ids."""
 
 
 def grade_unit(
@@ -112,7 +112,7 @@ def _probes(probes: pa.Table, asked: dict[int, Question]) -> Iterator[_Given]:
 def _judge(given: list[_Given], decoder: AnswerDecoder, checker: Checker) -> list[Verdict]:
     checked = iter(
         checker.check_many(
-            [(item.question, decoder.decode(item.ids)) for item in given if not item.missing]
+            [(item.question, decoder.answer_text(item.ids)) for item in given if not item.missing]
         )
     )
     return [

@@ -272,4 +272,4 @@ class _Responses:
             )
         assert table is not None
         found = table.filter(condition)["answer_ids"].to_pylist()
-        return self.tokenizer(unit.cell.model).decode(found[0]) if found else ""
+        return self.tokenizer(unit.cell.model).answer_text(found[0]) if found else ""

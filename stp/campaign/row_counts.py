@@ -4,7 +4,6 @@ The counts stay with the rows in the shard's footer, so that whoever asks later 
 :mod:`stp.campaign.shares` says what they mean.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 from typing import Final
@@ -14,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluator.answers.verdict import NO_ANSWER
+from evaluator.answers.verdict import NO_ANSWER, TROUBLES
 from stp.campaign.tables import ORIGINAL, with_counts
 from stp.campaign.units import Table
 from stp.formats import ThinkingFormat
@@ -30,9 +29,6 @@ COUNTED_COLUMNS: Final[dict[Table, tuple[str, ...]]] = {
     "verdicts": ("position", "reason"),
 }
 """What must be read of a table to count it without its ids."""
-
-_TROUBLE: Final = re.compile(r"time limit|worker|sandbox|out of memory|memory limit")
-"""What reasons say of verdicts that something else than the answer decided."""
 
 
 def counted(table: Table, rows: pa.Table, form: ThinkingFormat | None = None) -> pa.Table:
@@ -116,11 +112,11 @@ def trouble_of(reason: str) -> str | None:
     >>> trouble_of("wrong: test 3 of 10: killed: time limit"), trouble_of("wrong: option B")
     ('time limit', None)
     """
-    # What a program prints last may stand in a reason, and a right answer is right.
-    last = reason.rpartition(": ")[2]
-    if reason.startswith("right") or (found := _TROUBLE.search(last)) is None:
+    if reason.startswith("right"):
         return None
-    return found[0]
+    # Only what a reason ends in is the checker's own: what a program prints may stand before it.
+    last = reason.rpartition(": ")[2]
+    return next((trouble for trouble in TROUBLES if last.startswith(trouble)), None)
 
 
 def _of_ids(rows: pa.Table, columns: Iterable[str], form: ThinkingFormat) -> Counts:

@@ -1,5 +1,6 @@
 """Ids to text with the tokenizer that a campaign keeps, so that no model is needed."""
 
+import functools
 from collections.abc import Sequence
 
 from tokenizers import Tokenizer
@@ -7,6 +8,7 @@ from tokenizers import Tokenizer
 from data.errors import StoreError
 from stp.campaign.models import tokenizer_folder
 from stp.campaign.store import Store
+from stp.formats import ModelFamily
 
 
 class StoredTokenizer:
@@ -34,6 +36,7 @@ class StoredTokenizer:
 
     def __init__(self, store: Store, model: str) -> None:
         self.model = model
+        self._store = store
         name = f"{tokenizer_folder(model)}/tokenizer.json"
         content = store.read_bytes(name)
         try:
@@ -45,6 +48,15 @@ class StoredTokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of ids, without special tokens."""
         return str(self.fast.decode(list(ids), skip_special_tokens=True))
+
+    def answer_text(self, ids: Sequence[int]) -> str:
+        """Return an answer's text, without special tokens and the tags that its family names."""
+        return self._family.answer_text(self.decode(ids))
+
+    @functools.cached_property
+    def _family(self) -> ModelFamily:
+        record = self._store.read_manifest().model_record(self.model)
+        return ModelFamily.model_validate(record.family)
 
     def show(self, ids: Sequence[int]) -> str:
         """Return the text of ids as the model sees it, special tokens written out."""

@@ -1,7 +1,6 @@
 """What a dry run's warm-up already tells of the shares that a campaign would have."""
 
 from collections import Counter
-from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,18 +13,6 @@ from stp.campaign.prepare import Subject
 from stp.campaign.row_counts import count_rows
 from stp.campaign.shares import CellShares, shares_of
 from stp.campaign.units import Unit
-from stp.formats import ThinkingFormat
-
-
-class _Answers:
-    """Turns answers into the text that is judged."""
-
-    def __init__(self, form: ThinkingFormat) -> None:
-        self._form = form
-
-    def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of ids, without special tokens."""
-        return self._form.decode(ids, skip_special=True)
 
 
 def warm_up_shares(
@@ -69,7 +56,7 @@ def warm_up_shares(
                     questions,
                     trajectories,
                     probes,
-                    decoder=_Answers(subject.format),
+                    decoder=subject.format,
                     checker=checker,
                 )
             total.update(count_rows("verdicts", verdicts))

@@ -74,6 +74,7 @@ def _lines(family: "ModelFamily") -> list[str]:
         "thinking between": f"{family.thinking_start!r} and {family.thinking_end!r}, which are "
         f"{family.markers}",
         "answer opened by": repr(family.answer_open),
+        "answer closed by": repr(family.answer_close),
         "instruction": family.instruction_place,
         "thinking by": ", ".join(part for part in (options, asked) if part) or "nothing",
         "no thinking by": family.off_switch or "an empty thinking",

@@ -136,7 +136,7 @@ class Screen(Progress):
         if self._moves:
             self._draw(stage, done, total, rate, left)
         elif work.due(now, done, total):
-            self.say(_line(stage, done, total, unit, rate, left))
+            self.say(_line(stage, done, total, unit, rate, left, now - work.begin))
             self._last = work.line_at = now
             work.spoken = done
 
@@ -180,10 +180,13 @@ class Screen(Progress):
         yield
 
 
-def _line(stage: str, done: float, total: int, unit: str, rate: str, left: float | None) -> str:
+def _line(
+    stage: str, done: float, total: int, unit: str, rate: str, left: float | None, elapsed: float
+) -> str:
+    """Return a line that always says which time it has: what is left, or what went by."""
     if not total:
         return stage
     parts = [f"{stage}: {done:,.0f} of {total:,} {unit}".rstrip(), rate]
     if done < total:
-        parts.append("unknown time left" if left is None else f"{duration(left)} left")
+        parts.append(f"{duration(elapsed)} elapsed" if left is None else f"{duration(left)} left")
     return ", ".join(filter(None, parts))

@@ -35,13 +35,16 @@ def report(
     """
     from rich.console import Console
 
-    from evaluator.report import build_report
+    from stp.cli.progress import shown_progress
 
     console = Console()
     own = Path("report") if "://" in campaign else Path(campaign) / "report"
     # The campaign's folder may be given so too, where no shell has replaced it.
     folder = (out or own).expanduser()
-    with console.status("Computing frontiers and drawing figures"):
+    with shown_progress(at_once=True) as progress:
+        progress.stage("computing frontiers and intervals, drawing figures")
+        from evaluator.report import build_report
+
         paths = build_report(campaign, folder, allow_incomplete=allow_incomplete, plain=plain)
     for line in paths.headline.lines:
         console.print(line, highlight=False, markup=False)

@@ -37,7 +37,7 @@ def compare_and_print(
     tables = comparison_tables(comparison)
     bridge = None
     if campaigns:
-        with status(console, "Computing OR, AD and frontiers"):
+        with status("Computing OR, AD and frontiers"):
             bridge = bridge_campaign(comparison, campaigns, allow_incomplete=allow_incomplete)
         tables.insert(1, bridge_table(bridge))
     if judge is not None:
@@ -46,7 +46,7 @@ def compare_and_print(
         console.print(rich_table(table, console.width))
     if out is None:
         return
-    with status(console, "Drawing"):
+    with status("Drawing"):
         page = write_comparison(comparison, tables, out, bridge=bridge, beside=others)
     say_page(console, page)
 
@@ -57,7 +57,7 @@ def _judged(console: "Console", runs: "Sequence[ThinkRun]", judge: str, samples:
     from stp.asking import open_responder
     from stp.asking.model_names import parse_model
 
-    with status(console, f"Opening {judge}"):
+    with status(f"Opening {judge}"):
         responder = open_responder(parse_model(judge))
     with responder, bar("judging") as advance:
         found = judge_runs(runs, responder, samples=samples, progress=advance)
@@ -95,11 +95,14 @@ def say_page(console: "Console", path: Path) -> None:
     console.print(f"Page: {path}", markup=False, soft_wrap=True)
 
 
-def status(console: "Console", text: str) -> Any:
-    """Return a spinner with a text, whatever characters it has."""
-    from rich.markup import escape
+@contextmanager
+def status(text: str) -> "Iterator[None]":
+    """Say what goes on while the block runs: beside a spinner, or in a log as a line."""
+    from stp.cli.progress import shown_progress
 
-    return console.status(escape(text))
+    with shown_progress(at_once=True) as progress:
+        progress.stage(text)
+        yield
 
 
 @contextmanager

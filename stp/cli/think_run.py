@@ -174,7 +174,7 @@ def _runs(
     from stp.cli.think_options import folder_name
 
     for spec, model_name in zip(specs, _names(specs, name), strict=True):
-        with status(console, f"Opening {spec.model}"):
+        with status(f"Opening {spec.model}"):
             responder = open_responder(spec)
         with responder:
             for label, config in variants:

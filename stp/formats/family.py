@@ -54,6 +54,9 @@ class ModelFamily(BaseModel):
         Text that ends thinking.
     answer_open
         Text between the end of thinking and the answer, such as a channel's header.
+    answer_close
+        Tag that closes the answer, such as ``</answer>``. It and the tag of ``answer_open`` are
+        taken off an answer's text; their tokens count as the answer's.
     markers
         ``"tokens"``: the end is one token of the vocabulary and is looked for by its id; the same
         characters spelled in other tokens are not the end. ``"written"``: the vocabulary has no
@@ -102,6 +105,7 @@ class ModelFamily(BaseModel):
     thinking_start: str = Field(min_length=1)
     thinking_end: str = Field(min_length=1)
     answer_open: str = ""
+    answer_close: str = ""
     markers: Literal["tokens", "written", "either"] = "tokens"
     thinks_unasked: bool = True
     end_needs_answer_open: bool = False
@@ -166,10 +170,31 @@ class ModelFamily(BaseModel):
             return f'"{self.thinking_off_request}"'
         return None if self.thinks_unasked else NEVER_ASKED
 
+    def answer_text(self, text: str) -> str:
+        """Return an answer's text without the family's tags around it.
+
+        A closing tag that text follows is left: what stands behind it may be the answer.
+
+        Examples
+        --------
+        >>> get_family("granite-3.3").answer_text("<response>It is 4.</response>")
+        'It is 4.'
+        >>> get_family("qwen3").answer_text("It is 4.</response>")
+        'It is 4.</response>'
+        """
+        if not self.answer_close:
+            return text
+        opening = self.answer_open.strip()
+        if opening and text.lstrip().startswith(opening):
+            text = text.lstrip().removeprefix(opening)
+        if text.rstrip().endswith(self.answer_close):
+            text = text.rstrip().removesuffix(self.answer_close)
+        return text
+
     def settings(self) -> dict[str, Any]:
         """Return what decides over prompts and samples, as JSON has it: no names, no sources."""
-        # What a model does unasked is nothing to who asks.
-        left_out = {"name", "patterns", "source", "thinks_unasked"}
+        # What a model does unasked is nothing to who asks, and tags are taken off what is sampled.
+        left_out = {"name", "patterns", "source", "thinks_unasked", "answer_close"}
         return self.model_dump(mode="json", exclude=left_out)
 
 

@@ -319,6 +319,10 @@ class ThinkingFormat:
         )
         return str(text)
 
+    def answer_text(self, ids: Sequence[int]) -> str:
+        """Return an answer's text, without special tokens and the family's tags around it."""
+        return self.family.answer_text(self.decode(ids, skip_special=True))
+
     def _form(self, token_id: int) -> bytes:
         """Return a token's bytes; none for an id of padding, which stands for no text."""
         return self.forms[token_id] if 0 <= token_id < len(self.forms) else b""

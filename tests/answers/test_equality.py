@@ -309,3 +309,21 @@ def test_roots_agree_with_floats() -> None:
             assert exact(tree) == root
         else:
             assert float(inexact(tree)) == pytest.approx(math.sqrt(number), rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer", "same"),
+    [
+        (r"\Delta", r"\delta", False),
+        (r"2\Phi + 1", r"2\phi + 1", False),
+        (r"\Omega", r"\omega", False),
+        ("Δ", "δ", False),
+        (r"\phi", r"\varphi", True),
+        (r"\Delta", "Δ", True),
+        ("N^2", "n^2", True),
+        ("a + 2A", "A + 2a", False),
+        (r"\Delta X", r"\Delta x", True),
+    ],
+)
+def test_greek_letters_have_two_cases_and_latin_ones_need_not(gold, answer, same):
+    assert Reference(gold).equals(answer) is same

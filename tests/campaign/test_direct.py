@@ -21,7 +21,7 @@ from tests.campaign.rows import rows_of, table_rows
 def with_mode(configure, mode: str):
     config = configure()
     text = config.to_toml().replace('mode = "thinking"', f'mode = "{mode}"')
-    return parse_config(text.replace("probes = 4\n", ""), source="test.toml")
+    return parse_config(text.replace("\nprobes = 4\n", "\n"), source="test.toml")
 
 
 @pytest.mark.parametrize("mode", ["direct", "thinking_off"])

@@ -6,7 +6,12 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
+from data import Question
 from evaluator.analysis.share_tables import share_sentences, share_table
+from evaluator.answers import Checker
+from evaluator.answers.math_equality import Reference
+from evaluator.answers.symbolic import SymbolicTimeoutError, SymbolicWorker
+from evaluator.answers.verdict import TROUBLES
 from stp.campaign.config import parse_config
 from stp.campaign.merge import merge_campaigns
 from stp.campaign.row_counts import trouble_of
@@ -161,8 +166,8 @@ def test_the_table_has_a_column_for_every_kind(strange):
     [
         ("wrong: time limit", "time limit"),
         ("wrong: test 3 of 4: killed: time limit", "time limit"),
-        ("wrong: worker died", "worker"),
-        ("wrong: no sandbox", "sandbox"),
+        ("wrong: a rule failed on it (RecursionError)", "a rule failed on it"),
+        ("wrong: test 1 of 2: RuntimeError: no worker", None),
         ("wrong: test 1 of 2: another value", None),
         ("wrong: differs from the reference", None),
         ("right: equal to the reference", None),
@@ -170,6 +175,23 @@ def test_the_table_has_a_column_for_every_kind(strange):
 )
 def test_trouble(reason, trouble):
     assert trouble_of(reason) == trouble
+
+
+def test_trouble_is_found_in_what_the_checker_says(monkeypatch):
+    question = Question(id="1", prompt="?", reference="2", answer_kind="math")
+
+    def equal(self, *_):
+        raise SymbolicTimeoutError  # A worker that dies, or runs out of its limits.
+
+    def equals(self, *_):
+        raise RecursionError
+
+    monkeypatch.setattr(SymbolicWorker, "equal", equal)
+    with Checker(workers=1) as checker:
+        died = checker.check(question, r"\boxed{\int_0^2 x dx}")
+        monkeypatch.setattr(Reference, "equals", equals)
+        failed = checker.check(question, r"\boxed{3}")
+    assert (trouble_of(died.reason), trouble_of(failed.reason)) == TROUBLES
 
 
 def test_a_finish_of_an_answer_that_is_cut_is_told(configure, tmp_path):

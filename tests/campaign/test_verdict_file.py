@@ -10,12 +10,13 @@ from stp.campaign.run import grade_campaign, run_campaign
 
 @pytest.fixture
 def opened(monkeypatch):
-    """The cache files of the checkers that were made."""
+    """The cache files of the checkers that grade; others, as of references, are given none."""
     paths = []
     original = Checker.__init__
 
     def remember(self, **options):
-        paths.append(options["cache_path"])
+        if "cache_path" in options:
+            paths.append(options["cache_path"])
         original(self, **options)
 
     monkeypatch.setattr(Checker, "__init__", remember)

@@ -130,7 +130,7 @@ def test_a_stage_that_was_spoken_of_says_when_it_is_done(clock):
                 clock[0] += size / 100
                 stage(int(share * size), size)
     assert console.file.getvalue().splitlines() == [
-        "long: 0 of 1,000, unknown time left",
+        "long: 0 of 1,000, 10 s elapsed",
         "long: 300 of 1,000, 47 s left",
         "long: 500 of 1,000, 30 s left",
         "long: 1,000 of 1,000",
@@ -146,7 +146,7 @@ def test_work_that_is_gone_on_with_is_not_timed_by_what_was_done_before(clock):
             progress.show("thinking", done, 1000)
             clock[0] += 11
     assert console.file.getvalue().splitlines() == [
-        "thinking: 840 of 1,000, unknown time left",
+        "thinking: 840 of 1,000, 11 s elapsed",
         # 22 seconds for 100.
         "thinking: 900 of 1,000, 22 s left",
     ]

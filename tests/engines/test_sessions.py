@@ -100,7 +100,7 @@ def test_a_session_computes_nothing_twice(engine, format):
     outputs, pieces = in_pieces(engine, trees, boundary_ids)
     used = engine.usage - before
     assert pieces > 3
-    # The prompt once, and a token for every piece but the first: the newest one of the piece before.
+    # The prompt once, and a token for every piece but the first: the newest of the one before.
     assert used.prefill_tokens == len(trees[0].trunk_ids) + pieces - 1
     assert used.generated_tokens == len(outputs[0])
 

@@ -278,7 +278,7 @@ def test_a_campaign_that_thinks_gives_no_direct_answers(campaigns):
 
 def test_a_campaign_in_direct_mode_gives_direct_answers(campaigns, configure, tmp_path):  # noqa: F811
     text = configure(name="one").to_toml().replace('mode = "thinking"', 'mode = "direct"')
-    direct = parse_config(text.replace("probes = 4\n", ""), source="direct.toml")
+    direct = parse_config(text.replace("\nprobes = 4\n", "\n"), source="direct.toml")
     run_campaign(direct, tmp_path / "d", open_model=lambda name, path: ScriptedEngine(path))
     source = str(tmp_path / "d")
     answers = load_curves(source).original_correct

@@ -209,7 +209,7 @@ def test_every_template_is_escaped_and_has_the_base():
     assert made.autoescape is True
     folder = Path(page.__file__).parents[1]
     names = [path.relative_to(folder).as_posix() for path in folder.glob("*/page.html")]
-    assert len(names) == 4
+    assert len(names) == 5
     for name in names:
         source = page.resource(name)
         assert source.startswith('{% extends "present/templates/base.html" %}')

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from data.errors import MisuseError, StoreError, StpError
 from evaluator.analysis.intervals import central_range
+from evaluator.otbench import session as session_module
 from evaluator.otbench.asked import methods_for, parse_method
 from evaluator.otbench.compare import (
     best_trivial,
@@ -345,6 +346,17 @@ def test_a_method_that_fails_costs_no_other_its_row(made, tmp_path):
     run_methods(made[0], ["constant_cap"], alone, replicates=0)
     with pytest.raises(MisuseError, match="ZeroDivisionError"):
         run_methods(made[0], [f"{tmp_path}/fails.py:Calm"], alone, replicates=0)
+
+
+def test_a_slip_is_said_before_anything_long(made, tmp_path, monkeypatch):
+    (tmp_path / "slips.py").write_text(CALM.replace("+ self.shift", "+ shfit"))
+
+    def long(*_, **__):
+        raise AssertionError("a method was evaluated")
+
+    monkeypatch.setattr(session_module, "evaluate", long)
+    with pytest.raises(MisuseError, match=r"NameError .*shfit"):
+        run_methods(made[0], ["deer", f"{tmp_path}/slips.py:Calm"], tmp_path / "out", replicates=0)
 
 
 def test_other_packages_break_nothing(made, tmp_path, monkeypatch):

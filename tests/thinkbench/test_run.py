@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -439,6 +440,30 @@ def test_a_run_without_its_responses_is_refused_and_keeps_its_grades(tmp_path):
         with pytest.raises(StoreError, match=r"responses\.jsonl: is not there"):
             read(tmp_path)
     assert (tmp_path / "graded.jsonl").read_bytes() == before
+
+
+def test_a_run_grows_into_what_a_fresh_one_would_be_and_never_shrinks(tmp_path):
+    more = ThinkConfig(tasks=SMALL.tasks, samples=6, folds=3, sizes=(8,))
+
+    def ask(folder, config):
+        calls = []
+
+        def answer(prompt):
+            calls.append(prompt)
+            return rf"\boxed{{{len(prompt)}}}"
+
+        return run_model(CallableResponder(answer, name="counter"), folder, config), calls
+
+    small, _ = ask(tmp_path / "grown", SMALL)
+    grown, calls = ask(tmp_path / "grown", more)
+    fresh, _ = ask(tmp_path / "fresh", more)
+    assert len(calls) == len(plan_questions(more)) - len(plan_questions(SMALL))
+    timeless = [[replace(row, seconds=0.0) for row in run.graded] for run in (grown, fresh)]
+    assert timeless[0] == timeless[1]
+    assert {row.id for row in small.graded} < {row.id for row in grown.graded}
+    assert load_run(tmp_path / "grown").config == more
+    with pytest.raises(StoreMismatchError, match="has 6 samples, and 4 are asked for"):
+        ask(tmp_path / "grown", SMALL)
 
 
 def test_a_function_of_another_file_does_not_go_on_with_a_run(tmp_path):

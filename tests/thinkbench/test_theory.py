@@ -87,7 +87,7 @@ def test_what_cannot_be_fitted_is_refused(budgets, accuracy):
 def graded(**changes):
     values = {
         "id": "q", "task": "sum", "category": "basic", "fold": 0, "size": 8, "answer": "1",
-        "right": False, "followed": True, "reason": "", "tokens": 10, "estimated": False,
+        "right": False, "followed": True, "reason": "", "tokens": 10, "estimated_by": "",
         "thinking_tokens": None, "answer_tokens": None, "words": 5, "characters": 20,
         "finish": "stop", "seconds": 0.0, "tool_calls": 1, "parted": False, "error": None,
         "pattern": None,
@@ -97,13 +97,15 @@ def graded(**changes):
 
 def test_tokens_per_word_are_measured_where_they_were_counted():
     rows = [graded(words=w, tokens=2 * w) for w in (10, 20, 40)]
-    found = tokens_per_word([*rows, graded(words=9, tokens=900, estimated=True), graded(words=0)])
+    found = tokens_per_word(
+        [*rows, graded(words=9, tokens=900, estimated_by="words × 1.33"), graded(words=0)]
+    )
     assert (found.mean_ratio, found.slope, found.responses) == (2.0, pytest.approx(2.0), 3)
     assert found.exponent == pytest.approx(1.0)
     uneven = tokens_per_word([graded(words=1, tokens=3), graded(words=100, tokens=100)])
     assert uneven.mean_ratio == 2.0
     assert uneven.slope == pytest.approx(10003 / 10001)
-    assert tokens_per_word([graded(estimated=True)]) is None
+    assert tokens_per_word([graded(estimated_by="words × 1.33")]) is None
     assert tokens_per_word([graded(words=7, tokens=9)]).exponent is None
 
 
