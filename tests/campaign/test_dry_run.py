@@ -126,4 +126,5 @@ def test_what_an_adaptive_campaign_takes_is_priced_with_its_rounds(configure, op
         for lines in (8, plan)
     )
     ratio = adaptive.cells[0].probe.samples / uniform.cells[0].probe.samples
-    assert ratio == pytest.approx(0.5, rel=0.01)
+    # Steps a token are measured on the trajectories that are probed, which are not the same ones.
+    assert ratio == pytest.approx(0.5, rel=0.03)

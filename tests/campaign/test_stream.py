@@ -202,14 +202,15 @@ def test_a_unit_that_kills_engines_is_named_and_the_others_are_finished(
         seed = poison["seed"]
 
     config = configure("[engine]\nunits_in_flight = 4\n")
+    seen = _Seen()
     with pytest.raises(EngineError) as caught:
-        stream(config, tmp_path / "c", engine=Poisoned)
+        stream(config, tmp_path / "c", engine=Poisoned, observer=seen)
     message = str(caught.value)
     assert "failed 3 times on scripted on sevens, questions 3 to 5" in message
     assert f"question sevens-5, trajectory {poison['trajectory']}: illegal memory access" in message
-    done = Store(tmp_path / "c").files("probes")
     # Those before it and those that were in flight with it are written, and it is not.
-    assert len(done) >= 3
+    assert ("probe", 2) not in seen.written and ("generate", 2) in seen.written
+    assert seen.under_way <= {("probe", 2)} and len(seen.written) >= 4
     assert stream(configure(), tmp_path / "c")[0].finished
     assert rows_of(tmp_path / "c") == unbroken
 
