@@ -372,8 +372,10 @@ def test_latent_frontiers_are_not_flattered(strategy):
     error, raw_error = (np.abs(one - known).mean() for one in (found.knowing, found.measured))
     # Early exit chooses among all positions, so its counts flatter it most; routing has two.
     assert error < (0.5 * raw_error if strategy == "early_exit" else 0.03)
-    # Who decides on data cannot beat who knows.
-    assert np.all(found.decided <= found.knowing + 1e-3)
+    # Who decides on data cannot gain more than who knows. The two start from levels of their own:
+    # the mean under the learned chain, and curves under drawn chains.
+    assert abs(found.decided[0] - found.knowing[0]) < 0.01
+    assert np.all(found.decided - found.decided[0] <= found.knowing - found.knowing[0] + 1e-3)
     assert np.all((found.knowing_low <= found.knowing) & (found.knowing <= found.knowing_high))
     with pytest.raises(ValueError, match="no cell of model 3"):
         latent_frontier(latent, strategy, model=3, benchmark=0)

@@ -35,7 +35,8 @@ class LatentFrontier:
         Who knew P: the mean over draws. ``knowing_low`` and ``knowing_high`` are the 2.5th and
         97.5th percentile of the draws.
     decided
-        The best decisions given the data.
+        The best decisions given the data. It is of the learned chain, and ``knowing`` of drawn
+        ones, so that the two may differ by up to a point where nothing is decided.
     """
 
     budget_fractions: FloatArray
