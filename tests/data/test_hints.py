@@ -9,7 +9,7 @@ from data.hints import did_you_mean, nearest
 
 
 def test_examples_hold():
-    assert doctest.testmod(hints) == doctest.TestResults(failed=0, attempted=2)
+    assert doctest.testmod(hints) == doctest.TestResults(failed=0, attempted=3)
 
 
 @pytest.mark.parametrize(
