@@ -52,7 +52,7 @@ def made(tmp_path_factory):
 def test_every_method_runs_on_real_signals(made):
     _, _, session = made
     assert {row.label for row in session.rows} >= set(method_names())
-    # The made campaign's limit cuts some of its thinking, and the run says so; there is nothing else.
+    # The campaign's limit cuts some of its thinking, and the run says so; there is nothing else.
     assert all("had their thinking cut at its limit" in note for note in session.notes)
     for row in session.rows:
         for point in row.points:
