@@ -433,7 +433,7 @@ class _ProbeWarmUp:
         """Return what probing is expected to take, the probes' rows, and their seconds."""
         probing, engine = self.config.probing, self.engine
         here = max(1, _WARM_UP_THINKING_TOKENS // probing.step_tokens + 1)
-        few = self.trajectories.slice(0, max(1, _WARM_UP_PROBES // (probing.everywhere * here)))
+        few = self.trajectories.slice(0, max(1, _WARM_UP_PROBES // (probing.probes * here)))
         job = ProbeJob(unit=self.unit, questions=self.questions, trajectories=few)
         first = replace(job, trajectories=few.slice(0, 1))
         answered(first.ask(engine, subject, self.short, _quiet), engine)

@@ -127,4 +127,4 @@ def test_what_an_adaptive_campaign_takes_is_priced_with_its_rounds(configure, op
     )
     ratio = adaptive.cells[0].probe.samples / uniform.cells[0].probe.samples
     # Steps a token are measured on the trajectories that are probed, which are not the same ones.
-    assert ratio == pytest.approx(0.5, rel=0.03)
+    assert ratio == pytest.approx(0.5, rel=0.01)
