@@ -323,7 +323,7 @@ class Stream:
             running = self._owners.get(ticket)
             if running is not None and running.ask is not None:
                 running.ask.on_ended(samples, tokens)
-        for entry in progress.ended:
+        for entry in progress.trees:
             self._ended(engine, entry)
 
     def _supply(self, engine: Engine) -> bool:

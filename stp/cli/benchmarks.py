@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from stp.cli.arguments import PromptsOption
+
 _KINDS = ("math", "choice", "code")
 """The others are generated tasks, each with a judge of its own."""
 
@@ -18,12 +20,6 @@ DataDir = Annotated[
 Width = Annotated[
     int,
     typer.Option("--width", min=20, help="Most characters shown of a reference."),
-]
-
-
-PromptsFile = Annotated[
-    Path | None,
-    typer.Option("--prompts", help="Show them in the words of this file (docs/prompts.md)."),
 ]
 
 
@@ -84,7 +80,7 @@ def show(
     n: Annotated[int, typer.Option("--n", min=1, help="How many questions.")] = 3,
     data_dir: DataDir = None,
     width: Width = 400,
-    prompts: PromptsFile = None,
+    prompts: PromptsOption = None,
 ) -> None:
     """Show questions as they will be asked, with their references."""
     from rich.console import Console

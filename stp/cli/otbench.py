@@ -15,12 +15,12 @@ otbench = typer.Typer(
     rich_markup_mode=None,
 )
 
-Release = Annotated[Path, typer.Argument(help="A release's folder, made by `stp release`.")]
+ReleaseArgument = Annotated[Path, typer.Argument(help="A release's folder, made by `stp release`.")]
 
 
 @otbench.command()
 def run(
-    release: Release,
+    release: ReleaseArgument,
     method: Annotated[
         list[str] | None,
         typer.Option(
@@ -123,7 +123,7 @@ def compare(
 @otbench.command()
 def regenerate(
     rows: Annotated[Path, typer.Argument(help="A leaderboard file, or a folder that holds one.")],
-    release: Release,
+    release: ReleaseArgument,
     method: Annotated[
         list[str] | None,
         typer.Option("--method", "-m", help="Only rows with this label; may be repeated."),
