@@ -32,7 +32,7 @@ GRADED: Final = "graded.jsonl"
 _TURN: Final = 4
 """Batches in a turn of one arm."""
 
-TrajectoryKey = tuple[str, str, str, int]
+RowKey = tuple[str, str, str, int]
 """Arm, benchmark, question, trajectory."""
 
 
@@ -186,7 +186,7 @@ def _begin(ready: Ready, tasks: Sequence[LiveTask], folder: Path) -> RunRecord:
 
 
 def _turns(
-    ready: Ready, tasks: Sequence[LiveTask], done: set[TrajectoryKey], batch: int
+    ready: Ready, tasks: Sequence[LiveTask], done: set[RowKey], batch: int
 ) -> Iterable[tuple[str, list[LiveTask]]]:
     """Yield what is missing: an arm's trajectories, then the other arm's of the same questions."""
     size = _TURN * batch
@@ -200,11 +200,11 @@ def _turns(
                 yield arm, missing
 
 
-def _key_of(arm: str, task: LiveTask) -> TrajectoryKey:
+def _key_of(arm: str, task: LiveTask) -> RowKey:
     return arm, task.benchmark, task.question.id, task.trajectory
 
 
-def _key(row: Mapping[str, Any]) -> TrajectoryKey:
+def _key(row: Mapping[str, Any]) -> RowKey:
     return row["arm"], row["benchmark"], row["question"], row["trajectory"]
 
 

@@ -412,6 +412,7 @@ class Stream:
                 )
                 self._failure.__cause__ = error
             return
+        # Other units go on meanwhile: a time to begin again at, where tenacity would sleep.
         wait = self._room.retry_seconds * 2 ** (running.attempt - 1)
         running.again_at = time.monotonic() + wait
         running.attempt += 1
