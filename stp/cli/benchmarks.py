@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from stp.cli.arguments import PromptsOption
+from stp.cli.lazily import Group
 
 _KINDS = ("math", "choice", "code")
 """The others are generated tasks, each with a judge of its own."""
@@ -120,7 +121,7 @@ def show(
 
 def register(app: typer.Typer) -> None:
     """Add the command group ``benchmarks`` to an application."""
-    group = typer.Typer(no_args_is_help=False, help="The benchmarks that there are.")
+    group = typer.Typer(cls=Group, no_args_is_help=False, help="The benchmarks that there are.")
 
     @group.callback(invoke_without_command=True)
     def listing(context: typer.Context, data_dir: DataDir = None) -> None:

@@ -5,7 +5,10 @@ from typing import Annotated
 
 import typer
 
+from stp.cli.lazily import Group
+
 leaderboard = typer.Typer(
+    cls=Group,
     help="Boards of methods and models as a static site; check and add submissions.",
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -4,13 +4,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+
+from stp.cli.lazily import Group
 
 if TYPE_CHECKING:
     from evaluator.live.setup import Wanted
 
 
-class RunByDefault(TyperGroup):
+class RunByDefault(Group):
     """A group whose first word is a command of it, or else a model to run."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

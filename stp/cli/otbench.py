@@ -5,10 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from stp.cli.lazily import Group
+
 if TYPE_CHECKING:
     from rich.console import Console
 
 otbench = typer.Typer(
+    cls=Group,
     name="otbench",
     help="Measure termination methods on a release.",
     no_args_is_help=True,
