@@ -5,27 +5,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stp.cli.lazily import Group
+from stp.cli.lazily import group_of
 
 if TYPE_CHECKING:
     from evaluator.live.setup import Wanted
 
 
-class RunByDefault(Group):
-    """A group whose first word is a command of it, or else a model to run."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put ``run`` before what is no command."""
-        if args and args[0] not in self.commands and not args[0].startswith("-"):
-            args = ["run", *args]
-        return super().parse_args(ctx, args)
-
-
 live = typer.Typer(
     name="live",
-    cls=RunByDefault,
+    cls=group_of("run"),
     help="Run a termination method live; compare, choose a setting.",
-    no_args_is_help=True,
     rich_markup_mode=None,
 )
 

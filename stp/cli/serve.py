@@ -53,7 +53,7 @@ def serve(
     answer_tokens: AnswerTokensOption = None,
     step_tokens: StepTokens = None,
 ) -> None:
-    """Serve a model by chat completions, its thinking stopped by a method."""
+    """Serve a model by chat completions; a method stops its thinking."""
     import os
 
     from data.errors import MisuseError

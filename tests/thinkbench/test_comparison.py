@@ -32,7 +32,7 @@ from evaluator.thinkbench.measures import measure
 from evaluator.thinkbench.page import render_page, write_page
 from evaluator.thinkbench.tables import comparison_tables, run_table
 from stp.asking import CallableResponder
-from stp.cli.main import app
+from stp.cli.lazily import app
 from stp.cli.think_options import configurations
 from tests.thinkbench.test_run import SMALL, Solver
 
