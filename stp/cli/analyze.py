@@ -82,10 +82,7 @@ def analyze(
     from stp.cli.progress import shown_progress
 
     names = _names(tables, TABLES)
-    alone = len(campaigns) == 1 and "://" not in campaigns[0]
-    own = Path(campaigns[0]) / "analysis" if alone else Path("analysis")
-    # The campaigns' folders may be given so too, where no shell has replaced it.
-    folder = (out or own).expanduser()
+    folder = _folder(campaigns, out)
     analysis: Analysis | None
     try:
         with shown_progress() as progress:
@@ -111,6 +108,14 @@ def analyze(
         raise typer.Exit(130)
     shown = [table for table in analysis.tables if table.name in names]
     _print(Console(highlight=False), analysis, shown, paths)
+
+
+def _folder(campaigns: "Sequence[str]", out: Path | None) -> Path:
+    """Return where tables and figures go."""
+    alone = len(campaigns) == 1 and "://" not in campaigns[0]
+    own = Path(campaigns[0]) / "analysis" if alone else Path("analysis")
+    # The campaigns' folders may be given so too, where no shell has replaced it.
+    return (out or own).expanduser()
 
 
 def _names(wanted: str, known: "Sequence[str]") -> "Sequence[str]":
