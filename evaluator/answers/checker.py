@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
+from typing import TypeVar
 
 from data.errors import StpError
 from data.question import Question
@@ -23,6 +24,7 @@ from evaluator.answers.symbolic import SymbolicPool
 from evaluator.answers.verdict import FALLBACK, NO_ANSWER, RULE_FAILED, Verdict
 
 LIMIT_SECONDS = 3.5
+T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 
@@ -132,9 +134,9 @@ class Checker:
             for index, (question, response) in enumerate(pairs):
                 if question is not last:
                     last, known = question, self._known_of(question)
-                answer = _extracted(known.judge, response)
-                if answer is None:
-                    verdicts[index] = NO_ANSWER
+                answer = _guarded(known.judge.extract, response, None)
+                if answer is None or isinstance(answer, Verdict):
+                    verdicts[index] = answer or NO_ANSWER
                     continue
                 verdict = known.verdicts.get(answer)
                 if isinstance(answer, FallbackAnswer):
@@ -171,7 +173,7 @@ class Checker:
         for key in answers:
             question, answer = key
             known = self._known[question]
-            verdict = _judged(known.judge.quick, answer)
+            verdict = _guarded(known.judge.quick, answer, answer)
             if verdict is None and self._file is not None and known.file_key is not None:
                 verdict = self._file.get(known.file_key, answer)
             if verdict is None:
@@ -199,28 +201,15 @@ class Checker:
             unsandboxed=self._unsandboxed,
             model_judge=self._model_judge,
         )
-        verdict = _judged(lambda text: judge.slow(text, tools), answer)
-        assert verdict is not None
-        return verdict
+        return _guarded(lambda text: judge.slow(text, tools), answer, answer)
 
 
-def _extracted(judge: Judge, response: str) -> str | None:
-    """Extract an answer; whatever a rule raises costs this response its answer, nothing more."""
+def _guarded(rule: Callable[[str], T], text: str, answer: str | None) -> T | Verdict:
+    """Apply a rule; whatever it raises is a verdict of trouble on this text, nothing more."""
     try:
-        return judge.extract(response)
-    except StpError:
-        raise
-    except Exception:
-        logger.exception("extraction failed on a response of %d characters", len(response))
-        return None
-
-
-def _judged(rule: Callable[[str], Verdict | None], answer: str) -> Verdict | None:
-    """Judge an answer; whatever a rule raises is a verdict on this answer, nothing more."""
-    try:
-        return rule(answer)
+        return rule(text)
     except StpError:
         raise
     except Exception as error:
-        logger.exception("a rule failed on an answer of %d characters", len(answer))
+        logger.exception("a rule failed on a text of %d characters", len(text))
         return Verdict(False, answer, f"wrong: {RULE_FAILED} ({type(error).__name__})")

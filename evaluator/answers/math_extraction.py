@@ -13,7 +13,7 @@ One record::
 import itertools
 import re
 
-from evaluator.answers.around_boxes import is_broken, whole_content
+from evaluator.answers.around_boxes import in_its_expression, is_broken, whole_content
 from evaluator.answers.boxes import Box, last_boxes
 from evaluator.answers.characters import plain_letters, with_plain_fractions
 from evaluator.answers.marked import (
@@ -113,6 +113,7 @@ def _boxed_answer(text: str, boxes: list[Box], parts: int) -> str | None:
         taken_back, value = retraction(tail)
         if taken_back:
             return value
+    boxes = list(dict.fromkeys(in_its_expression(text, box) for box in boxes))
     if is_broken(text, boxes[-1]):
         return None
     if len(boxes) == 1:

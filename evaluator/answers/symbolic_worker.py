@@ -49,6 +49,8 @@ def main() -> None:
         _limit_cpu(job["seconds"])
         try:
             equal = bool(verify(read(job["gold"]), read(job["answer"]), timeout_seconds=None))
+        except MemoryError:
+            os._exit(1)  # out of its limit, which is trouble and no finding on this pair
         except Exception:
             # Whatever the library raises on a pair is no equality that it could show.
             logging.getLogger(__name__).exception("math-verify failed on a pair")
