@@ -22,7 +22,9 @@ _WORD_BEHIND = re.compile(
 _NUMBER_GOES_ON = re.compile(r"\d|\.\d|(?:\{,\}|,|\\[,!])\d{3}(?!\d)")
 _NUMBER_BEFORE = re.compile(r"(?<![a-zA-Z_^\d])\d{1,9}\Z|(?:[=$(]|\bis) ?[-−]?\d{1,9}\.\Z")
 _REACH = 160
-_STARTS_OF_FORMULAS = frozenset("$[(\n")
+_STARTS_OF_FORMULAS = frozenset(["", *"$[(\n"])
+_IN_NUMBERS = frozenset("0123456789.,{\\")
+_ENDS_IN_NUMBER = re.compile(r"\d[.,]?\s{0,4}\Z")
 _GOES_ON = frozenset("}+-−*/!^\\ ")
 _FORMULA_START = re.compile(r"\$|\\[(\[]|\n|(?<![a-zA-Z\\])[a-zA-Z]{2,}(?![a-zA-Z{(\[]) ?:? ?|&")
 _FORMULA_END = re.compile(r"\$|\\[)\]]|\n|\\\\|[.,;:](?!\d)| (?=[a-zA-Z]{2})")
@@ -49,12 +51,12 @@ _ALONE = frozenset("mgshLNJWVK")
 
 def is_broken(text: str, box: Box) -> bool:
     r"""Whether a number goes on outside its box: ``\boxed{3}.14`` says neither 3 nor 3.14."""
-    content = box.content.strip()
-    behind = content[-1:].isdigit() or (content[-1:] in (".", ",") and content[-2:-1].isdigit())
-    if behind and _NUMBER_GOES_ON.match(text, box.end) is not None:
-        return True
-    before = text[max(0, box.start - 12) : box.start]
-    return content[:1].isdigit() and _NUMBER_BEFORE.search(before) is not None
+    content = box.content
+    if text[box.end : box.end + 1] in _IN_NUMBERS and _NUMBER_GOES_ON.match(text, box.end):
+        return _ENDS_IN_NUMBER.search(content[-9:]) is not None
+    if text[box.start - 1 : box.start] not in _IN_NUMBERS or not content[:1].isdigit():
+        return False
+    return _NUMBER_BEFORE.search(text[max(0, box.start - 12) : box.start]) is not None
 
 
 def in_its_expression(text: str, box: Box) -> Box:
@@ -62,10 +64,11 @@ def in_its_expression(text: str, box: Box) -> Box:
 
     A blank that is filled in an equation of numbers (``2 + \boxed{3} = 5``) stays what it is.
     """
-    before = text[max(0, box.start - _REACH) : box.start]
-    if before[-1:] in _STARTS_OF_FORMULAS and text[box.end : box.end + 1] not in _GOES_ON:
-        return box  # by far the commonest case
-    left = _FORMULA_START.split(before)[-1]
+    if text[box.start - 1 : box.start] in _STARTS_OF_FORMULAS:
+        following = text[box.end : box.end + 2]
+        if following[:1] not in _GOES_ON or following in (r"\)", r"\]"):
+            return box  # by far the commonest case
+    left = _FORMULA_START.split(text[max(0, box.start - _REACH) : box.start])[-1]
     behind = _FORMULA_END.search(text, box.end, box.end + _REACH)
     right = text[box.end : box.end + _REACH if behind is None else behind.start()]
     opened = left.count("{") - left.count("}")

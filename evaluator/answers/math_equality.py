@@ -9,7 +9,7 @@ from evaluator.answers.comparison import Comparison, SymbolicEqual
 from evaluator.answers.forms import Equation, Form, Listing
 from evaluator.answers.judge import CannotDecideError
 from evaluator.answers.latex import normalise
-from evaluator.answers.reading import read_forms
+from evaluator.answers.reading import read_forms, read_normalised
 
 _NUMBER = re.compile(r"[-+]?(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})", re.ASCII)
 _OPTION = re.compile(
@@ -86,7 +86,7 @@ class Reference:
                 return self._option.equals(answer, symbolic_equal)
         comparison = Comparison(symbolic_equal, self._percent)
         undecided = False
-        forms = read_forms(answer)
+        forms = read_normalised(text)
         if self._decimal_comma and _COMMA_NUMBER.match(text):
             forms = (*read_forms(_with_points(answer)), *forms)
         for gold, read in itertools.product(self._forms, forms):

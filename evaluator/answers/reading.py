@@ -52,7 +52,11 @@ def read_forms(text: str, *, as_reference: bool = False) -> tuple[Form, ...]:
 
     ``12,450`` is a number; only in a reference it may also be a list of two.
     """
-    text = normalise(text)
+    return read_normalised(normalise(text), as_reference=as_reference)
+
+
+def read_normalised(text: str, *, as_reference: bool = False) -> tuple[Form, ...]:
+    """Read what `normalise` has spelled, as `read_forms` does."""
     grouped = GROUPED.match(text)
     if grouped is not None and "," not in text[grouped.end() :]:
         forms = _readings(grouped.group().replace(",", "") + text[grouped.end() :])

@@ -34,6 +34,8 @@ _NOT_REALS = re.compile(r"\\mathbb|\\Z|\\N")
 
 def read_relation(text: str, read: Read) -> Form | None:
     """Read a text with relations outside of its brackets; None if it has none."""
+    if _RELATION.search(text) is None:
+        return None
     depths = Depths(text)
     marks = [mark for mark in _RELATION.finditer(text) if depths(mark.start()) == 0]
     if not marks:
