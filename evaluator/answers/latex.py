@@ -6,6 +6,7 @@ degrees are ``\degree``, a currency is ``\dollar``, relations are ``<``, ``>``, 
 whether they separate thousands or values is decided where both readings can be tried (`reading`).
 """
 
+import functools
 import re
 
 from evaluator.answers.characters import spelled_in_latex
@@ -128,6 +129,7 @@ def _command(match: re.Match[str]) -> str:
     return _NAMED.get(match.group(1), match.group())
 
 
+@functools.lru_cache(maxsize=64)  # one answer is compared with each option's value
 def normalise(text: str) -> str:
     r"""Rewrite an expression in the one spelling that `forms` and `expressions` read.
 
