@@ -23,7 +23,7 @@ from evaluator.answers import Checker
 from evaluator.live.policy import Policy, make_policy
 from evaluator.live.run import make
 from evaluator.live.setup import Wanted, get_ready, live_tasks
-from evaluator.live.thinking import Plan, Task
+from evaluator.live.thinking import LiveTask, Plan
 from evaluator.otbench.asked import parse_method
 from evaluator.otbench.load import Release, load_release
 from evaluator.otbench.run import evaluate
@@ -52,11 +52,11 @@ def timed(work: Callable[[], Any]) -> tuple[float, float, Any]:
     return time.process_time() - cpu, time.perf_counter() - clock, made
 
 
-def plain(engine: Engine, plan: Plan, tasks: Sequence[Task], batch: int) -> int:
+def plain(engine: Engine, plan: Plan, tasks: Sequence[LiveTask], batch: int) -> int:
     """Think and answer without the runner, so many at once; return the thinking tokens."""
     form, total = plan.subject.format, 0
 
-    def seed(task: Task, phase: str) -> int:
+    def seed(task: LiveTask, phase: str) -> int:
         return sample_seed(
             plan.config.seed,
             model=plan.subject.name,
@@ -66,7 +66,7 @@ def plain(engine: Engine, plan: Plan, tasks: Sequence[Task], batch: int) -> int:
             phase=phase,
         )
 
-    def tree(task: Task, ids: tuple[int, ...], phase: str, most: int) -> PromptTree:
+    def tree(task: LiveTask, ids: tuple[int, ...], phase: str, most: int) -> PromptTree:
         return PromptTree(
             trunk_ids=ids,
             branches=(Branch(cut=len(ids), suffix_ids=(), seeds=(seed(task, phase),)),),
@@ -81,7 +81,7 @@ def plain(engine: Engine, plan: Plan, tasks: Sequence[Task], batch: int) -> int:
             while waiting and len(tickets) < batch:
                 place, asked = waiting.pop(0)
                 tickets[engine.submit(asked)] = place
-            for entry in engine.step().ended:
+            for entry in engine.step().trees:
                 then(tickets.pop(entry.ticket), entry.made[0][0].token_ids)
 
     outputs: dict[int, tuple[int, ...]] = {}
@@ -112,7 +112,7 @@ def measured(
     name: str,
     engine: Engine,
     plan: Plan,
-    tasks: Sequence[Task],
+    tasks: Sequence[LiveTask],
     batch: int,
     checker: Checker,
 ) -> Arm:
