@@ -197,7 +197,8 @@ class Counts:
     def read(folder: str) -> npt.NDArray[np.int64]:
         """Return what engines have counted: shape (engines, 2)."""
         files = sorted(Path(folder).iterdir())
-        return np.array([np.fromfile(file, np.int64) for file in files]).reshape(-1, 2)
+        counts = [np.fromfile(file, np.int64) for file in files]
+        return np.array(counts, np.int64).reshape(-1, 2)
 
 
 def counting_opener(config: CampaignConfig, folder: str) -> Callable[[str, Path], Engine]:
@@ -354,6 +355,8 @@ def on_ray(size: Size) -> dict[str, Any]:
                 counting_opener(config, counts),
                 lambda prepared, opener: RayPool(prepared, open_model=opener, address="local"),
             )
+            # Units of a pool are seen when they are done.
+            del figures["units_under_way"]
             return figures | {"steps_by_engine": Counts.read(counts)[:, 0].tolist()}
 
     line = size.compared("ray", run_way, engines=2)
