@@ -9,7 +9,7 @@ from stp.cli.lazily import Group
 
 leaderboard = typer.Typer(
     cls=Group,
-    help="Boards of methods and models as a static site; check and add submissions.",
+    help="Boards of methods and models as a site; check, add submissions.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
