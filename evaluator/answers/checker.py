@@ -16,10 +16,11 @@ from types import TracebackType
 from data.errors import StpError
 from data.question import Question
 from evaluator.answers.cache import VerdictFile
+from evaluator.answers.errors import CheckerError
 from evaluator.answers.judge import Judge, ModelVerdict, SlowTools
 from evaluator.answers.judges import judge_for
 from evaluator.answers.marked import FallbackAnswer
-from evaluator.answers.symbolic import SymbolicPool
+from evaluator.answers.symbolic import RuleFailedError, SymbolicPool
 from evaluator.answers.verdict import FALLBACK, NO_ANSWER, RULE_FAILED, Verdict
 
 LIMIT_SECONDS = 3.5
@@ -76,6 +77,7 @@ class Checker:
     ) -> None:
         self._workers = workers or min(4, os.cpu_count() or 1)
         self._pool = SymbolicPool(self._workers, limit_seconds)
+        self._gym = SymbolicPool(self._workers, limit_seconds, "credit")
         self._unsandboxed = unsandboxed
         self._model_judge = model_judge
         self._file = VerdictFile(cache_path) if cache_path is not None else None
@@ -96,6 +98,7 @@ class Checker:
     def close(self) -> None:
         """Kill the workers and close the cache's file."""
         self._pool.close()
+        self._gym.close()
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -133,8 +136,8 @@ class Checker:
                 if question is not last:
                     last, known = question, self._known_of(question)
                 answer = _extracted(known.judge, response)
-                if answer is None:
-                    verdicts[index] = NO_ANSWER
+                if answer is None or isinstance(answer, Verdict):
+                    verdicts[index] = answer or NO_ANSWER
                     continue
                 verdict = known.verdicts.get(answer)
                 if isinstance(answer, FallbackAnswer):
@@ -196,6 +199,7 @@ class Checker:
     def _judge_slowly(self, judge: Judge, answer: str) -> Verdict:
         tools = SlowTools(
             symbolic_equal=self._pool.for_one_answer(),
+            gym_credit=self._gym.credit,
             unsandboxed=self._unsandboxed,
             model_judge=self._model_judge,
         )
@@ -204,23 +208,49 @@ class Checker:
         return verdict
 
 
-def _extracted(judge: Judge, response: str) -> str | None:
-    """Extract an answer; whatever a rule raises costs this response its answer, nothing more."""
+def _extracted(judge: Judge, response: str) -> str | Verdict | None:
+    """Extract an answer; whatever a rule raises is a verdict on this response, nothing more."""
     try:
         return judge.extract(response)
-    except StpError:
-        raise
-    except Exception:
-        logger.exception("extraction failed on a response of %d characters", len(response))
-        return None
+    except Exception as error:
+        return _failed(error, None, f"extraction on a response of {len(response)} characters")
 
 
 def _judged(rule: Callable[[str], Verdict | None], answer: str) -> Verdict | None:
     """Judge an answer; whatever a rule raises is a verdict on this answer, nothing more."""
     try:
-        return rule(answer)
-    except StpError:
-        raise
+        verdict = rule(answer)
     except Exception as error:
-        logger.exception("a rule failed on an answer of %d characters", len(answer))
-        return Verdict(False, answer, f"wrong: {RULE_FAILED} ({type(error).__name__})")
+        verdict = _failed(error, answer, f"a rule on an answer of {len(answer)} characters")
+    return None if verdict is None else _storable(verdict)
+
+
+def _failed(error: Exception, answer: str | None, what: str) -> Verdict:
+    """Return the verdict where a rule raised what nobody expected: the one place for that.
+
+    It is counted as trouble wherever shares of a campaign are told, and `stp show verdicts
+    --trouble` shows it with question and response.
+
+    Raises
+    ------
+    data.errors.StpError
+        Where a worker, the sandbox or the disk failed: that says nothing about an answer.
+    """
+    if isinstance(error, StpError):
+        raise error
+    if isinstance(error, OSError):
+        raise CheckerError(f"the checker cannot work: {error}") from error
+    logger.error("%s failed", what, exc_info=error)
+    name = str(error) if isinstance(error, RuleFailedError) else type(error).__name__
+    return Verdict(False, answer, f"wrong: {RULE_FAILED} ({name})")
+
+
+def _storable(verdict: Verdict) -> Verdict:
+    """Return a verdict that can be written: half a surrogate pair is no character."""
+    texts = [verdict.reason, *([] if verdict.answer is None else [verdict.answer])]
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        reason, *answer = [text.encode("utf-8", "backslashreplace").decode() for text in texts]
+        return Verdict(verdict.right, answer[0] if answer else None, reason)
+    return verdict

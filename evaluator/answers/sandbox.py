@@ -209,7 +209,7 @@ def _interpreter_paths() -> tuple[str, ...]:
     paths = [system, Path("/usr/lib64"), Path(_python())]
     if prefix != Path("/usr"):
         paths += [prefix / "lib", prefix / "lib64"]
-    paths += [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
+    paths.append(Path(sysconfig.get_path("stdlib")))
     return tuple(dict.fromkeys(str(path) for path in paths if path.exists()))
 
 

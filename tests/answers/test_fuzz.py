@@ -107,7 +107,7 @@ def test_random_and_mutated_responses(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(answer) <= 400
         return False
 
-    tools = SlowTools(symbolic_equal=symbolic)
+    tools = SlowTools(symbolic, lambda reference, answer: 0.0)
     source = random.Random(20260721)
     cases = [case for kind in KINDS for case in read_table(kind)]
     pool = judges()
@@ -149,7 +149,7 @@ def test_a_megabyte_of_one_thing(unit: str, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(
         "evaluator.answers.code.run_program", lambda *_, **__: SandboxRun(b"", None, None)
     )
-    tools = SlowTools(symbolic_equal=lambda gold, answer: False)
+    tools = SlowTools(lambda gold, answer: False, lambda reference, answer: 0.0)
     text = unit * (1_000_000 // len(unit))
     frames = (
         text,
@@ -169,7 +169,7 @@ def test_a_megabyte_of_one_thing(unit: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("depth", [10, 100, 900])
 def test_nesting(depth: int) -> None:
-    tools = SlowTools(symbolic_equal=lambda gold, answer: False)
+    tools = SlowTools(lambda gold, answer: False, lambda reference, answer: 0.0)
     for opening, closing in (
         ("(", ")"), ("{", "}"), (r"\frac{", "}{2}"), (r"\sqrt{", "}"), ("2^{", "}"),
         (r"\boxed{", "}"), ("|", "|"),
@@ -187,7 +187,7 @@ def test_nested_and_long_texts_on_both_sides(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(
         "evaluator.answers.code.run_program", lambda *_, **__: SandboxRun(b"", None, None)
     )
-    tools = SlowTools(symbolic_equal=lambda gold, answer: False)
+    tools = SlowTools(lambda gold, answer: False, lambda reference, answer: 0.0)
     source = random.Random(20261130)
     frames = (r"\boxed{%s}", "%s", "Answer: %s", "The answer is %s.", r"\boxed{7} %s", "So $%s$.")
     slowest = 0.0
