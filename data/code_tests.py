@@ -14,6 +14,7 @@ into two lists; ``CodeTests(...).to_json()`` writes it.
 """
 
 import json
+import math
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -134,9 +135,11 @@ class CodeTests:
             raise BadReferenceError(
                 f"code tests: time_limit_seconds is {limit!r:.60}; write a number of seconds"
             )
-        # An integer may be larger than any float.
-        limit = float(min(limit, 2 * LONGEST_TIME_LIMIT_SECONDS))
-        return cls(name or None, tuple(inputs), tuple(outputs), limit)
+        try:
+            seconds = float(limit)
+        except OverflowError:
+            seconds = math.inf
+        return cls(name or None, tuple(inputs), tuple(outputs), seconds)
 
 
 def argument_lines(given: str) -> list[str]:
