@@ -191,4 +191,4 @@ def _has_nan(value: Any) -> bool:
         return any(map(_has_nan, value))
     if isinstance(value, dict):
         return any(map(_has_nan, value.values()))
-    return isinstance(value, float) and value != value  # noqa: PLR0124 (true of NaN alone)
+    return isinstance(value, float) and math.isnan(value)

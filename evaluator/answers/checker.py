@@ -212,7 +212,7 @@ def _extracted(judge: Judge, response: str) -> str | Verdict | None:
     """Extract an answer; whatever a rule raises is a verdict on this response, nothing more."""
     try:
         return judge.extract(response)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 (recorded, or raised, there)
         return _failed(error, None, f"extraction on a response of {len(response)} characters")
 
 
@@ -220,7 +220,7 @@ def _judged(rule: Callable[[str], Verdict | None], answer: str) -> Verdict | Non
     """Judge an answer; whatever a rule raises is a verdict on this answer, nothing more."""
     try:
         verdict = rule(answer)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 (recorded, or raised, there)
         verdict = _failed(error, answer, f"a rule on an answer of {len(answer)} characters")
     return None if verdict is None else _storable(verdict)
 

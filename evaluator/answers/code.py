@@ -1,9 +1,9 @@
 """The judge of programs: the last fenced block of a response, run on all tests of its question.
 
-The form of a code question's reference is in `data.code_tests`. Outputs are compared as LiveCodeBench's
-evaluator does: what is printed line by line, without white space around, and where two lines differ
-as text, number by number; what a function returns by equality. The expected outputs never enter the
-sandbox.
+The form of a code question's reference is in `data.code_tests`. Outputs are compared as
+LiveCodeBench's evaluator does: what is printed line by line, without white space around, and where
+two lines differ as text, number by number; what a function returns by equality. The expected
+outputs never enter the sandbox.
 """
 
 import re

@@ -380,10 +380,10 @@ def _waited_seconds(ancestor: int) -> float:
     while children := {child for child, parent in parents.items() if parent in family} - family:
         family |= children
     waited = 0
-    for member in family:
-        for entry in Path(f"/proc/{member}/task").glob("*/schedstat"):
-            with contextlib.suppress(OSError, IndexError):
-                waited = max(waited, int(entry.read_text().split()[1]))
+    for tasks in (Path(f"/proc/{member}/task") for member in family):
+        with contextlib.suppress(OSError, IndexError):
+            for thread in os.listdir(tasks):  # noqa: PTH208 (names alone)
+                waited = max(waited, int((tasks / thread / "schedstat").read_text().split()[1]))
     return waited / 1e9
 
 

@@ -4,9 +4,9 @@ Reads one JSON line per job from standard input, ``{"seconds": float}`` with ``g
 (math-verify) or ``reference`` and ``answer`` (Reasoning Gym), and writes one line per job to
 standard output, ``{"equal": bool, "seconds": float}`` or ``{"credit": float, "seconds": float}``:
 what was found, and the CPU time that it used of what it may use; or ``failed`` with an error's
-name. It first writes ``{"ready": true}``. math-verify's own time limits work by signals and are switched off: this
-process is limited by the kernel (CPU seconds, memory) and killed by its owner (wall time). See
-``symbolic.SymbolicWorker``.
+name. It first writes ``{"ready": true}``. math-verify's own time limits work by signals and are
+switched off: this process is limited by the kernel (CPU seconds, memory) and killed by its owner
+(wall time). See ``symbolic.SymbolicWorker``.
 """
 
 import functools

@@ -242,7 +242,8 @@ def test_nested_and_long_texts_on_both_sides(monkeypatch: pytest.MonkeyPatch) ->
 
 WORDS = (
     "sNaN", "NaN", "-sNaN123", "inf", "-Infinity", "1e999999999999999999", "1E-999999999", "1_0",
-    "0x10", "٣", "１", "1", "1.0", "-0", "+1", ".", "e5", "\x00", "\x85", "\u2028", "\ud800", "\udc80",
+    "0x10", "٣", "１", "1", "1.0", "-0", "+1", ".", "e5", "\x00", "\x85", "\u2028", "\ud800",
+    "\udc80",
     "\u200b", "\x1c", "9" * 5000, "0." + "9" * 5000, "1" * 60_000, "[", "]", "{", "}", '"', ",",
     '{"1": 2}', "[[", "null", "true", "nan", "<set>", "(1)", "\n", "\n\n", " ", "\r", "\t", "",
 )  # fmt: skip
@@ -286,7 +287,8 @@ def test_spellings_are_equal_where_values_are() -> None:
     """The slow twin: Python's own equality, of values that JSON can hold and others."""
     source = random.Random(20261130)
     leaves = (
-        0, 1, 2, True, False, None, 0.0, -0.0, 1.0, 0.5, 0.1, 1e300, 10**300, 10**20, 1e20, "1", "a",
+        0, 1, 2, True, False, None, 0.0, -0.0, 1.0, 0.5, 0.1, 1e300, 10**300, 10**20, 1e20, "1",
+        "a",
         "é", "", math.inf, -math.inf, Fraction(1, 2), Fraction(1, 10), Decimal("0.5"), Decimal(1),
         Decimal("0.1"), 1 + 0j, 1j, 2**64, float(2**64), IntEnum("E", "one").one, -1, -(10**18),
     )  # fmt: skip
