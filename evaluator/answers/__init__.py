@@ -12,9 +12,9 @@ True
 import atexit
 import threading
 
+from data.code_tests import CodeTests
 from data.question import Question
 from evaluator.answers.checker import Checker
-from evaluator.answers.code_tests import CodeTests
 from evaluator.answers.errors import BadReferenceError, CheckerError, SandboxMissingError
 from evaluator.answers.judge import ModelVerdict
 from evaluator.answers.judges import judge_for
