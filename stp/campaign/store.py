@@ -319,7 +319,21 @@ class Store:
         )
 
     def plan(self, config: CampaignConfig, record: CellRecord) -> list[Unit]:
-        """Return the units of a cell."""
+        """Return the units of a cell.
+
+        Raises
+        ------
+        data.errors.StoreError
+            If the manifest says another number of questions than their shard has.
+        """
+        with contextlib.suppress(TornShardError):  # A run writes it anew.
+            asked = self.shard_info("questions", questions_shard(record.cell))
+            if asked is not None and asked.rows != record.questions:
+                raise StoreError(
+                    f"{self.url}/{MANIFEST}: damaged: it says {record.questions:,} questions of "
+                    f"{record.model} on {record.benchmark}, and the folder has {asked.rows:,}; "
+                    "restore it from a copy"
+                )
         return list(
             plan_units(
                 record.cell,

@@ -35,7 +35,10 @@ def run(
         typer.Option("--out", help="Where rows and report go.", show_default="RELEASE-otbench"),
     ] = None,
     replicates: Annotated[
-        int, typer.Option("--replicates", min=0, help="Bootstrap replicates; 0: no intervals.")
+        int,
+        typer.Option(
+            "--replicates", min=0, max=100_000, help="Bootstrap replicates; 0: no intervals."
+        ),
     ] = 10_000,
     workers: Annotated[
         int | None,
