@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from shlex import quote
 
 from data.errors import MissingDependencyError, MisuseError, StoreError
 from data.hints import nearest
@@ -107,7 +106,7 @@ def tokenizer_hash(folder: Path) -> str:
 
 
 def stored_tokenizer(store: Store, record: ModelRecord) -> bytes:
-    """Return the ``tokenizer.json`` that a campaign keeps of a model, once all its files are checked.
+    """Return the ``tokenizer.json`` that a campaign keeps of a model; all its files are checked.
 
     Raises
     ------
@@ -127,7 +126,7 @@ def stored_tokenizer(store: Store, record: ModelRecord) -> bytes:
     if content is None or not whole:
         raise StoreError(
             f"{store.url}/{kept}: the tokenizer is not the one that this campaign began with; "
-            f"`stp run {quote(store.url)}` copies it from the model again"
+            f"`stp run {store.argument}` copies it from the model again"
         )
     return content
 

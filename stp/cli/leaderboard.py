@@ -1,6 +1,7 @@
 """``stp leaderboard``: boards of methods and models as a static site, and submissions to them."""
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -72,7 +73,7 @@ def add(
         typer.echo("not added", err=True)
         raise typer.Exit(1)
     target = add_submission(folder, board.expanduser(), name)
-    typer.echo(f"Added: {target}\nNext: stp leaderboard build {board} --out SITE")
+    typer.echo(f"Added: {target}\nNext: stp leaderboard build {quote(str(board))} --out SITE")
 
 
 def _checked(folder: Path, release: Path | None) -> bool:

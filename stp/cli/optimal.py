@@ -1,6 +1,7 @@
 """``stp optimal``: OptimalThinkingBench; run, score, grade and compare."""
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -129,7 +130,7 @@ def run(
             progress=progress,
         )
     Console(highlight=False).print(
-        f"Responses: {out}\nNext: stp optimal score {out}", markup=False, soft_wrap=True
+        f"Responses: {out}\nNext: stp optimal score {quote(str(out))}", markup=False, soft_wrap=True
     )
 
 
@@ -228,12 +229,14 @@ def grade(
             settings=replace(SETTINGS, max_tokens=judge_max_tokens),
         )
         result = watched(
-            f"stp optimal grade {campaign} --judge {judge}",
+            f"stp optimal grade {quote(campaign)} --judge {quote(judge)}",
             lambda observer, stop: grade_campaign(
                 campaign, model_judge=model.verdict, observer=observer, stop=stop
             ),
         )
-    typer.echo(f"graded {result.units} units; next: stp optimal compare --campaign {campaign}")
+    typer.echo(
+        f"graded {result.units} units; next: stp optimal compare --campaign {quote(campaign)}"
+    )
 
 
 @optimal.command("compare")
