@@ -436,7 +436,8 @@ class _ForkedModel:
         """Refuse by configuration, before weights are read."""
         text = config.get_text_config()
         for name in ("num_attention_heads", "num_hidden_layers"):
-            if not isinstance(getattr(text, name, None), int):
+            count = getattr(text, name, None)
+            if not isinstance(count, int) or count < 1:
                 raise EngineError(_no_fork(self._folder, f"its configuration has no {name}"))
         odd = set(getattr(text, "layer_types", None) or ()) - _FORKABLE_LAYERS
         if odd:
