@@ -38,7 +38,9 @@ def build(
     from evaluator.explorer.static import write_static
     from evaluator.explorer.submission import SUBMISSIONS, submissions
     from stp.cli.progress import shown_progress
+    from stp.files import check_writable
 
+    out = check_writable(out.expanduser())
     found = [
         result
         for folder in (path.expanduser() for path in folders)
@@ -46,7 +48,7 @@ def build(
     ]
     sources = open_board(found, title)
     with shown_progress() as progress:
-        page = write_static(sources, out.expanduser(), progress=progress.stage("writing pieces"))
+        page = write_static(sources, out, progress=progress.stage("writing pieces"))
     typer.echo(f"Page: {page}")
 
 

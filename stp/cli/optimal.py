@@ -275,8 +275,10 @@ def compare(
     from evaluator.optimal.results import make_results
     from evaluator.optimal.stored import load_run
     from stp.cli.progress import shown_progress
+    from stp.files import check_writable
 
     check_t_max(t_max)
+    out = check_writable(out.expanduser())
     console = Console(highlight=False)
     runs = [load_run(folder) for folder in folders or []]
     with shown_progress() as progress:
@@ -297,7 +299,7 @@ def compare(
             progress=progress.stage("bootstrap"),
         )
     models = list(dict.fromkeys(model for model, _ in results.scores.rows))
-    _show(console, results, out.expanduser(), ", ".join(models))
+    _show(console, results, out, ", ".join(models))
 
 
 def _release_rows(
