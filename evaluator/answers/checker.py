@@ -4,6 +4,7 @@ Sees questions and the text of responses. One answer goes through: extraction (t
 verdicts → exact rules (this process) → other processes (symbolic equality, sandbox) → verdict.
 """
 
+import atexit
 import logging
 import os
 import threading
@@ -224,3 +225,28 @@ def _judged(rule: Callable[[str], Verdict | None], answer: str) -> Verdict | Non
     except Exception as error:
         logger.exception("a rule failed on an answer of %d characters", len(answer))
         return Verdict(False, answer, f"wrong: {RULE_FAILED} ({type(error).__name__})")
+
+
+_shared: Checker | None = None
+_shared_lock = threading.Lock()
+
+
+def check(question: Question, response: str) -> Verdict:
+    """Check one response with a checker that this process keeps.
+
+    Workers start only if the exact rules do not decide, and are reused by later calls.
+
+    Raises
+    ------
+    CheckerError
+        A worker could not be started.
+    BadReferenceError
+        The question's reference cannot be used.
+    """
+    global _shared  # noqa: PLW0603 (one checker for the process, made when first needed)
+    with _shared_lock:
+        if _shared is None:
+            _shared = Checker()
+            atexit.register(_shared.close)
+        checker = _shared
+    return checker.check(question, response)
