@@ -4,6 +4,7 @@ Sees questions and the text of responses. One answer goes through: extraction (t
 verdicts → exact rules (this process) → other processes (symbolic equality, sandbox) → verdict.
 """
 
+import atexit
 import logging
 import os
 import threading
@@ -246,3 +247,28 @@ def _storable(verdict: Verdict) -> Verdict:
         reason, *answer = [text.encode("utf-8", "backslashreplace").decode() for text in texts]
         return Verdict(verdict.right, answer[0] if answer else None, reason)
     return verdict
+
+
+_shared: Checker | None = None
+_shared_lock = threading.Lock()
+
+
+def check(question: Question, response: str) -> Verdict:
+    """Check one response with a checker that this process keeps.
+
+    Workers start only if the exact rules do not decide, and are reused by later calls.
+
+    Raises
+    ------
+    CheckerError
+        A worker could not be started.
+    BadReferenceError
+        The question's reference cannot be used.
+    """
+    global _shared  # noqa: PLW0603 (one checker for the process, made when first needed)
+    with _shared_lock:
+        if _shared is None:
+            _shared = Checker()
+            atexit.register(_shared.close)
+        checker = _shared
+    return checker.check(question, response)

@@ -437,8 +437,12 @@ class ServerEngine(Engine):
 
 
 def _root(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(url)
+        can_be = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # Half an IPv6 address, a port above 65,535.
+        can_be = False
+    if not can_be or not url.isprintable():
         raise ConfigError(f"engine option url is {url!r}, but must be like http://HOST:PORT")
     if parts.username or parts.password:
         raise ConfigError(
