@@ -13,10 +13,12 @@ import pytest
 import uvicorn
 
 from data.errors import EngineError
+from evaluator.live.chat import TextStream
 from evaluator.live.server import ChatServer, ServerOptions
 from evaluator.live.service import Service
 from evaluator.live.setup import Wanted, get_ready
 from stp.campaign.sections import EngineConfig, ModelConfig
+from stp.formats import get_family
 
 QUESTION = "What is 4 + 7 + 2 + 9 + 5?"
 ASKED = [{"role": "user", "content": f"{QUESTION}\n" + r"Put the final answer in \boxed{}."}]
@@ -180,6 +182,51 @@ def test_wrong_requests_are_told_what_is_wrong(server, body, status, said):
     error = reply.json()["error"]
     assert said in error["message"] and "\n" not in error["message"]
     assert idle(service, engine)
+
+
+def test_a_request_names_settings_within_the_bounds_only(ready):
+    settings = ready.plan.policy.between("0.9", "0.99")
+    with demo_server(ready, settings=settings) as (url, service, engine):
+        for setting, status in ((0.9, 200), (0.99, 200), (0.5, 400), (1.0, 400), ("x", 400)):
+            body = {"messages": ASKED, "max_tokens": 4, "stp": {"setting": setting}}
+            reply = httpx.post(f"{url}/v1/chat/completions", json=body, timeout=30)
+            assert reply.status_code == status
+            if status == 400 and setting != "x":
+                assert "bounds of this server, 0.9 to 0.99" in reply.json()["error"]["message"]
+        assert idle(service, engine)
+
+
+class Letters:
+    """A format whose token ids are characters, of a family that puts tags around its answers."""
+
+    family = get_family("granite-3.3")
+
+    def decode(self, ids, *, skip_special=False):
+        return "".join(map(chr, ids))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<response>It is 4.</response>",
+        " <response>It is <b>4</b>. </response>\n",
+        "<response>It is 4.",
+        "<respond>It is 4.</response",
+        "It is 4.</response> or 5.</response> \n",
+        "a < b </respo nse>\n\n",
+        "<response></response>",
+        "<resp",
+        "  ",
+        "<response>" + 300 * "ab" + "\n" + "c</response>",
+        300 * "x\n" + "<response>4</response>",
+    ],
+)
+@pytest.mark.parametrize("size", [1, 2, 7, 1000])
+def test_a_streamed_answer_is_the_whole_one_without_its_tags(text, size):
+    stream = TextStream(Letters(), answer=True)
+    ids = tuple(map(ord, text))
+    parts = [stream.add(ids[start : start + size]) for start in range(0, len(ids), size)]
+    assert "".join([*parts, stream.add((), last=True)]) == Letters.family.answer_text(text)
 
 
 def test_what_is_no_json_and_what_is_too_large(server):
