@@ -11,6 +11,7 @@ cached is known where the server was started with ``--enable-prompt-tokens-detai
 """
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
@@ -47,6 +48,8 @@ _START: Final = "start one with `vllm serve MODEL` (vLLM 0.10.2 or newer)"
 # Ids that every vocabulary has, and enough of them to fill a block of any cache.
 _PROBE_IDS: Final = [1, 2, 3] * 34
 _PROBE_TOKENS: Final = 4
+_STEP_SECONDS: Final = 0.25
+"""Longest wait of a step for a request to end."""
 
 
 _Task: TypeAlias = "asyncio.Task[tuple[Completion, int | None]]"
@@ -279,7 +282,7 @@ class ServerEngine(Engine):
             self._count(ticket, least=tree.prefill_least_tokens)
 
     def _work(self) -> None:
-        """Wait until a request or some have ended; their places are taken by others at once."""
+        """Wait a little until requests have ended; their places are taken by others at once."""
         self._loop.run(self._until_some_end())
         ended, self._ended = self._ended, []
         for request, task in ended:
@@ -301,7 +304,9 @@ class ServerEngine(Engine):
         self._send(self._client)
         self._some_ended.clear()
         if not self._ended:
-            await self._some_ended.wait()
+            # A server may never answer: whoever steps must be able to drop what is under way.
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._some_ended.wait(), _STEP_SECONDS)
 
     def _send(self, client: Client) -> None:
         """Send what waits while fewer requests are under way than may be."""

@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 import time
+from dataclasses import replace
 
 import httpx
 import openai
@@ -19,6 +20,7 @@ from evaluator.live.service import Service
 from evaluator.live.setup import Wanted, get_ready
 from stp.campaign.sections import EngineConfig, ModelConfig
 from stp.formats import get_family
+from tests.engines.scripted_server import ScriptedServer
 
 QUESTION = "What is 4 + 7 + 2 + 9 + 5?"
 ASKED = [{"role": "user", "content": f"{QUESTION}\n" + r"Put the final answer in \boxed{}."}]
@@ -64,8 +66,6 @@ def served(service, plan, **options):
 
 @contextlib.contextmanager
 def demo_server(ready, *, batch=32, waiting=256, **options):
-    from dataclasses import replace
-
     engine, plan = ready.open()
     service = Service(engine, batch=batch, waiting=waiting)
     plan = replace(plan, piece_tokens=16)
@@ -342,11 +342,38 @@ class DeadEngine:
 
 
 def test_a_dead_upstream_is_a_bad_gateway_and_nothing_hangs(ready):
-    from dataclasses import replace
-
     plan = replace(ready.plan, policy=None)
     with served(Service(DeadEngine()), plan) as url:
         for body in ({"messages": ASKED}, {"messages": ASKED, "stream": True}):
             reply = httpx.post(f"{url}/v1/chat/completions", json=body, timeout=10)
             assert reply.status_code == 502
             assert "upstream" in json.loads(reply.content)["error"]["message"]
+
+
+def test_an_upstream_that_never_answers_holds_nothing_up(ready):
+    """Time is up for its clients, a client that goes frees the work, and the server ends."""
+    silence, upstream = threading.Event(), ScriptedServer()
+    upstream.models = [{"id": "demo_model", "max_model_len": 1024}]
+    engine = EngineConfig(name="server", options={"url": upstream.url})
+    asked = get_ready(replace(ready.wanted, method=None, setting=None, engine=engine))
+    try:
+        engine, plan = asked.open()
+        upstream.answer = lambda body: silence.wait(60) and None
+        service = Service(engine, batch=2)
+        with served(service, plan, request_seconds=1.0) as url:
+            address, body = f"{url}/v1/chat/completions", {"messages": ASKED}
+            for stream in (False, True):
+                reply = httpx.post(address, json={**body, "stream": stream}, timeout=20)
+                assert reply.status_code == 504
+            with pytest.raises(httpx.ReadTimeout):
+                httpx.post(address, json=body, timeout=0.3)
+            until = time.monotonic() + 10
+            while (service.open_jobs or engine.busy) and time.monotonic() < until:
+                time.sleep(0.05)
+            assert not service.open_jobs and not engine.busy
+            with pytest.raises(httpx.ReadTimeout):
+                httpx.post(address, json=body, timeout=0.3)
+        assert len(upstream.bodies) >= 4
+    finally:
+        silence.set()
+        upstream.close()
