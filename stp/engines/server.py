@@ -15,6 +15,7 @@ queue of what waits, under a lock, and the queue of what has ended; all else bel
 """
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
@@ -53,6 +54,8 @@ _START: Final = "start one with `vllm serve MODEL` (vLLM 0.10.2 or newer)"
 # Ids that every vocabulary has, and enough of them to fill a block of any cache.
 _PROBE_IDS: Final = [1, 2, 3] * 34
 _PROBE_TOKENS: Final = 4
+_STEP_SECONDS: Final = 0.25
+"""Longest wait of a step for a request to end."""
 
 
 _Task: TypeAlias = "asyncio.Task[tuple[Completion, int | None]]"
@@ -289,8 +292,11 @@ class ServerEngine(Engine):
         self._loop.soon(self._send)
 
     def _work(self) -> None:
-        """Wait until a request or some have ended."""
-        ended = [self._ended.get()]
+        """Wait a little until a request or some have ended."""
+        ended = []
+        # A server may never answer: whoever steps must be able to drop what is under way.
+        with contextlib.suppress(queue.Empty):
+            ended.append(self._ended.get(timeout=_STEP_SECONDS))
         ended += [self._ended.get() for _ in range(self._ended.qsize())]
         for request, task in ended:
             if request.tree not in self._flights:
