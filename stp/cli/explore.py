@@ -30,15 +30,17 @@ def explore(
     """
     from evaluator.explorer.source import open_sources
 
+    if static is not None:
+        from stp.files import check_writable
+
+        static = check_writable(static.expanduser())
     sources = open_sources(folders)
     if static is not None:
         from evaluator.explorer.static import write_static
         from stp.cli.progress import shown_progress
 
         with shown_progress() as progress:
-            page = write_static(
-                sources, static.expanduser(), progress=progress.stage("writing pieces")
-            )
+            page = write_static(sources, static, progress=progress.stage("writing pieces"))
         typer.echo(f"Page: {page}")
         return
     from evaluator.explorer.server import listen, server

@@ -26,6 +26,15 @@ def serve(
     model: Annotated[str, typer.Option("--model", help="A folder, a hub id, or demo.")],
     method: MethodOption = None,
     setting: SettingOption = None,
+    setting_bounds: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--setting-bounds",
+            metavar="FROM TO",
+            help="Settings that a request may name.",
+            show_default="the whole grid",
+        ),
+    ] = None,
     release: ReleaseOption = None,
     host: Annotated[
         str, typer.Option("--host", help="Address; other machines reach 0.0.0.0 only.")
@@ -73,12 +82,18 @@ def serve(
         from evaluator.live.setup import get_ready
 
         ready = get_ready(wanted, progress=progress)
+        policy, settings = ready.plan.policy, None
+        if setting_bounds is not None:
+            if policy is None:
+                raise MisuseError("--setting-bounds is of a method; name it with --method")
+            settings = policy.between(*setting_bounds)
         progress.stage("loading the model")
         options = ServerOptions(
             model_name=ready.model.name,
             api_key=key,
             body_bytes=body_bytes,
             request_seconds=request_seconds,
+            settings=settings,
         )
         application = open_server(ready, options, batch=batch, waiting=queue)
     run_server(application, host, port, lambda url: typer.echo(f"serving {url}/v1", err=True))

@@ -283,6 +283,23 @@ def test_rows_with_a_right_digest_and_wrong_values(made, tmp_path, place, value)
 
 
 @pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("resampling.replicates", 10**7),
+        ("full_accuracy", 3.0),
+        ("zero_accuracy", -0.1),
+        ("summary.selected_accuracy.value", 3.0),
+        ("summary.best_accuracy.high", 1.5),
+    ],
+)
+def test_a_row_that_claims_what_cannot_be_is_refused(made, tmp_path, place, value):
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps(changed(row_of(made[2], "constant_cap"), place, value)) + "\n")
+    with pytest.raises(MisuseError, match=r"line 1: no leaderboard row: "):
+        read_rows([path])
+
+
+@pytest.mark.parametrize(
     ("spec", "origin", "message"),
     [
         ("{folder}/evil.py:Evil", "stp-engine", "the row was made with stp-engine, and here is"),
