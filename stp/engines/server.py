@@ -15,6 +15,7 @@ queue of what waits, under a lock, and the queue of what has ended; all else bel
 """
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
@@ -26,12 +27,12 @@ from urllib.parse import urlsplit
 
 from data.errors import ConfigError, MisuseError
 from stp.engines.base import (
+    AnyTree,
     Completion,
     Engine,
     PromptTree,
     RequestError,
     SamplingParameters,
-    Tree,
 )
 from stp.engines.checks import TreeChecker, check_vllm_sampling
 from stp.engines.completions import (
@@ -53,6 +54,8 @@ _START: Final = "start one with `vllm serve MODEL` (vLLM 0.10.2 or newer)"
 # Ids that every vocabulary has, and enough of them to fill a block of any cache.
 _PROBE_IDS: Final = [1, 2, 3] * 34
 _PROBE_TOKENS: Final = 4
+_STEP_SECONDS: Final = 0.25
+"""Longest wait of a step for a request to end."""
 
 
 _Task: TypeAlias = "asyncio.Task[tuple[Completion, int | None]]"
@@ -275,7 +278,7 @@ class ServerEngine(Engine):
     def _waiting(self) -> int:
         return len(self._queue)
 
-    def _take(self, ticket: int, tree: Tree) -> None:
+    def _take(self, ticket: int, tree: AnyTree) -> None:
         # One to read was refused before it came here.
         assert isinstance(tree, PromptTree)
         self._check(tree)
@@ -289,8 +292,11 @@ class ServerEngine(Engine):
         self._loop.soon(self._send)
 
     def _work(self) -> None:
-        """Wait until a request or some have ended."""
-        ended = [self._ended.get()]
+        """Wait a little until a request or some have ended."""
+        ended = []
+        # A server may never answer: whoever steps must be able to drop what is under way.
+        with contextlib.suppress(queue.Empty):
+            ended.append(self._ended.get(timeout=_STEP_SECONDS))
         ended += [self._ended.get() for _ in range(self._ended.qsize())]
         for request, task in ended:
             if request.tree not in self._flights:
@@ -437,8 +443,12 @@ class ServerEngine(Engine):
 
 
 def _root(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(url)
+        can_be = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # Half an IPv6 address, a port above 65,535.
+        can_be = False
+    if not can_be or not url.isprintable():
         raise ConfigError(f"engine option url is {url!r}, but must be like http://HOST:PORT")
     if parts.username or parts.password:
         raise ConfigError(
