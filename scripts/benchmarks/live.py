@@ -116,7 +116,7 @@ class _Plain:
             while waiting and len(tickets) < self._batch:
                 place, tree = waiting.pop(0)
                 tickets[self._engine.submit(tree)] = place
-            for entry in self._engine.step().ended:
+            for entry in self._engine.step().trees:
                 if entry.error is not None:
                     raise entry.error
                 found[tickets.pop(entry.ticket)] = entry.made[0][0].token_ids
