@@ -13,8 +13,8 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from stp.curves import Curves, IntArray, integer_array
-from stp.ragged import greatest, group_offsets, row_of, spread
+from stp.curves import Curves, integer_array
+from stp.ragged import IntArray, greatest, group_offsets, row_of, spread
 
 Strategy = Literal["routing", "fixed_budget", "early_exit"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)

@@ -15,12 +15,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from stp.curves import Curves, Int32Array, IntArray
-from stp.ragged import gather
+from stp.curves import Curves, Int32Array
+from stp.ragged import BoolArray, Float32Array, IntArray, gather
 
-FloatArray = npt.NDArray[np.float32]
 HiddenArray = npt.NDArray[np.float16]
-BoolArray = npt.NDArray[np.bool_]
 
 _OPTIONAL = ("end_entropy", "answer_entropy", "trial_logprob", "trial_probability")
 
@@ -87,15 +85,15 @@ class Signals:
     """
 
     trajectory_offsets: IntArray
-    end_logprob: FloatArray
-    other_logprob: FloatArray
+    end_logprob: Float32Array
+    other_logprob: Float32Array
     other_id: Int32Array
-    entropy: FloatArray
+    entropy: Float32Array
     end_exact: BoolArray = field(default_factory=_empty)
-    end_entropy: FloatArray = field(default_factory=_empty)
-    answer_entropy: FloatArray = field(default_factory=_empty)
-    trial_logprob: FloatArray = field(default_factory=_empty)
-    trial_probability: FloatArray = field(default_factory=_empty)
+    end_entropy: Float32Array = field(default_factory=_empty)
+    answer_entropy: Float32Array = field(default_factory=_empty)
+    trial_logprob: Float32Array = field(default_factory=_empty)
+    trial_probability: Float32Array = field(default_factory=_empty)
     trial_tokens: Int32Array = field(default_factory=_empty)
     hidden: Mapping[int, HiddenArray] = field(default_factory=dict)
     prompt_model: Int32Array = field(default_factory=lambda: np.empty(0, np.int32))
@@ -162,12 +160,12 @@ class Signals:
         return int(self.trajectory_offsets[-1])
 
     @property
-    def margin(self) -> FloatArray:
+    def margin(self) -> Float32Array:
         """Best other token's log-probability less the thinking-end's; float32 ``(positions,)``.
 
         Where ``end_exact`` is False it is a lower bound.
         """
-        margin: FloatArray = self.other_logprob - self.end_logprob
+        margin: Float32Array = self.other_logprob - self.end_logprob
         return margin
 
     def select(self, trajectory_s: npt.ArrayLike) -> Self:

@@ -23,10 +23,11 @@ import numpy as np
 import pandas as pd
 
 from evaluator.analysis.earliest_maximum import expected_choice, held_out_table
-from evaluator.analysis.nesting import AVERAGE, FloatArray, nesting_of, with_averages
+from evaluator.analysis.nesting import AVERAGE, nesting_of, with_averages
 from evaluator.analysis.overthinking import per_trajectory
 from evaluator.analysis.pieces import fit_pieces
 from stp.curves import Curves
+from stp.ragged import FloatArray
 
 
 def cross_fit(curves: Curves, chosen_probes: int | None = None) -> pd.DataFrame:

@@ -18,9 +18,9 @@ from math import comb
 import numba as nb
 import numpy as np
 
-from evaluator.analysis.nesting import FloatArray
 from oracle.checks import whole_number
-from stp.curves import Curves, Int32Array, IntArray
+from stp.curves import Curves, Int32Array
+from stp.ragged import FloatArray, IntArray
 
 # A running product below this cannot matter to a sum of at most a few million terms, and the
 # numbers near the smallest that a float can hold are many times slower to multiply.

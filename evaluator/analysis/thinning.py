@@ -20,18 +20,12 @@ import pandas as pd
 from data.progress import NOBODY, Progress
 from evaluator.analysis.earliest_maximum import expected_choice, kept_share_table
 from evaluator.analysis.intervals import central_range
-from evaluator.analysis.nesting import (
-    AVERAGE,
-    FloatArray,
-    IntArray,
-    check_columns,
-    nesting_of,
-    with_averages,
-)
+from evaluator.analysis.nesting import AVERAGE, check_columns, nesting_of, with_averages
 from evaluator.analysis.overthinking import per_trajectory
 from oracle.checks import LARGEST_SEED, whole_number
 from oracle.resampling import raw_numbers
 from stp.curves import Curves
+from stp.ragged import FloatArray, IntArray
 from stp.seeds import PAPER_SEED
 
 DRAWS = 2000

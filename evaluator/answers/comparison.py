@@ -41,7 +41,7 @@ SymbolicEqual = Callable[[str, str], bool]
 _MAX_SYMBOLIC_CHARACTERS = 400
 
 
-class Comparison:
+class FormComparison:
     """Compares a gold form with an answer's form.
 
     Parameters

@@ -5,7 +5,7 @@ import re
 from fractions import Fraction
 
 from evaluator.answers.clock import same_time
-from evaluator.answers.comparison import Comparison, SymbolicEqual
+from evaluator.answers.comparison import FormComparison, SymbolicEqual
 from evaluator.answers.forms import Equation, Form, Listing
 from evaluator.answers.judge import CannotDecideError
 from evaluator.answers.latex import normalise
@@ -82,7 +82,7 @@ class Reference:
                 return True
             if self._option is not None:
                 return self._option.equals(answer, symbolic_equal)
-        comparison = Comparison(symbolic_equal, self._percent)
+        comparison = FormComparison(symbolic_equal, self._percent)
         undecided = False
         forms = read_forms(answer)
         if self._decimal_comma and _COMMA_NUMBER.match(text):

@@ -10,7 +10,7 @@ from typing import Any
 
 from baselines.interface import Method, Setting
 from baselines.player import Seat, Start
-from baselines.registry import Description, MethodSource
+from baselines.registry import MethodDescription, MethodSource
 from baselines.signals import SIGNALS, with_costs
 from data.errors import MisuseError
 from data.hints import nearest
@@ -59,7 +59,7 @@ class Policy:
     """
 
     label: str
-    description: Description
+    description: MethodDescription
     settings: tuple[Setting, ...]
     setting: Setting
     layers: tuple[int, ...] = ()

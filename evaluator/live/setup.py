@@ -16,7 +16,7 @@ from data.errors import ConfigError, MisuseError
 from data.progress import NOBODY, Progress
 from evaluator.answers.judges import judge_for
 from evaluator.live.policy import HIDDEN, Policy, make_policy, model_number
-from evaluator.live.thinking import Plan, Task
+from evaluator.live.thinking import LiveTask, Plan
 from evaluator.otbench.load import Release, load_release
 from evaluator.otbench.splits import SPLITS, SplitRule, lot
 from stp.campaign.config import CampaignConfig
@@ -267,7 +267,7 @@ def live_tasks(
     *,
     trajectories: int = 1,
     split: str | None = "test",
-) -> list[Task]:
+) -> list[LiveTask]:
     """Return the trajectories to make, in order of benchmark, question and number.
 
     Parameters
@@ -292,7 +292,7 @@ def live_tasks(
     if not named and release is not None:
         named = [BenchmarkConfig(name=name) for name in dict.fromkeys(b for b, _ in numbers)]
     seed = SplitRule().seed if release is None else int(release.manifest["splits"]["seed"])
-    tasks: list[Task] = []
+    tasks: list[LiveTask] = []
     for entry in named:
         benchmark, questions = load_questions(entry, plan.config.prompts.wording)
         rows = question_rows(plan.config, plan.subject, benchmark, questions).to_pylist()
@@ -304,7 +304,7 @@ def live_tasks(
             if outside or row["fit"] == "too_long":
                 continue
             tasks += [
-                Task(
+                LiveTask(
                     benchmark=benchmark.name,
                     question=question,
                     trajectory=trajectory,
@@ -321,7 +321,7 @@ def live_tasks(
     return tasks
 
 
-def asked_record(ready: Ready, tasks: Sequence[Task]) -> dict[str, Any]:
+def asked_record(ready: Ready, tasks: Sequence[LiveTask]) -> dict[str, Any]:
     """Return what is asked as plain values: what a run must be to go on."""
     plan, policy = ready.plan, ready.plan.policy
     settings = plan.config.settings()

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from baselines.registry import BUILT_IN, find_method
 from data.errors import MisuseError
@@ -27,7 +27,7 @@ from evaluator.answers import Checker
 from evaluator.live.policy import Policy, make_policy
 from evaluator.live.run import make
 from evaluator.live.setup import Wanted, get_ready, live_tasks
-from evaluator.live.thinking import Plan, Task
+from evaluator.live.thinking import LiveTask, Plan
 from evaluator.otbench.asked import parse_method
 from evaluator.runs.folder import locked_folder
 from evaluator.runs.record import RunRecord, check_folder, write_record
@@ -35,7 +35,7 @@ from stp.asking.store import ResponseStore
 from stp.campaign.fit import answer_limit
 from stp.campaign.sections import BenchmarkConfig, EngineConfig, ModelConfig
 from stp.cli.progress import Screen, shown_progress
-from stp.engines.base import Branch, Engine, PromptTree
+from stp.engines.base import Branch, Engine, PromptTree, TreeCompletions
 from stp.seeds import sample_seed
 
 KIND: Final = "scripts/benchmarks/live.py"
@@ -47,7 +47,7 @@ LIMITS: Final = {
 }
 """Of docs/examples/live_demo.toml, where no release says."""
 
-Made = tuple[Task, int, int, tuple[int, ...]]
+Made = tuple[LiveTask, int, int, tuple[int, ...]]
 """A trajectory: thinking tokens, signal tokens, and its answer's ids."""
 
 
@@ -57,7 +57,7 @@ class Turn:
 
     batch: int
     number: int
-    tasks: Sequence[Task]
+    tasks: Sequence[LiveTask]
 
 
 class _Plain:
@@ -66,7 +66,7 @@ class _Plain:
     def __init__(self, engine: Engine, plan: Plan, batch: int) -> None:
         self._engine, self._plan, self._batch = engine, plan, batch
 
-    def make(self, tasks: Sequence[Task]) -> list[Made]:
+    def make(self, tasks: Sequence[LiveTask]) -> list[Made]:
         """Make trajectories, so many at once."""
         plan, form = self._plan, self._plan.subject.format
         prompts = {
@@ -90,7 +90,7 @@ class _Plain:
             for place, task in enumerate(tasks)
         ]
 
-    def _tree(self, task: Task, ids: tuple[int, ...], phase: str, most: int) -> PromptTree:
+    def _tree(self, task: LiveTask, ids: tuple[int, ...], phase: str, most: int) -> PromptTree:
         subject = self._plan.subject
         seed = sample_seed(
             self._plan.config.seed,
@@ -110,20 +110,21 @@ class _Plain:
         )
 
     def _drained(self, trees: Mapping[int, PromptTree]) -> dict[int, tuple[int, ...]]:
-        waiting, tickets = list(trees.items()), {}
+        waiting, tickets = list(trees.items()), dict[int, int]()
         found: dict[int, tuple[int, ...]] = {}
         while waiting or tickets:
             while waiting and len(tickets) < self._batch:
                 place, tree = waiting.pop(0)
                 tickets[self._engine.submit(tree)] = place
-            for entry in self._engine.step().ended:
+            for entry in self._engine.step().trees:
                 if entry.error is not None:
                     raise entry.error
-                found[tickets.pop(entry.ticket)] = entry.made[0][0].token_ids
+                made = cast("TreeCompletions", entry.made)
+                found[tickets.pop(entry.ticket)] = made[0][0].token_ids
         return found
 
 
-def by_runner(engine: Engine, plan: Plan, tasks: Sequence[Task], batch: int) -> list[Made]:
+def by_runner(engine: Engine, plan: Plan, tasks: Sequence[LiveTask], batch: int) -> list[Made]:
     """Make trajectories with the live runner."""
     return [
         (task, found.tokens, found.signal_tokens, found.answer_ids)
@@ -154,7 +155,7 @@ def row_of(arm: str, turn: Turn, work: Callable[[], list[Made]], plan: Plan) -> 
 
 
 def turns_of(
-    tasks: Sequence[Task], batches: Sequence[int], counts: Sequence[int], least: int
+    tasks: Sequence[LiveTask], batches: Sequence[int], counts: Sequence[int], least: int
 ) -> Iterator[Turn]:
     """Yield the turns: of two batches each, so that rows that end are followed by others."""
     for batch, count in zip(batches, counts, strict=True):
@@ -183,11 +184,12 @@ def selected(wanted: Wanted, screen: Screen) -> dict[str, Policy]:
 
 def measure(options: argparse.Namespace, screen: Screen) -> list[dict[str, Any]]:
     """Make what is missing in the folder; return all rows."""
-    shown_options = {"threads": 1} if options.engine == "transformers" else {}
     wanted = Wanted(
         model=ModelConfig(path=options.model),
         release=options.release,
-        engine=EngineConfig(name=options.engine, options=shown_options),
+        engine=EngineConfig(
+            name=options.engine, options={"threads": 1} if options.engine == "transformers" else {}
+        ),
         changes={} if options.release else LIMITS,
     )
     ready = get_ready(wanted, progress=screen)
@@ -255,7 +257,7 @@ def markdown(rows: Sequence[Mapping[str, Any]]) -> str:
     ordered += sorted(arm for arm in arms if arm not in ordered)
 
     def total(arm: str, batch: int, name: str) -> float:
-        return sum(r[name] for r in rows if r["arm"] == arm and r["batch"] == batch)
+        return float(sum(r[name] for r in rows if r["arm"] == arm and r["batch"] == batch))
 
     heads = ["", "right, %", "thinking", "signals", "tokens with signals"]
     heads += [f"time, batch {batch}" for batch in batches]

@@ -53,7 +53,22 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 in the order of ``stp --help``."""
 
 
-class LazyGroup(TyperGroup):
+class Group(TyperGroup):
+    """A group of commands."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """Return the option ``--help``; of a group it is False where it was not given.
+
+        The library has pydantic read what is not a truth value, and the help of a command then
+        takes twice as long as it must.
+        """
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.default = False
+        return option
+
+
+class LazyGroup(Group):
     """A group whose commands are those of :data:`COMMANDS`."""
 
     lines: ClassVar[Mapping[str, tuple[str, str]]] = COMMANDS

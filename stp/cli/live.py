@@ -4,13 +4,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+
+from stp.cli.lazily import Group
 
 if TYPE_CHECKING:
     from evaluator.live.setup import Wanted
 
 
-class RunByDefault(TyperGroup):
+class RunByDefault(Group):
     """A group whose first word is a command of it, or else a model to run."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -29,7 +30,7 @@ live = typer.Typer(
 )
 
 Model = Annotated[str, typer.Argument(help="A folder, a hub id, or demo.")]
-Method = Annotated[
+MethodOption = Annotated[
     str | None, typer.Option("--method", "-m", help="As for `stp otbench run`; without: none.")
 ]
 SettingOption = Annotated[
@@ -39,11 +40,11 @@ ReleaseOption = Annotated[
     Path | None,
     typer.Option("--release", help="What the method learns from; gives limits and steps too."),
 ]
-Name = Annotated[
+NameOption = Annotated[
     str | None,
     typer.Option("--name", help="What the release calls the model.", show_default="from MODEL"),
 ]
-Family = Annotated[str | None, typer.Option("--family", help="The model's family.")]
+FamilyOption = Annotated[str | None, typer.Option("--family", help="The model's family.")]
 EngineName = Annotated[
     str, typer.Option("--engine", help="transformers, vllm, or server (with --upstream).")
 ]
@@ -57,20 +58,20 @@ Threads = Annotated[
 ThinkingLimit = Annotated[
     int | None, typer.Option("--thinking-limit", min=1, help="Most thinking tokens.")
 ]
-AnswerTokens = Annotated[
+AnswerTokensOption = Annotated[
     int | None, typer.Option("--answer-tokens", min=1, help="Most tokens of an answer.")
 ]
 StepTokens = Annotated[
     int | None, typer.Option("--step-tokens", min=1, help="Least tokens of a step.")
 ]
-Batch = Annotated[int, typer.Option("--batch", min=1, help="Questions under way at once.")]
+BatchOption = Annotated[int, typer.Option("--batch", min=1, help="Questions under way at once.")]
 
 
 @live.command("run")
 def run(
     model: Model,
     out: Annotated[Path, typer.Option("--out", help="The run's folder.")],
-    method: Method = None,
+    method: MethodOption = None,
     setting: SettingOption = None,
     release: ReleaseOption = None,
     benchmark: Annotated[
@@ -87,14 +88,14 @@ def run(
     trajectories: Annotated[
         int, typer.Option("--trajectories", min=1, help="Of every question.")
     ] = 1,
-    batch: Batch = 32,
-    name: Name = None,
-    family: Family = None,
+    batch: BatchOption = 32,
+    name: NameOption = None,
+    family: FamilyOption = None,
     engine: EngineName = "transformers",
     upstream: Upstream = None,
     threads: Threads = None,
     thinking_limit: ThinkingLimit = None,
-    answer_tokens: AnswerTokens = None,
+    answer_tokens: AnswerTokensOption = None,
     step_tokens: StepTokens = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Of the samples.")] = None,
 ) -> None:
@@ -183,7 +184,7 @@ def choose(
     model: Annotated[
         str, typer.Option("--model", help="Folder of the model, for the line to serve it.")
     ] = "MODEL",
-    name: Name = None,
+    name: NameOption = None,
 ) -> None:
     """Choose method and setting on validation questions; print the line that serves them."""
     from fractions import Fraction

@@ -5,12 +5,12 @@ from typing import Annotated
 import typer
 
 from stp.cli.live import (
-    AnswerTokens,
-    Batch,
+    AnswerTokensOption,
+    BatchOption,
     EngineName,
-    Family,
-    Method,
-    Name,
+    FamilyOption,
+    MethodOption,
+    NameOption,
     ReleaseOption,
     SettingOption,
     StepTokens,
@@ -23,7 +23,7 @@ from stp.cli.live import (
 
 def serve(
     model: Annotated[str, typer.Option("--model", help="A folder, a hub id, or demo.")],
-    method: Method = None,
+    method: MethodOption = None,
     setting: SettingOption = None,
     setting_bounds: Annotated[
         tuple[str, str] | None,
@@ -43,7 +43,7 @@ def serve(
         str | None,
         typer.Option("--api-key-env", help="Variable with the key that clients must send."),
     ] = None,
-    batch: Batch = 32,
+    batch: BatchOption = 32,
     queue: Annotated[
         int, typer.Option("--queue", min=0, help="Requests that may wait beside them.")
     ] = 256,
@@ -53,13 +53,13 @@ def serve(
     request_seconds: Annotated[
         float, typer.Option("--request-seconds", min=0.1, help="Longest time of a request.")
     ] = 600.0,
-    name: Name = None,
-    family: Family = None,
+    name: NameOption = None,
+    family: FamilyOption = None,
     engine: EngineName = "transformers",
     upstream: Upstream = None,
     threads: Threads = None,
     thinking_limit: ThinkingLimit = None,
-    answer_tokens: AnswerTokens = None,
+    answer_tokens: AnswerTokensOption = None,
     step_tokens: StepTokens = None,
 ) -> None:
     """Serve a model by chat completions, its thinking stopped by a method."""

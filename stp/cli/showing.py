@@ -4,10 +4,10 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from data.errors import MisuseError
 from stp.cli.arguments import Folder
+from stp.cli.lazily import Group
 from stp.cli.seen import seen
 from stp.cli.verdicts import show_verdicts
 
@@ -215,7 +215,7 @@ def _verdict(probe: "ProbeView") -> str:
     return seen(probe.reason) if probe.reason is not None else "not graded yet"
 
 
-class _CampaignByDefault(TyperGroup):
+class _CampaignByDefault(Group):
     """Takes ``stp show FOLDER`` for ``stp show campaign FOLDER``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

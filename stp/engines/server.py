@@ -21,12 +21,12 @@ from urllib.parse import urlsplit
 
 from data.errors import ConfigError, MisuseError
 from stp.engines.base import (
+    AnyTree,
     Completion,
     Engine,
     PromptTree,
     RequestError,
     SamplingParameters,
-    Tree,
 )
 from stp.engines.checks import TreeChecker, check_vllm_sampling
 from stp.engines.completions import (
@@ -272,7 +272,7 @@ class ServerEngine(Engine):
     def _waiting(self) -> int:
         return len(self._queue)
 
-    def _take(self, ticket: int, tree: Tree) -> None:
+    def _take(self, ticket: int, tree: AnyTree) -> None:
         # One to read was refused before it came here.
         assert isinstance(tree, PromptTree)
         self._check(tree)

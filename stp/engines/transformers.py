@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from data.errors import ConfigError, EngineError, MissingDependencyError, MisuseError
-from stp.engines.base import Branch, Completion, Engine, PromptTree, Tree, Usage
+from stp.engines.base import AnyTree, Branch, Completion, Engine, PromptTree, Usage
 from stp.engines.checks import TreeChecker, check_model_folder, weights_hash
 
 try:
@@ -215,7 +215,7 @@ class TransformersEngine(Engine):
     def _waiting(self) -> int:
         return self._decoder.waiting + len(self._to_read)
 
-    def _take(self, ticket: int, tree: Tree) -> None:
+    def _take(self, ticket: int, tree: AnyTree) -> None:
         if isinstance(tree, SignalTree):
             self._to_read.append((ticket, tree))
             return

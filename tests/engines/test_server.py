@@ -404,7 +404,7 @@ def test_as_many_requests_are_under_way_as_may_be_until_nothing_is_left(server, 
     while waiting or engine.busy:
         while waiting and engine.wants_more:
             engine.submit(waiting.pop())
-        made += len(engine.step().ended)
+        made += len(engine.step().trees)
     assert made == 20
     early = [count for count, after in seen if after > 16]
     # The machine may be slow to send the next one; it never waits for the driver.
@@ -429,7 +429,7 @@ def test_what_is_dropped_is_cancelled_and_its_place_taken(server, opened):
         engine.drop([slow])
         ended = []
         while engine.busy:
-            ended += engine.step().ended
+            ended += engine.step().trees
     gate.set()
     server.answer = first
     assert not engine.busy

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from evaluator.analysis.latent.values import LatentCurves
-from evaluator.analysis.nesting import FloatArray
 from oracle.actions import Strategy
 from oracle.checks import whole_number
 from oracle.frontier import exact_frontier, grid_budgets
 from stp.curves import Curves
+from stp.ragged import FloatArray
 
 # Rewards are integers; accuracies to a ten-thousandth keep their sums far below 2^62.
 _UNIT = 10_000

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln, xlog1py, xlogy
 
-from evaluator.analysis.nesting import FloatArray, IntArray
 from stp.curves import Int32Array
+from stp.ragged import FloatArray, IntArray
 
 LEVELS = 41
 """How many; steps of 4 points around one half, of less than 1 near 0 and 1."""
