@@ -22,6 +22,7 @@ from stp.cli.live import (
 
 
 def serve(
+    context: typer.Context,
     model: Annotated[str, typer.Option("--model", help="A folder, a hub id, or demo.")],
     method: MethodOption = None,
     setting: SettingOption = None,
@@ -62,7 +63,7 @@ def serve(
     answer_tokens: AnswerTokensOption = None,
     step_tokens: StepTokens = None,
 ) -> None:
-    """Serve a model by chat completions, its thinking stopped by a method."""
+    """Serve a model by chat completions; a method stops its thinking."""
     import os
 
     from data.errors import MisuseError
@@ -73,20 +74,7 @@ def serve(
         key = os.environ.get(api_key_env)
         if not key:
             raise MisuseError(f"--api-key-env {api_key_env}: the variable is not set")
-    wanted = wanted_of(
-        model,
-        method=method,
-        setting=setting,
-        release=release,
-        name=name,
-        family=family,
-        engine=engine,
-        upstream=upstream,
-        threads=threads,
-        thinking_limit=thinking_limit,
-        answer_tokens=answer_tokens,
-        step_tokens=step_tokens,
-    )
+    wanted = wanted_of(context.params)
     with shown_progress(at_once=True) as progress:
         progress.stage("starting")
         from evaluator.live.server import ServerOptions
