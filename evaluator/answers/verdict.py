@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-CHECKER_VERSION = "2.0"
+CHECKER_VERSION = "2.1"
 """Stored with every verdict. It changes whenever some answer may be judged differently."""
 
 
