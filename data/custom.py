@@ -27,7 +27,8 @@ from typing import get_args, get_type_hints
 
 from data.benchmark import INSTRUCTIONS, Benchmark
 from data.choices import LETTERS, letter_question
-from data.errors import ConfigError, MisuseError
+from data.code_tests import CodeTests
+from data.errors import BadReferenceError, ConfigError, MisuseError
 from data.files import RawRow, read_rows, text_of, value_of
 from data.hints import nearest
 from data.question import Question
@@ -250,6 +251,11 @@ def _question(described: CustomDescription, row: RawRow, number: int, where: str
     if columns.choices is None:
         if described.answer_kind == "math":
             reference = final_answer(reference)
+        if described.answer_kind == "code":
+            try:
+                CodeTests.from_json(reference)
+            except BadReferenceError as error:
+                raise BadReferenceError(f"{where}: {error}") from error
         return Question(
             id=question_id, prompt=text, reference=reference, answer_kind=described.answer_kind
         )

@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from stp.curves import Curves, Int32Array
+from stp.curves import Int32Array
 from stp.ragged import BoolArray, Float32Array, IntArray, gather
 
 HiddenArray = npt.NDArray[np.float16]
@@ -185,41 +185,6 @@ class Signals:
         }
         hidden = {layer: states[elements] for layer, states in self.hidden.items()}
         return replace(self, trajectory_offsets=offsets, hidden=hidden, **columns)
-
-    def prompt_rows(self, curves: Curves) -> IntArray:
-        """Return the row of ``prompt_hidden`` of every trajectory; int64 ``(trajectories,)``.
-
-        Raises
-        ------
-        ValueError
-            If a trajectory's model and question has none.
-        """
-        known = {
-            pair: row
-            for row, pair in enumerate(
-                zip(self.prompt_model.tolist(), self.prompt_question.tolist(), strict=True)
-            )
-        }
-        asked = zip(curves.model.tolist(), curves.question.tolist(), strict=True)
-        try:
-            return np.array([known[pair] for pair in asked], np.int64)
-        except KeyError as error:
-            model, question = error.args[0]
-            raise ValueError(f"no prompt of model {model} and question {question}") from error
-
-    def check_beside(self, curves: Curves) -> None:
-        """Refuse curves of other positions.
-
-        Raises
-        ------
-        ValueError
-            If the positions of curves and signals are not the same.
-        """
-        if not np.array_equal(self.trajectory_offsets, curves.trajectory_offsets):
-            raise ValueError(
-                f"signals of {self.trajectories} trajectories with {self.positions} positions do "
-                f"not fit curves of {curves.trajectories} with {curves.positions}"
-            )
 
 
 def _absent(name: str, positions: int) -> npt.NDArray[Any]:

@@ -14,7 +14,8 @@ import json
 from collections.abc import Sequence
 
 from data.benchmark import CODE_INSTRUCTION, Benchmark
-from data.errors import MisuseError
+from data.code_tests import CodeTests
+from data.errors import BadReferenceError, MisuseError
 from data.files import RawRow, text_of, value_of
 from data.packed import PackedTestsError, unpack_text
 from data.public import PublicSource
@@ -60,7 +61,8 @@ def reference(row: RawRow, where: str) -> str:
     Raises
     ------
     data.errors.MisuseError
-        If the tests cannot be read, there are none, or their kinds are mixed.
+        If the tests cannot be read, there are none, no program could pass them, or their kinds are
+        mixed.
     """
     tests = [
         *_json_list(text_of(row, "public_test_cases", where), where),
@@ -75,16 +77,13 @@ def reference(row: RawRow, where: str) -> str:
     if kinds == {"functional"}:
         metadata = _json(str(row.get("metadata") or "{}"), f"{where}: metadata")
         fn_name = metadata.get("func_name") if isinstance(metadata, dict) else None
-        if not fn_name:
+        if not isinstance(fn_name, str) or not fn_name:
             raise MisuseError(f"{where}: functional tests, but metadata names no func_name")
-    return json.dumps(
-        {
-            "fn_name": fn_name,
-            "inputs": [test["input"] for test in tests],
-            "outputs": [test["output"] for test in tests],
-            "time_limit_seconds": TIME_LIMIT_SECONDS,
-        }
-    )
+    inputs, outputs = (tuple(test[name] for test in tests) for name in ("input", "output"))
+    try:
+        return CodeTests(fn_name, inputs, outputs, TIME_LIMIT_SECONDS).to_json()
+    except BadReferenceError as error:
+        raise BadReferenceError(f"{where}: {error}") from error
 
 
 def _private_tests(text: str, where: str) -> list[dict[str, str]]:

@@ -301,7 +301,7 @@ def _reconstruct(shard: ThinkingShard, vocabulary: VocabularyForms) -> int:
     if first is None or not np.array_equal(trajectory_keys(rows)[first], shard.keys):
         raise StoreError(
             f"{source.store.url}/{name}: its rows are not those of the trajectories; "
-            f"remove it, then `stp run {source.store.url}`"
+            f"remove it, then `stp run {source.store.argument}`"
         )
     return reconstruction_mismatches(
         shard.ids,

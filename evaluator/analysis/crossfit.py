@@ -56,18 +56,7 @@ def cross_fit(curves: Curves, chosen_probes: int | None = None) -> pd.DataFrame:
     """
     m = curves.probes // 2 if chosen_probes is None else chosen_probes
     chosen = expected_choice(curves, held_out_table(curves.probes, m))
-    # Held-out probes at n are a random part of all probes at n.
-    degradation = chosen.measure - curves.full_correct_s / curves.probes
-    return pd.DataFrame(
-        {
-            "model": curves.model,
-            "benchmark": curves.benchmark,
-            "question": curves.question,
-            "sample": curves.sample,
-            "overthinking_ratio": chosen.overthinking_ratio,
-            "accuracy_degradation": np.where(curves.full_tokens_s > 0, degradation, 0.0),
-        }
-    )
+    return chosen.drop(columns="keep_probability")
 
 
 def fit_by_pieces(curves: Curves) -> pd.DataFrame:

@@ -4,6 +4,7 @@ Sees questions and the text of responses. One answer goes through: extraction (t
 verdicts → exact rules (this process) → other processes (symbolic equality, sandbox) → verdict.
 """
 
+import atexit
 import logging
 import os
 import threading
@@ -17,10 +18,11 @@ from typing import TypeVar
 from data.errors import StpError
 from data.question import Question
 from evaluator.answers.cache import VerdictFile
+from evaluator.answers.errors import CheckerError
 from evaluator.answers.judge import Judge, ModelVerdict, SlowTools
 from evaluator.answers.judges import judge_for
 from evaluator.answers.marked import FallbackAnswer
-from evaluator.answers.symbolic import SymbolicPool
+from evaluator.answers.symbolic import RuleFailedError, SymbolicPool
 from evaluator.answers.verdict import FALLBACK, NO_ANSWER, RULE_FAILED, Verdict
 
 LIMIT_SECONDS = 3.5
@@ -78,6 +80,7 @@ class Checker:
     ) -> None:
         self._workers = workers or min(4, os.cpu_count() or 1)
         self._pool = SymbolicPool(self._workers, limit_seconds)
+        self._gym = SymbolicPool(self._workers, limit_seconds, "credit")
         self._unsandboxed = unsandboxed
         self._model_judge = model_judge
         self._file = VerdictFile(cache_path) if cache_path is not None else None
@@ -98,6 +101,7 @@ class Checker:
     def close(self) -> None:
         """Kill the workers and close the cache's file."""
         self._pool.close()
+        self._gym.close()
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -198,6 +202,7 @@ class Checker:
     def _judge_slowly(self, judge: Judge, answer: str) -> Verdict:
         tools = SlowTools(
             symbolic_equal=self._pool.for_one_answer(),
+            gym_credit=self._gym.credit,
             unsandboxed=self._unsandboxed,
             model_judge=self._model_judge,
         )
@@ -207,9 +212,63 @@ class Checker:
 def _guarded(rule: Callable[[str], T], text: str, answer: str | None) -> T | Verdict:
     """Apply a rule; whatever it raises is a verdict of trouble on this text, nothing more."""
     try:
-        return rule(text)
-    except StpError:
-        raise
-    except Exception as error:
-        logger.exception("a rule failed on a text of %d characters", len(text))
-        return Verdict(False, answer, f"wrong: {RULE_FAILED} ({type(error).__name__})")
+        found = rule(text)
+    except Exception as error:  # noqa: BLE001 (recorded, or raised, there)
+        found = _failed(error, answer, f"a rule on a text of {len(text)} characters")
+    return _storable(found) if isinstance(found, Verdict) else found
+
+
+def _failed(error: Exception, answer: str | None, what: str) -> Verdict:
+    """Return the verdict where a rule raised what nobody expected: the one place for that.
+
+    It is counted as trouble wherever shares of a campaign are told, and `stp show verdicts
+    --trouble` shows it with question and response.
+
+    Raises
+    ------
+    data.errors.StpError
+        Where a worker, the sandbox or the disk failed: that says nothing about an answer.
+    """
+    if isinstance(error, StpError):
+        raise error
+    if isinstance(error, OSError):
+        raise CheckerError(f"the checker cannot work: {error}") from error
+    logger.error("%s failed", what, exc_info=error)
+    name = str(error) if isinstance(error, RuleFailedError) else type(error).__name__
+    return Verdict(False, answer, f"wrong: {RULE_FAILED} ({name})")
+
+
+def _storable(verdict: Verdict) -> Verdict:
+    """Return a verdict that can be written: half a surrogate pair is no character."""
+    texts = [verdict.reason, *([] if verdict.answer is None else [verdict.answer])]
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        reason, *answer = [text.encode("utf-8", "backslashreplace").decode() for text in texts]
+        return Verdict(verdict.right, answer[0] if answer else None, reason)
+    return verdict
+
+
+_shared: Checker | None = None
+_shared_lock = threading.Lock()
+
+
+def check(question: Question, response: str) -> Verdict:
+    """Check one response with a checker that this process keeps.
+
+    Workers start only if the exact rules do not decide, and are reused by later calls.
+
+    Raises
+    ------
+    CheckerError
+        A worker could not be started.
+    BadReferenceError
+        The question's reference cannot be used.
+    """
+    global _shared  # noqa: PLW0603 (one checker for the process, made when first needed)
+    with _shared_lock:
+        if _shared is None:
+            _shared = Checker()
+            atexit.register(_shared.close)
+        checker = _shared
+    return checker.check(question, response)

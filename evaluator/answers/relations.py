@@ -29,7 +29,6 @@ from evaluator.answers.trees import Number, Operation, Tree, variables
 _RELATION = re.compile(r"\\approx|\\le |\\ge |\\ne |\\in(?![a-zA-Z])|\\to(?![a-zA-Z])|[=<>]")
 _MAX_RELATIONS = 12
 _APPROXIMATED_NAME = re.compile(r"[a-zA-Z](?:_\{?\w\}?)?|[a-zA-Z]\([a-zA-Z]\)")
-_NOT_REALS = re.compile(r"\\mathbb|\\Z|\\N")
 
 
 def read_relation(text: str, read: Read) -> Form | None:

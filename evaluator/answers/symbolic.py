@@ -1,7 +1,7 @@
-"""Symbolic equality by math-verify, in worker processes that can be killed.
+"""Symbolic equality by math-verify, and Reasoning Gym's verifiers, in workers that can be killed.
 
-Sees pairs of expressions, knows nothing of questions or responses. A pair on which a worker hangs
-or dies costs that pair and nothing else: the worker is killed and the next pair gets a new one.
+Knows nothing of questions or responses. A pair on which a worker hangs or dies costs that pair and
+nothing else: the worker is killed and the next pair gets a new one.
 """
 
 import contextlib
@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Literal
 
 from evaluator.answers.errors import CheckerError
 
@@ -27,13 +28,22 @@ class SymbolicTimeoutError(Exception):
     """A pair ran out of its time or memory, or crashed its worker."""
 
 
+class RuleFailedError(Exception):
+    """What runs in the worker raised something that nobody expected."""
+
+
+Work = Literal["equal", "credit"]
+"""What a worker does: math-verify's equality, or the credit of Reasoning Gym's verifiers."""
+
+
 class SymbolicWorker:
     """One worker process, started when first needed.
 
     A process that had to be killed is started again at once, so that the next pair need not wait.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, work: Work = "equal") -> None:
+        self._work = work
         self._process: subprocess.Popen[bytes] | None = None
         self._ready = False
         self._buffer = b""
@@ -61,11 +71,22 @@ class SymbolicWorker:
         CheckerError
             No worker could be started.
         """
+        value, used_seconds = self.ask({"gold": gold, "answer": answer}, limit_seconds)
+        return bool(value), used_seconds
+
+    def ask(self, job: dict[str, str], limit_seconds: float) -> tuple[float, float]:
+        """Have one job done; as `equal`.
+
+        Raises
+        ------
+        RuleFailedError
+            What does it raised.
+        """
         process = self._started()
-        job = json.dumps({"gold": gold, "answer": answer, "seconds": limit_seconds}) + "\n"
+        line = json.dumps({**job, "seconds": limit_seconds}) + "\n"
         try:
             assert process.stdin is not None
-            process.stdin.write(job.encode())
+            process.stdin.write(line.encode())
             process.stdin.flush()
             reply = self._read_line(limit_seconds * WALL_FACTOR)
         except OSError:
@@ -75,7 +96,9 @@ class SymbolicWorker:
             self._launch()
             raise SymbolicTimeoutError
         values = json.loads(reply)
-        return bool(values["equal"]), float(values["seconds"])
+        if "failed" in values:
+            raise RuleFailedError(values["failed"])
+        return float(values[self._work]), float(values["seconds"])
 
     def kill(self) -> None:
         """Kill the process, if there is one. A later call of `equal` starts another."""
@@ -95,9 +118,10 @@ class SymbolicWorker:
         if not self._ready:
             if self._read_line(START_SECONDS) is None:
                 self.kill()
+                package = {"equal": "math_verify", "credit": "reasoning_gym"}[self._work]
                 raise CheckerError(
                     "the symbolic worker did not start: run "
-                    f"'{sys.executable} -c \"import math_verify\"' to see why"
+                    f"'{sys.executable} -c \"import {package}\"' to see why"
                 )
             self._ready = True
         return process
@@ -110,7 +134,7 @@ class SymbolicWorker:
         self._ready = False
         try:
             self._process = subprocess.Popen(
-                [*command, str(MEMORY_BYTES)],
+                [*command, self._work, str(MEMORY_BYTES)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -150,12 +174,14 @@ class SymbolicPool:
         How many.
     limit_seconds
         CPU time for one answer, however many pairs it takes.
+    work
+        What the workers do.
     """
 
-    def __init__(self, workers: int, limit_seconds: float) -> None:
+    def __init__(self, workers: int, limit_seconds: float, work: Work = "equal") -> None:
         self.size = workers
         self._limit_seconds = limit_seconds
-        self._all = [SymbolicWorker() for _ in range(workers)]
+        self._all = [SymbolicWorker(work) for _ in range(workers)]
         self._idle: queue.LifoQueue[SymbolicWorker] = queue.LifoQueue()
         for worker in self._all:
             self._idle.put(worker)
@@ -177,6 +203,12 @@ class SymbolicPool:
             return same
 
         return equal
+
+    def credit(self, reference: str, answer: str) -> float:
+        """Return the credit of an answer; raises as `SymbolicWorker.ask` does."""
+        with self._borrowed() as worker:
+            job = {"reference": reference, "answer": answer}
+            return worker.ask(job, self._limit_seconds)[0]
 
     def close(self) -> None:
         """Kill all workers. The pool can be used again: it starts new ones."""

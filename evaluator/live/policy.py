@@ -86,6 +86,25 @@ class Policy:
         """Return a setting's place in the grid; the policy's own for None."""
         return self.settings.index(self.setting if setting is None else setting)
 
+    def between(self, low: str, high: str) -> tuple[Setting, ...]:
+        """Return the settings from one to another, both included, in the order of the grid.
+
+        Raises
+        ------
+        data.errors.MisuseError
+            If a text names no setting, or the policy's own setting does not lie between them.
+        """
+        ends = [
+            self.settings.index(find_setting(self.label, self.settings, t)) for t in (low, high)
+        ]
+        some = self.settings[min(ends) : max(ends) + 1]
+        if self.setting not in some:
+            raise MisuseError(
+                f"method {self.label}: its setting {self.setting} does not lie between {low} and "
+                f"{high}; name wider bounds, or another --setting"
+            )
+        return some
+
     @contextmanager
     def seat(self) -> Iterator[Seat]:
         """Lend a seat where the method sits, for one trajectory."""

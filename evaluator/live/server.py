@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from baselines.interface import Setting
 from data import Question
 from data.errors import EngineError, MisuseError, StpError
 from evaluator.live.chat import ChatRequest, Reply, TextStream, read_request, setting_of
@@ -43,12 +44,15 @@ class ServerOptions:
         Largest body of a request.
     request_seconds
         How long a request may take, waiting included.
+    settings
+        Those that a request may name; None for the method's whole grid.
     """
 
     model_name: str
     api_key: str | None = None
     body_bytes: int = 1 << 20
     request_seconds: float = 600.0
+    settings: tuple[Setting, ...] | None = None
 
 
 class _Refused(Exception):  # noqa: N818  (it is a reply, not a defect)
@@ -187,7 +191,7 @@ class ChatServer:
         plan = self._plan
         policy = plan.policy if asked.stp.method == "on" else None
         try:
-            setting = setting_of(asked, policy)
+            setting = setting_of(asked, policy, self._options.settings)
             prompt_ids = plan.subject.format.chat_prompt_ids([m.plain() for m in asked.messages])
         except StpError as error:
             raise _Refused(400, str(error)) from error
@@ -311,7 +315,8 @@ class ChatServer:
         event: tuple[str, Any],
     ) -> AsyncIterator[str]:
         """Yield the events of a stream; a client that goes ends the work."""
-        texts = {kind: TextStream(self._plan.subject.format) for kind in ("thinking", "answer")}
+        form = self._plan.subject.format
+        texts = {"thinking": TextStream(form), "answer": TextStream(form, answer=True)}
         try:
             yield _event(reply.chunk({"role": "assistant"}))
             while event[0] != "end":

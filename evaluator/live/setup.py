@@ -79,8 +79,13 @@ class Ready:
     plan: Plan
     release: Release | None
 
-    def open(self) -> tuple[Engine, Plan]:
+    def open(self, **defaults: Any) -> tuple[Engine, Plan]:
         """Load the model; return the engine, and the plan with what the engine can show.
+
+        Parameters
+        ----------
+        **defaults
+            Options of the engine where none of that name was wanted.
 
         Raises
         ------
@@ -88,7 +93,7 @@ class Ready:
             If the engine does not show what the method needs.
         """
         wanted, policy = self.wanted.engine, self.plan.policy
-        options = dict(wanted.options)
+        options = {**defaults, **wanted.options}
         if policy is not None and policy.reads and wanted.name == "vllm":
             options.setdefault("max_logprobs", -1)
         engine = open_engine(wanted.name, self.model.folder, **options)

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pyarrow as pa
 
 from baselines.measurements import Measurements
@@ -320,6 +319,8 @@ def by_appearance(answer_k: Array, position_k: Array) -> Array:
     Stored numbers count over all of a question's probes: a small one is likely right, and says
     something of answers that are still to come.
     """
+    import pandas as pd  # A live method that learns nothing does without.
+
     trajectory = np.cumsum(position_k == 0)
     given = answer_k >= 0
     codes, _ = pd.factorize(

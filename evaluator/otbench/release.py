@@ -254,7 +254,7 @@ def _of_model(item: Gathered, model: str) -> Gathered:
 def _notes(gathered: Sequence[Gathered]) -> list[str]:
     return [
         f"{item.store.url} has no signals: methods that need them cannot run; make them with `stp "
-        f"signals {item.store.url}` and release anew."
+        f"signals {item.store.argument}` and release anew."
         for item in gathered
         if not _has_signals(item)
     ]

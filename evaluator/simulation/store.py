@@ -19,7 +19,7 @@ from data.progress import NOBODY, Progress
 from evaluator.simulation.worlds import Population, World
 from stp.campaign.config import CampaignConfig
 from stp.campaign.manifest import CellRecord, ModelRecord, new_manifest, text_hash
-from stp.campaign.models import tokenizer_folder
+from stp.campaign.models import files_hash, tokenizer_folder
 from stp.campaign.store import Store
 from stp.campaign.tables import (
     ORIGINAL,
@@ -118,7 +118,7 @@ def _model_records(population: Population, tokenizer: Tokenizer) -> list[ModelRe
             path=model.name,
             revision=None,
             weights_hash=text_hash(""),
-            tokenizer_hash=text_hash(tokenizer.to_str()),
+            tokenizer_hash=files_hash([("tokenizer.json", tokenizer.to_str().encode())]),
             context_limit=2 * population.thinking_limit,
             family=family,
         )

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 from data.errors import MisuseError, StoreError, StoreMismatchError
 from data.progress import NOBODY, Progress
@@ -150,7 +151,8 @@ def _check_signals(sources: Sequence[Store]) -> None:
         if settings != wanted:
             raise StoreMismatchError(
                 f"{first} and {url} hold signals with different settings: {wanted} and {settings}; "
-                f"`stp signals {url} --again`, with the options of the first, reads them anew"
+                f"`stp signals {quote(url)} --again`, with the options of the first, reads them "
+                "anew"
             )
 
 

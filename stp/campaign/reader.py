@@ -264,8 +264,8 @@ class CampaignReader:
             found += [(record, row) for row in match]
         if not found:
             raise MisuseError(
-                f"{self.store.url}: no question {question_id!r}; `stp show {self.store.url}` lists "
-                "them"
+                f"{self.store.url}: no question {question_id!r}; `stp show "
+                f"{self.store.argument}` lists them"
             )
         if len(found) > 1:
             cells = ", ".join(f"{record.model} on {record.benchmark}" for record, _ in found)
@@ -368,7 +368,7 @@ class CampaignReader:
         if int((~own).sum()) != len(position_k) * probes:
             raise StoreError(
                 f"{self.store.url}/{unit.shard('verdicts')}: its rows are not those of the "
-                f"positions; run `stp grade {self.store.url} --again`"
+                f"positions; run `stp grade {self.store.argument} --again`"
             )
         correct_k = right_p[~own].astype(np.int64).reshape(-1, probes).sum(axis=1)
         starts = np.flatnonzero(position_k == 0)

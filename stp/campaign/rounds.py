@@ -13,7 +13,6 @@ is the same.
 
 import contextlib
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +36,7 @@ from stp.campaign.run import (
     RunResult,
     SilentObserver,
     configured_engine,
+    grade_round,
 )
 from stp.campaign.store import Store, read_questions
 from stp.campaign.stream import LocalPool
@@ -181,7 +181,8 @@ class _Rounds:
             left.discard(made.task.unit)
         if left:
             return False
-        self.grade(number)
+        for unit in self.units:
+            grade_round(self.store, self.grader, unit, number)
         self.observer.stage_finished("rounds")
         return True
 
@@ -230,19 +231,6 @@ class _Rounds:
         self._put("more_probes", task.unit, number, rows, task.source, work)
         self.written += 1
         self.observer.unit_finished("rounds", task.unit, work)
-
-    def grade(self, number: int) -> None:
-        """Grade what is not graded yet, or was by another checker."""
-        for unit in self.units:
-            name = unit.round_shard("more_probes", number)
-            rows, info = self.store.read_checked("more_probes", name)
-            source = f"{info.digest} {self.grader.checker_of(unit)}"
-            if self._is_done("more_verdicts", unit, number, source):
-                continue
-            begin = time.monotonic()
-            verdicts = self.grader.judge(unit, rows)
-            work = Work(samples=rows.num_rows, seconds=max(0.0, time.monotonic() - begin))
-            self._put("more_verdicts", unit, number, verdicts, source, work)
 
     def _source(self, unit: Unit, number: int) -> str | None:
         info = self.store.shard_info("probes", unit.shard("probes"))

@@ -64,12 +64,6 @@ class Load:
     prompt_tokens: int = 150
 
     @property
-    def unit_tokens(self) -> float:
-        """Tokens that a unit is expected to generate."""
-        count = self.questions * self.trajectories
-        return count * (_mean(self.thinking_tokens) + _mean(self.answer_tokens) + self._probed)
-
-    @property
     def unit_samples(self) -> float:
         """Samples that a unit is expected to have."""
         return self.questions * self.trajectories * (2 + self._positions * self.probes)

@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 
 from data.errors import StoreError
 from stp.campaign.manifest import CellRecord, StageRecord
@@ -221,9 +222,9 @@ class CampaignStatus:
         for name in self.torn:
             table = name.partition("/")[0]
             of_signals = table in STAGE_TABLES["signals"]
-            found[name] = f"stp {'signals' if of_signals else 'run'} {self.url}"
+            found[name] = f"stp {'signals' if of_signals else 'run'} {quote(self.url)}"
             if name == SIGNALS_FILE:
-                found[name] = f"stp signals {self.url} --again"
+                found[name] = f"stp signals {quote(self.url)} --again"
         return found
 
     @property

@@ -14,6 +14,7 @@ itself. The place is an fsspec URL. This module knows nothing of engines and ans
 
 import contextlib
 import logging
+import shlex
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -72,6 +73,11 @@ class Store:
                 f"{self.url}: cannot be used as a campaign's folder: {error}"
             ) from error
         self._local = isinstance(self._fs, LocalFileSystem)
+
+    @property
+    def argument(self) -> str:
+        """The folder as it is typed in a shell."""
+        return shlex.quote(self.url)
 
     # -- files ---------------------------------------------------------------------------------
 
@@ -285,7 +291,10 @@ class Store:
             If either is damaged, or ``campaign.toml`` was changed after the campaign began.
         """
         manifest = self.read_manifest()
-        mend = f"`stp run CONFIG.toml --out {self.url}` with the campaign's own file writes it anew"
+        mend = (
+            f"`stp run CONFIG.toml --out {self.argument}` with the campaign's own file writes it "
+            "anew"
+        )
         try:
             config = self.read_config()
         except StpError as error:
@@ -319,7 +328,21 @@ class Store:
         )
 
     def plan(self, config: CampaignConfig, record: CellRecord) -> list[Unit]:
-        """Return the units of a cell."""
+        """Return the units of a cell.
+
+        Raises
+        ------
+        data.errors.StoreError
+            If the manifest says another number of questions than their shard has.
+        """
+        with contextlib.suppress(TornShardError):  # A run writes it anew.
+            asked = self.shard_info("questions", questions_shard(record.cell))
+            if asked is not None and asked.rows != record.questions:
+                raise StoreError(
+                    f"{self.url}/{MANIFEST}: damaged: it says {record.questions:,} questions of "
+                    f"{record.model} on {record.benchmark}, and the folder has {asked.rows:,}; "
+                    "restore it from a copy"
+                )
         return list(
             plan_units(
                 record.cell,

@@ -32,6 +32,28 @@ ORIGINAL = -1
 _TEXT = pa.string()
 _IDS = pa.list_(pa.int32())
 _CELL = [("model", _TEXT), ("benchmark", _TEXT), ("question", pa.int32())]
+_POSITION = [*_CELL, ("trajectory", pa.int32()), ("position", pa.int32())]
+# `answer_limit` below probing.answer_tokens marks an answer that the context shortened.
+_PROBES = pa.schema(
+    [
+        *_POSITION,
+        ("sample", pa.int32()),
+        ("seed", pa.int64()),
+        ("answer_ids", _IDS),
+        ("finish", _TEXT),
+        ("answer_limit", pa.int32()),
+    ]
+)
+# Position -1 is the trajectory's own original answer.
+_VERDICTS = pa.schema(
+    [
+        *_POSITION,
+        ("sample", pa.int32()),
+        ("right", pa.bool_()),
+        ("answer", _TEXT),
+        ("reason", _TEXT),
+    ]
+)
 
 SCHEMAS: dict[TableName, pa.Schema] = {
     # `fit`: "whole", "shortened" (the context leaves less room than was asked for), "too_long"
@@ -65,67 +87,19 @@ SCHEMAS: dict[TableName, pa.Schema] = {
             ("answer_limit", pa.int32()),
         ]
     ),
-    "positions": pa.schema(
-        [*_CELL, ("trajectory", pa.int32()), ("position", pa.int32()), ("tokens", pa.int64())]
-    ),
-    # `answer_limit` below probing.answer_tokens marks an answer that the context shortened.
-    "probes": pa.schema(
-        [
-            *_CELL,
-            ("trajectory", pa.int32()),
-            ("position", pa.int32()),
-            ("sample", pa.int32()),
-            ("seed", pa.int64()),
-            ("answer_ids", _IDS),
-            ("finish", _TEXT),
-            ("answer_limit", pa.int32()),
-        ]
-    ),
-    # position -1 is the trajectory's own original answer.
-    "verdicts": pa.schema(
-        [
-            *_CELL,
-            ("trajectory", pa.int32()),
-            ("position", pa.int32()),
-            ("sample", pa.int32()),
-            ("right", pa.bool_()),
-            ("answer", _TEXT),
-            ("reason", _TEXT),
-        ]
-    ),
-    # As `probes` and `verdicts`, of one round of more probes at chosen positions; samples go on
-    # counting where those before ended.
-    "more_probes": pa.schema(
-        [
-            *_CELL,
-            ("trajectory", pa.int32()),
-            ("position", pa.int32()),
-            ("sample", pa.int32()),
-            ("seed", pa.int64()),
-            ("answer_ids", _IDS),
-            ("finish", _TEXT),
-            ("answer_limit", pa.int32()),
-        ]
-    ),
-    "more_verdicts": pa.schema(
-        [
-            *_CELL,
-            ("trajectory", pa.int32()),
-            ("position", pa.int32()),
-            ("sample", pa.int32()),
-            ("right", pa.bool_()),
-            ("answer", _TEXT),
-            ("reason", _TEXT),
-        ]
-    ),
+    "positions": pa.schema([*_POSITION, ("tokens", pa.int64())]),
+    "probes": _PROBES,
+    "verdicts": _VERDICTS,
+    # Of one round of more probes at chosen positions; samples go on counting where those before
+    # ended.
+    "more_probes": _PROBES,
+    "more_verdicts": _VERDICTS,
     # A row per question; the hidden states are those at the last prompt token.
     "prompt_signals": pa.schema(_CELL),
     # A row per position, as in `positions`. What was not measured is NaN, or an empty list.
     "signals": pa.schema(
         [
-            *_CELL,
-            ("trajectory", pa.int32()),
-            ("position", pa.int32()),
+            *_POSITION,
             ("end_logprob", pa.float32()),
             ("other_logprob", pa.float32()),
             ("other_id", pa.int32()),

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from stp.cli.arguments import PromptsOption
-from stp.cli.lazily import Group
+from stp.cli.lazily import group_of
 
 _KINDS = ("math", "choice", "code")
 """The others are generated tasks, each with a judge of its own."""
@@ -121,13 +121,7 @@ def show(
 
 def register(app: typer.Typer) -> None:
     """Add the command group ``benchmarks`` to an application."""
-    group = typer.Typer(cls=Group, no_args_is_help=False, help="The benchmarks that there are.")
-
-    @group.callback(invoke_without_command=True)
-    def listing(context: typer.Context, data_dir: DataDir = None) -> None:
-        """List the benchmarks, or look at the questions of one with `show`."""
-        if context.invoked_subcommand is None:
-            list_benchmarks(data_dir)
-
+    group = typer.Typer(cls=group_of("list"), help="The benchmarks that there are.")
+    group.command("list")(list_benchmarks)
     group.command("show")(show)
     app.add_typer(group, name="benchmarks")

@@ -1,5 +1,6 @@
 """``stp run --dry-run``: what a campaign would send and take, without starting it."""
 
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -29,7 +30,9 @@ def dry_run(config: "CampaignConfig", folder: str) -> None:
     console = Console(highlight=False)
     if folder and _nothing_left(config, folder):
         console.print(f"nothing is left to do in {folder}: every unit is generated, probed and")
-        console.print(f"graded; nothing was written; next: stp report {folder}", soft_wrap=True)
+        console.print(
+            f"graded; nothing was written; next: stp report {quote(folder)}", soft_wrap=True
+        )
         return
     check_engine(config.engine.name, config.engine.options)
     notes = Console(stderr=True, highlight=False)

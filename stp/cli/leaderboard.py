@@ -1,6 +1,7 @@
 """``stp leaderboard``: boards of methods and models as a static site, and submissions to them."""
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -9,7 +10,7 @@ from stp.cli.lazily import Group
 
 leaderboard = typer.Typer(
     cls=Group,
-    help="Boards of methods and models as a static site; check and add submissions.",
+    help="Boards of methods and models as a site; check, add submissions.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -40,7 +41,9 @@ def build(
     from evaluator.explorer.static import write_static
     from evaluator.explorer.submission import SUBMISSIONS, submissions
     from stp.cli.progress import shown_progress
+    from stp.files import check_writable
 
+    out = check_writable(out.expanduser())
     found = [
         result
         for folder in (path.expanduser() for path in folders)
@@ -48,7 +51,7 @@ def build(
     ]
     sources = open_board(found, title)
     with shown_progress() as progress:
-        page = write_static(sources, out.expanduser(), progress=progress.stage("writing pieces"))
+        page = write_static(sources, out, progress=progress.stage("writing pieces"))
     typer.echo(f"Page: {page}")
 
 
@@ -75,7 +78,7 @@ def add(
         typer.echo("not added", err=True)
         raise typer.Exit(1)
     target = add_submission(folder, board.expanduser(), name)
-    typer.echo(f"Added: {target}\nNext: stp leaderboard build {board} --out SITE")
+    typer.echo(f"Added: {target}\nNext: stp leaderboard build {quote(str(board))} --out SITE")
 
 
 def _checked(folder: Path, release: Path | None) -> bool:

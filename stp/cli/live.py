@@ -1,31 +1,21 @@
 """``stp live``: termination methods on a model while it thinks."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stp.cli.lazily import Group
+from stp.cli.lazily import group_of
 
 if TYPE_CHECKING:
     from evaluator.live.setup import Wanted
 
 
-class RunByDefault(Group):
-    """A group whose first word is a command of it, or else a model to run."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put ``run`` before what is no command."""
-        if args and args[0] not in self.commands and not args[0].startswith("-"):
-            args = ["run", *args]
-        return super().parse_args(ctx, args)
-
-
 live = typer.Typer(
     name="live",
-    cls=RunByDefault,
+    cls=group_of("run"),
     help="Run a termination method live; compare, choose a setting.",
-    no_args_is_help=True,
     rich_markup_mode=None,
 )
 
@@ -69,6 +59,7 @@ BatchOption = Annotated[int, typer.Option("--batch", min=1, help="Questions unde
 
 @live.command("run")
 def run(
+    context: typer.Context,
     model: Model,
     out: Annotated[Path, typer.Option("--out", help="The run's folder.")],
     method: MethodOption = None,
@@ -109,21 +100,7 @@ def run(
         raise MisuseError(f"--split {split}: it is test, validation or all")
     if not benchmark and release is None:
         raise MisuseError("name the questions with --benchmark, or a --release")
-    wanted = wanted_of(
-        model,
-        method=method,
-        setting=setting,
-        release=release,
-        name=name,
-        family=family,
-        engine=engine,
-        upstream=upstream,
-        threads=threads,
-        thinking_limit=thinking_limit,
-        answer_tokens=answer_tokens,
-        step_tokens=step_tokens,
-        seed=seed,
-    )
+    wanted = wanted_of(context.params)
     asked = [BenchmarkConfig(name=each, limit=limit, data_dir=data_dir) for each in benchmark or []]
     out = out.expanduser()
     with shown_progress(at_once=True) as screen:
@@ -226,59 +203,45 @@ def choose(
     typer.echo(f"Serve it: {shlex.join(words)}")
 
 
-def wanted_of(
-    model: str,
-    *,
-    method: str | None,
-    setting: str | None,
-    release: Path | None,
-    name: str | None,
-    family: str | None,
-    engine: str,
-    upstream: str | None,
-    threads: int | None,
-    thinking_limit: int | None,
-    answer_tokens: int | None,
-    step_tokens: int | None,
-    seed: int | None = None,
-) -> "Wanted":
-    """Return what the options of a command name."""
+def wanted_of(given: Mapping[str, Any]) -> "Wanted":
+    """Return what the options name that ``stp live run`` and ``stp serve`` share."""
     from pydantic import ValidationError
 
     from data.errors import MisuseError
     from evaluator.live.setup import Wanted
     from stp.campaign.sections import EngineConfig, ModelConfig
 
-    options: dict[str, Any] = {}
-    if upstream is not None:
-        engine, options = "server", {"url": upstream}
+    engine, options = given["engine"], dict[str, Any]()
+    if given["upstream"] is not None:
+        engine, options = "server", {"url": given["upstream"]}
     elif engine == "server":
         raise MisuseError("--engine server: say where it is with --upstream URL")
-    if threads is not None:
-        options["threads"] = threads
-    changes: dict[str, dict[str, Any]] = {"generation": {}, "probing": {}}
-    if thinking_limit is not None:
-        changes["generation"]["thinking_limit"] = thinking_limit
-    if answer_tokens is not None:
-        changes["generation"]["answer_tokens"] = answer_tokens
-        changes["probing"]["answer_tokens"] = answer_tokens
-    if step_tokens is not None:
-        changes["probing"]["step_tokens"] = step_tokens
+    if given["threads"] is not None:
+        options["threads"] = given["threads"]
+    limits = {
+        "generation": ("thinking_limit", "answer_tokens"),
+        "probing": ("answer_tokens", "step_tokens"),
+    }
+    changes = {
+        section: {name: given[name] for name in names if given[name] is not None}
+        for section, names in limits.items()
+    }
+    name = {"name": given["name"]} if given["name"] else {}
     try:
-        described = ModelConfig.model_validate(
-            {"path": model, "family": family, **({"name": name} if name else {})}
+        model = ModelConfig.model_validate(
+            {"path": given["model"], "family": given["family"], **name}
         )
         chosen = EngineConfig(name=engine, options=options)
     except ValidationError as error:
         raise MisuseError(error.errors(include_url=False)[0]["msg"]) from error
     return Wanted(
-        model=described,
-        method=method,
-        setting=setting,
-        release=None if release is None else release.expanduser(),
+        model=model,
+        method=given["method"],
+        setting=given["setting"],
+        release=None if given["release"] is None else given["release"].expanduser(),
         engine=chosen,
         changes=changes,
-        seed=seed,
+        seed=given.get("seed"),
     )
 
 

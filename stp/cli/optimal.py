@@ -1,6 +1,7 @@
 """``stp optimal``: OptimalThinkingBench; run, score, grade and compare."""
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -128,7 +129,7 @@ def run(
             progress=progress,
         )
     Console(highlight=False).print(
-        f"Responses: {out}\nNext: stp optimal score {out}", markup=False, soft_wrap=True
+        f"Responses: {out}\nNext: stp optimal score {quote(str(out))}", markup=False, soft_wrap=True
     )
 
 
@@ -227,12 +228,14 @@ def grade(
             settings=replace(SETTINGS, max_tokens=judge_max_tokens),
         )
         result = watched(
-            f"stp optimal grade {campaign} --judge {judge}",
+            f"stp optimal grade {quote(campaign)} --judge {quote(judge)}",
             lambda observer, stop: grade_campaign(
                 campaign, model_judge=model.verdict, observer=observer, stop=stop
             ),
         )
-    typer.echo(f"graded {result.units} units; next: stp optimal compare --campaign {campaign}")
+    typer.echo(
+        f"graded {result.units} units; next: stp optimal compare --campaign {quote(campaign)}"
+    )
 
 
 @optimal.command("compare")
@@ -271,8 +274,10 @@ def compare(
     from evaluator.optimal.results import make_results
     from evaluator.optimal.stored import load_run
     from stp.cli.progress import shown_progress
+    from stp.files import check_writable
 
     check_t_max(t_max)
+    out = check_writable(out.expanduser())
     console = Console(highlight=False)
     runs = [load_run(folder) for folder in folders or []]
     with shown_progress() as progress:
@@ -293,7 +298,7 @@ def compare(
             progress=progress.stage("bootstrap"),
         )
     models = list(dict.fromkeys(model for model, _ in results.scores.rows))
-    _show(console, results, out.expanduser(), ", ".join(models))
+    _show(console, results, out, ", ".join(models))
 
 
 def _release_rows(

@@ -61,8 +61,10 @@ def aggregate(
     from evaluator.present.terminal import rich_table
     from evaluator.thinkbench.leaderboard import find_runs, write_leaderboard
     from evaluator.thinkbench.tables import leaderboard_table
+    from stp.files import check_writable
 
     console = Console(highlight=False)
+    check_writable(out)
     comparison = compared(find_runs(places), pool, replicates, allow_incomplete)
     path = write_leaderboard(comparison, out)
     console.print(rich_table(leaderboard_table(comparison)))
@@ -84,7 +86,10 @@ def leaderboard(
     from evaluator.thinkbench.leaderboard import find_runs
     from evaluator.thinkbench.page import write_page
     from evaluator.thinkbench.tables import leaderboard_table
+    from stp.files import check_writable
 
+    if out is not None:
+        check_writable(out)
     console = Console(highlight=False)
     comparison = compared(find_runs(places), pool, replicates, allow_incomplete)
     console.print(rich_table(leaderboard_table(comparison)))
@@ -130,7 +135,10 @@ def compare(
     from rich.console import Console
 
     from evaluator.thinkbench.leaderboard import find_runs
+    from stp.files import check_writable
 
+    if out is not None:
+        check_writable(out)
     console = Console(highlight=False)
     compare_and_print(
         console,

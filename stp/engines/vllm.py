@@ -160,7 +160,8 @@ class VllmEngine(Engine):
                 )
         except TypeError as error:
             raise ConfigError(f"engine options of vLLM: {error}") from error
-        except (ValueError, RuntimeError, OSError, AssertionError) as error:
+        # What vLLM and what it is built on raise while it starts shares no base class.
+        except Exception as error:
             raise EngineError(f"vLLM cannot start with model {self._folder}: {error}") from error
         self._model = model
         return model.llm_engine

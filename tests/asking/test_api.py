@@ -43,6 +43,7 @@ def ask(responder, requests=REQUESTS, settings=None):
     return {answer.id: answer for answer in answers}
 
 
+@pytest.mark.slow
 def test_a_server_that_parts_thinking_gives_what_the_engine_gives(local):
     direct = ask(local)
     with serving(local) as server:
