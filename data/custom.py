@@ -29,7 +29,7 @@ from data.benchmark import INSTRUCTIONS, Benchmark
 from data.choices import LETTERS, letter_question
 from data.code_tests import CodeTests
 from data.errors import BadReferenceError, ConfigError, MisuseError
-from data.files import Row, read_rows, text_of, value_of
+from data.files import RawRow, read_rows, text_of, value_of
 from data.hints import nearest
 from data.question import Question
 from data.tasks import task_names
@@ -241,7 +241,7 @@ def _known_instruction(answer_kind: str, where: str = "") -> str:
     raise ConfigError(f"{where}: unknown answer_kind {answer_kind!r}; known are {known}")
 
 
-def _question(described: CustomDescription, row: Row, number: int, where: str) -> Question:
+def _question(described: CustomDescription, row: RawRow, number: int, where: str) -> Question:
     columns = described.columns
     question_id = f"{described.name}-{number}"
     if columns.id is not None:
@@ -283,7 +283,7 @@ def final_answer(reference: str) -> str:
     return reference
 
 
-def _options(row: Row, columns: str | tuple[str, ...], where: str) -> list[str]:
+def _options(row: RawRow, columns: str | tuple[str, ...], where: str) -> list[str]:
     if isinstance(columns, tuple):
         return [text_of(row, column, where) for column in columns]
     values = value_of(row, columns, where)

@@ -37,12 +37,9 @@ from typing import TypeAlias
 
 import numba as nb
 import numpy as np
-import numpy.typing as npt
 
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
-# In compiled code: int32 or int64, whichever the sums fit in.
-Ints = npt.NDArray[np.signedinteger]
+from stp.ragged import FloatArray, IntArray, Ints
+
 Prices: TypeAlias = tuple[bool, np.int64, bool, np.int64]
 # reward, cost, offsets, edge_unit, edge_from, edge_to, slope, copies of one replicate.
 Units: TypeAlias = tuple[IntArray, IntArray, IntArray, Ints, Ints, Ints, FloatArray, Ints]

@@ -43,11 +43,22 @@ def render(
     Raises
     ------
     jinja2.TemplateError
-        If the template is none, or refuses the messages. Being a program it may raise other
-        exceptions too.
+        If the template is none, refuses the messages, or fails in any other way.
     """
     values = {"tools": None, "documents": None, **variables}
-    return _compiled(template).render(messages=messages, **values)
+    try:
+        text = _compiled(template).render(messages=messages, **values)
+        text.encode()
+    except jinja2.TemplateError:
+        raise
+    except UnicodeEncodeError as error:
+        raise jinja2.TemplateError("it writes half of a character") from error
+    # A program of strangers raises whatever a program can: it divides by zero, calls itself without
+    # end, asks for all of the memory.
+    except Exception as error:
+        why = str(error).strip() or "it needs more memory than there is"
+        raise jinja2.TemplateError(why) from error
+    return text
 
 
 @functools.lru_cache(maxsize=32)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from data.benchmark import CODE_INSTRUCTION, Benchmark
 from data.code_tests import CodeTests
 from data.errors import BadReferenceError, MisuseError
-from data.files import Row, text_of, value_of
+from data.files import RawRow, text_of, value_of
 from data.packed import PackedTestsError, unpack_text
 from data.public import PublicSource
 from data.question import Question
@@ -30,7 +30,7 @@ STDIN_FORM = (
 STARTER_FORM = "Complete this starter code and keep its names and signatures:"
 
 
-def parse(benchmark: str, rows: Sequence[Row], where: str) -> list[Question]:
+def parse(benchmark: str, rows: Sequence[RawRow], where: str) -> list[Question]:
     """Return one question a row; its reference holds all tests, the public ones first."""
     questions = []
     for number, row in enumerate(rows, start=1):
@@ -49,7 +49,7 @@ def parse(benchmark: str, rows: Sequence[Row], where: str) -> list[Question]:
     return questions
 
 
-def reference(row: Row, where: str) -> str:
+def reference(row: RawRow, where: str) -> str:
     """Return a row's tests as the JSON document that code answers are checked against.
 
     Returns

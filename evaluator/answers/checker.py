@@ -4,6 +4,7 @@ Sees questions and the text of responses. One answer goes through: extraction (t
 verdicts → exact rules (this process) → other processes (symbolic equality, sandbox) → verdict.
 """
 
+import atexit
 import logging
 import os
 import threading
@@ -12,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
+from typing import TypeVar
 
 from data.errors import StpError
 from data.question import Question
@@ -24,6 +26,7 @@ from evaluator.answers.symbolic import RuleFailedError, SymbolicPool
 from evaluator.answers.verdict import FALLBACK, NO_ANSWER, RULE_FAILED, Verdict
 
 LIMIT_SECONDS = 3.5
+T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 
@@ -135,7 +138,7 @@ class Checker:
             for index, (question, response) in enumerate(pairs):
                 if question is not last:
                     last, known = question, self._known_of(question)
-                answer = _extracted(known.judge, response)
+                answer = _guarded(known.judge.extract, response, None)
                 if answer is None or isinstance(answer, Verdict):
                     verdicts[index] = answer or NO_ANSWER
                     continue
@@ -174,7 +177,7 @@ class Checker:
         for key in answers:
             question, answer = key
             known = self._known[question]
-            verdict = _judged(known.judge.quick, answer)
+            verdict = _guarded(known.judge.quick, answer, answer)
             if verdict is None and self._file is not None and known.file_key is not None:
                 verdict = self._file.get(known.file_key, answer)
             if verdict is None:
@@ -203,26 +206,17 @@ class Checker:
             unsandboxed=self._unsandboxed,
             model_judge=self._model_judge,
         )
-        verdict = _judged(lambda text: judge.slow(text, tools), answer)
-        assert verdict is not None
-        return verdict
+        return _guarded(lambda text: judge.slow(text, tools), answer, answer)
 
 
-def _extracted(judge: Judge, response: str) -> str | Verdict | None:
-    """Extract an answer; whatever a rule raises is a verdict on this response, nothing more."""
+def _guarded(rule: Callable[[str], T], text: str, answer: str | None) -> T | Verdict:
+    """Apply a rule; whatever it raises is a verdict of trouble on this text, nothing more."""
+    found: T | Verdict
     try:
-        return judge.extract(response)
+        found = rule(text)
     except Exception as error:  # noqa: BLE001 (recorded, or raised, there)
-        return _failed(error, None, f"extraction on a response of {len(response)} characters")
-
-
-def _judged(rule: Callable[[str], Verdict | None], answer: str) -> Verdict | None:
-    """Judge an answer; whatever a rule raises is a verdict on this answer, nothing more."""
-    try:
-        verdict = rule(answer)
-    except Exception as error:  # noqa: BLE001 (recorded, or raised, there)
-        verdict = _failed(error, answer, f"a rule on an answer of {len(answer)} characters")
-    return None if verdict is None else _storable(verdict)
+        found = _failed(error, answer, f"a rule on a text of {len(text)} characters")
+    return _storable(found) if isinstance(found, Verdict) else found
 
 
 def _failed(error: Exception, answer: str | None, what: str) -> Verdict:
@@ -254,3 +248,28 @@ def _storable(verdict: Verdict) -> Verdict:
         reason, *answer = [text.encode("utf-8", "backslashreplace").decode() for text in texts]
         return Verdict(verdict.right, answer[0] if answer else None, reason)
     return verdict
+
+
+_shared: Checker | None = None
+_shared_lock = threading.Lock()
+
+
+def check(question: Question, response: str) -> Verdict:
+    """Check one response with a checker that this process keeps.
+
+    Workers start only if the exact rules do not decide, and are reused by later calls.
+
+    Raises
+    ------
+    CheckerError
+        A worker could not be started.
+    BadReferenceError
+        The question's reference cannot be used.
+    """
+    global _shared  # noqa: PLW0603 (one checker for the process, made when first needed)
+    with _shared_lock:
+        if _shared is None:
+            _shared = Checker()
+            atexit.register(_shared.close)
+        checker = _shared
+    return checker.check(question, response)

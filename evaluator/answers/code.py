@@ -11,7 +11,8 @@ import textwrap
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 
-from data.code_tests import CodeTests, json_value
+from data.code_tests import CodeTests as CodeTests
+from data.code_tests import json_value
 from data.question import Question
 from evaluator.answers.errors import BadReferenceError
 from evaluator.answers.judge import SlowTools

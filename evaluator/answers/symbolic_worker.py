@@ -40,6 +40,8 @@ def _equality() -> Callable[[dict[str, str]], bool]:
     def equal(job: dict[str, str]) -> bool:
         try:
             return bool(verify(read(job["gold"]), read(job["answer"]), timeout_seconds=None))
+        except MemoryError:
+            raise
         except Exception:
             # Whatever the library raises on a pair is no equality that it could show.
             logging.getLogger(__name__).exception("math-verify failed on a pair")
@@ -82,6 +84,8 @@ def main() -> None:
         reply: dict[str, object] = {}
         try:
             reply[work] = answer(job)
+        except MemoryError:
+            os._exit(1)  # out of its limit, which is trouble and no finding on this answer
         except Exception as error:  # noqa: BLE001 (raised again by the owner)
             reply["failed"] = type(error).__name__
         _limit_cpu(0)

@@ -27,7 +27,7 @@ from baselines.measurements import Measurements
 from baselines.player import PlayedQuestion, is_written, plain_setting
 from baselines.registry import (
     BUILT_IN,
-    Description,
+    MethodDescription,
     MethodSource,
     Whereabouts,
     check_name,
@@ -55,7 +55,7 @@ _PRINTING_SECONDS = 5.0
 _LONGEST_ERROR = 1000
 _MOST_SHOWN = 65_536
 
-_DESCRIPTION = TypeAdapter(Description)
+_DESCRIPTION = TypeAdapter(MethodDescription)
 _LIST = TypeAdapter(list[Any])
 _THINKS = TypeAdapter(list[StrictBool])
 _CAPS = TypeAdapter(list[Annotated[StrictInt, Field(ge=0)] | None])
@@ -81,7 +81,7 @@ class ApartSource:
     """
 
     where: Whereabouts
-    description: Description
+    description: MethodDescription
     hidden: tuple[Path, ...] = ()
 
     def seat(self, hyperparameters: dict[str, Any]) -> "ApartPlayer":
@@ -96,13 +96,13 @@ class ApartSource:
         return player
 
 
-Source = MethodSource | ApartSource
+AnySource = MethodSource | ApartSource
 """Where a method comes from, and what makes new ones."""
 
 
 def find_source(
     spec: str, hyperparameters: dict[str, Any], hidden: tuple[Path, ...] = ()
-) -> Source:
+) -> AnySource:
     """Return where a method comes from; one of others is looked at in its own process.
 
     Parameters
@@ -129,7 +129,7 @@ def find_source(
     return ApartSource(where=where, description=player.description, hidden=hidden)
 
 
-def isolation_of(source: Source) -> str:
+def isolation_of(source: AnySource) -> str:
     """Return where its methods run: ``"evaluator"``, ``"process"`` or ``"sandbox"``."""
     if isinstance(source, MethodSource):
         return "evaluator"
@@ -292,7 +292,7 @@ class ApartPlayer:
             return f" ({signal.Signals(-code if code < 0 else code - 128).name})"
         return ""
 
-    def _described(self, answer: Any) -> Description:
+    def _described(self, answer: Any) -> MethodDescription:
         """Return what the method says of itself, as far as it can be."""
         description = self._checked(_DESCRIPTION, "find", answer)
         check_name(description.name, self._where.spec)

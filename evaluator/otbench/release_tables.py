@@ -15,7 +15,7 @@ from evaluator.otbench.splits import SplitRule, lot, prompt_digest
 from stp.curves import Curves
 from stp.signals import Signals
 
-Key = tuple[str, str]
+QuestionKey = tuple[str, str]
 """A question: (benchmark, question id)."""
 
 
@@ -31,8 +31,8 @@ class Division:
         What is known of it.
     """
 
-    split: dict[Key, str] = field(default_factory=dict)
-    asked: dict[Key, AskedQuestion] = field(default_factory=dict)
+    split: dict[QuestionKey, str] = field(default_factory=dict)
+    asked: dict[QuestionKey, AskedQuestion] = field(default_factory=dict)
 
 
 def questions_table(division: Division, groups: dict[str, str], rule: SplitRule) -> pa.Table:

@@ -176,12 +176,17 @@ class CampaignConfig(Section):
 
     def content_hash(self) -> str:
         """Return the SHA-256 of :meth:`settings`, as 64 hexadecimal digits."""
-        text = json.dumps(self.settings(), sort_keys=True, allow_nan=False)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return settings_hash(self.settings())
 
     def to_toml(self) -> str:
         """Return the campaign file with every setting written out (except those that are unset)."""
         return tomli_w.dumps(self.model_dump(mode="json", exclude_none=True))
+
+
+def settings_hash(settings: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of :meth:`CampaignConfig.settings`, as 64 hexadecimal digits."""
+    text = json.dumps(settings, sort_keys=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def load_config(path: str | Path) -> CampaignConfig:

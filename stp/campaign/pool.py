@@ -3,8 +3,7 @@
 The driver alone reads and writes the campaign's folder; an actor gets jobs with the rows that they
 need and gives rows back, with several units under way at once (:mod:`stp.campaign.stream`). So
 nodes need the models (a path or hub id that they can read), not the folder. A unit whose actor or
-node is lost is given to another; what it gives back depends on the unit alone, so the store is that
-of an unbroken run on one machine.
+node is lost is given to another; what is asked for it depends on the unit alone.
 """
 
 import asyncio
@@ -85,6 +84,7 @@ class _Actor:
         self._open_model = open_model
         self._room: EngineRoom | None = None
         self._inbox: queue.SimpleQueue[tuple[UnitTask, _Future]] = queue.SimpleQueue()
+        self._given = threading.Event()
         self._futures: dict[int, _Future] = {}
         self._wants = True
         self._window = 1
@@ -105,6 +105,7 @@ class _Actor:
         future: _Future = concurrent.futures.Future()
         self._wants = False
         self._inbox.put((task, future))
+        self._given.set()
         # One that is at work already takes it too, and this one finds nothing to do.
         self._thread.submit(self._work).add_done_callback(self._ended)
         return await asyncio.wrap_future(future)
@@ -115,10 +116,12 @@ class _Actor:
         stream = Stream(room, self._config, lambda *_: None)
         with room.watchdog.watching(stream.signs, stream.names):
             while True:
+                self._given.clear()
                 self._take_tasks(stream)
                 if stream.empty and not stream.failed:
                     return
-                time.sleep(stream.pause_seconds or 0.0)
+                # While what failed waits, other tasks may come.
+                self._given.wait(stream.pause_seconds or 0.0)
                 self._give(stream.step())
 
     def _ended(self, work: "concurrent.futures.Future[None]") -> None:

@@ -75,6 +75,13 @@ def analyze(
     ] = False,
 ) -> None:
     """Write all tables and figures of campaigns; say what was found."""
+    from stp.files import check_writable
+
+    alone = len(campaigns) == 1 and "://" not in campaigns[0]
+    own = Path(campaigns[0]) / "analysis" if alone else Path("analysis")
+    # The campaigns' folders may be given so too, where no shell has replaced it. What cannot be
+    # written in the end is said before anything else is imported.
+    folder = check_writable((out or own).expanduser())
     from rich.console import Console
 
     from evaluator.analysis.files import write_analysis
@@ -82,10 +89,6 @@ def analyze(
     from stp.cli.progress import shown_progress
 
     names = _names(tables, TABLES)
-    alone = len(campaigns) == 1 and "://" not in campaigns[0]
-    own = Path(campaigns[0]) / "analysis" if alone else Path("analysis")
-    # The campaigns' folders may be given so too, where no shell has replaced it.
-    folder = (out or own).expanduser()
     analysis: Analysis | None
     try:
         with shown_progress() as progress:

@@ -4,8 +4,10 @@ from typing import Annotated
 
 import typer
 
+from stp.cli.lazily import Group
+
 app = typer.Typer(
-    help="Compare two campaigns that probed the same trajectories.", no_args_is_help=True
+    cls=Group, help="Compare two campaigns that probed the same trajectories.", no_args_is_help=True
 )
 
 

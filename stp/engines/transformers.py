@@ -19,13 +19,11 @@ from typing import Any, Final
 import numpy as np
 
 from data.errors import ConfigError, EngineError, MissingDependencyError, MisuseError
-from stp.engines.base import Branch, Completion, Engine, PromptTree, Tree, Usage
+from stp.engines.base import AnyTree, Branch, Completion, Engine, PromptTree, Usage
 from stp.engines.checks import TreeChecker, check_model_folder, weights_hash
 
 try:
     import torch
-    from huggingface_hub.errors import StrictDataclassError
-    from safetensors import SafetensorError
     from torch import Tensor
     from transformers import AttentionInterface, AutoConfig, AutoModelForCausalLM
     from transformers.utils import logging as transformers_logging
@@ -67,6 +65,7 @@ _CHECK_TOLERANCE_NARROW: Final = 0.1
 
 
 ONE_THREAD_PARAMETERS = 50_000_000
+MOST_THREADS = 1_024
 
 
 class TransformersEngine(Engine):
@@ -130,6 +129,11 @@ class TransformersEngine(Engine):
         for name, value in positive.items():
             if value is not None and value < 1:
                 raise ConfigError(f"engine option {name} is {value}, but must be at least 1")
+        if threads is not None and threads > MOST_THREADS:
+            # PyTorch would begin them all, and take the memory of the machine for them.
+            raise ConfigError(
+                f"engine option threads is {threads}, but must be at most {MOST_THREADS:,}"
+            )
         if threads is not None:
             torch.set_num_threads(threads)
         self._model = _ForkedModel(self._folder, _choose_device(device), dtype)
@@ -215,7 +219,7 @@ class TransformersEngine(Engine):
     def _waiting(self) -> int:
         return self._decoder.waiting + len(self._to_read)
 
-    def _take(self, ticket: int, tree: Tree) -> None:
+    def _take(self, ticket: int, tree: AnyTree) -> None:
         if isinstance(tree, SignalTree):
             self._to_read.append((ticket, tree))
             return
@@ -372,7 +376,8 @@ class _ForkedModel:
     def _load_config(self) -> Any:
         try:
             return AutoConfig.from_pretrained(self._folder, local_files_only=True)
-        except (OSError, ValueError, KeyError, *_WRONG_CONFIG) as error:
+        # What a class raises for a value that it did not think of shares no base class.
+        except Exception as error:
             raise EngineError(
                 f"{self._folder}/config.json cannot be used: {_line(error)}"
             ) from error
@@ -392,15 +397,9 @@ class _ForkedModel:
                 local_files_only=True,
                 output_loading_info=True,
             )
-        except (
-            OSError,
-            ValueError,
-            KeyError,
-            RuntimeError,
-            ImportError,
-            SafetensorError,
-            *_WRONG_CONFIG,
-        ) as error:
+            model.to(device=self.device)
+        # As above; of files that are no weights likewise.
+        except Exception as error:
             if FORK_ATTENTION in str(error):
                 raise EngineError(
                     _no_fork(self._folder, "its class has an attention of its own")
@@ -412,7 +411,6 @@ class _ForkedModel:
         if "logits_to_keep" not in inspect.signature(model.forward).parameters:
             raise EngineError(_no_fork(self._folder, f"{type(model).__name__} is too old a class"))
         self._refuse_other_weights(model, loaded)
-        model.to(device=self.device)
         return model.eval()
 
     def _refuse_other_weights(self, model: Any, loaded: Mapping[str, Iterable[Any]]) -> None:
@@ -438,7 +436,8 @@ class _ForkedModel:
         """Refuse by configuration, before weights are read."""
         text = config.get_text_config()
         for name in ("num_attention_heads", "num_hidden_layers"):
-            if not isinstance(getattr(text, name, None), int):
+            count = getattr(text, name, None)
+            if not isinstance(count, int) or count < 1:
                 raise EngineError(_no_fork(self._folder, f"its configuration has no {name}"))
         odd = set(getattr(text, "layer_types", None) or ()) - _FORKABLE_LAYERS
         if odd:
@@ -585,10 +584,6 @@ class _ForkedModel:
         self._model = None
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
-
-
-_WRONG_CONFIG: Final = (AssertionError, ArithmeticError, TypeError, StrictDataclassError)
-"""What a model's class raises for a configuration with a value that it did not think of."""
 
 
 def _no_fork(folder: Path, reason: str) -> str:

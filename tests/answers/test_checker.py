@@ -10,7 +10,10 @@ import pytest
 from data.question import Question
 from evaluator.answers import BadReferenceError, Checker, CheckerError, Verdict, check, symbolic
 from evaluator.answers.cache import VerdictFile
+from evaluator.answers.mathematics import MathJudge
 from evaluator.answers.symbolic import SymbolicTimeoutError, SymbolicWorker
+from evaluator.answers.verdict import FALLBACK, RULE_FAILED, TIME_LIMIT, TIME_LIMIT_REASON
+from stp.campaign.row_counts import trouble_of
 
 HARD = r"\sum_{k=1}^{10} k"
 """A reference that only symbolic equality reads."""
@@ -162,6 +165,43 @@ def test_a_question_key_tells_all_parts_apart() -> None:
         )
     }
     assert len(keys) == 5
+
+
+@pytest.mark.parametrize("place", ["extract", "quick", "slow"])
+def test_what_a_rule_raises_is_trouble_on_one_response(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rule = getattr(MathJudge, place)
+
+    def failing(self: MathJudge, text: str, *more: object) -> object:
+        if "13" in text:
+            raise RecursionError
+        return rule(self, text, *more)
+
+    def undecided(self: MathJudge, answer: str) -> None:
+        return None
+
+    if place == "slow":
+        monkeypatch.setattr(MathJudge, "quick", undecided)
+    monkeypatch.setattr(MathJudge, place, failing)
+    asked = question("9")
+    with Checker(cache_path=tmp_path / "v", workers=1) as checker:
+        right, *troubled, wrong = checker.check_many(
+            [
+                (asked, text)
+                for text in (r"\boxed{9}", r"\boxed{13}", "So he has $13.", r"\boxed{8}")
+            ]
+        )
+        assert right.right
+        assert wrong.reason == "wrong: differs from the reference"
+        assert [trouble_of(verdict.reason) for verdict in troubled] == [RULE_FAILED] * 2
+    file = VerdictFile(tmp_path / "v")
+    assert file.get(VerdictFile.question_key(asked), "13") is None
+    file.close()
+
+
+def test_a_time_limit_on_a_fallback_answer_is_trouble() -> None:
+    assert trouble_of(TIME_LIMIT_REASON + FALLBACK) == TIME_LIMIT
 
 
 def test_time_limits_are_not_kept_on_disk(tmp_path: Path) -> None:

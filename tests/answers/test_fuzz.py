@@ -122,6 +122,7 @@ def judged(judge: Judge, response: str, tools: SlowTools) -> Verdict | None:
     return judge.slow(answer, tools) if verdict is None else verdict
 
 
+@pytest.mark.slow
 def test_random_and_mutated_responses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "evaluator.answers.code.run_program", lambda *_, **__: SandboxRun(b"", None, None)
@@ -210,6 +211,7 @@ def test_nesting(depth: int) -> None:
             assert judged(judge, response, tools) == verdict
 
 
+@pytest.mark.slow
 def test_nested_and_long_texts_on_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:
     """Responses and references of a grammar: the rules themselves raise nothing."""
     monkeypatch.setattr(
