@@ -18,7 +18,8 @@ def explore(
         typer.Option("--static", metavar="DIR", help="Write files into DIR; no server."),
     ] = None,
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="Of the server; 0: a free one.")
+        int,
+        typer.Option("--port", min=0, max=65535, help="Port of the server; 0 takes a free one."),
     ] = 0,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
