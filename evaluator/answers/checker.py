@@ -212,7 +212,7 @@ class Checker:
 def _guarded(rule: Callable[[str], T], text: str, answer: str | None) -> T | Verdict:
     """Apply a rule; whatever it raises is a verdict of trouble on this text, nothing more."""
     try:
-        found = rule(text)
+        found: T | Verdict = rule(text)
     except Exception as error:  # noqa: BLE001 (recorded, or raised, there)
         found = _failed(error, answer, f"a rule on a text of {len(text)} characters")
     return _storable(found) if isinstance(found, Verdict) else found
