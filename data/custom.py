@@ -29,7 +29,7 @@ from data.benchmark import INSTRUCTIONS, Benchmark
 from data.choices import LETTERS, letter_question
 from data.code_tests import CodeTests
 from data.errors import BadReferenceError, ConfigError, MisuseError
-from data.files import RawRow, read_rows, text_of, value_of
+from data.files import RawRow, plain_file, read_rows, text_of, value_of
 from data.hints import nearest
 from data.question import Question
 from data.tasks import task_names
@@ -172,7 +172,7 @@ def load_custom(path: Path) -> Benchmark:
 
 def _read_description(path: Path) -> CustomDescription:
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        table = tomllib.loads(plain_file(path).read_text(encoding="utf-8-sig"))
     except FileNotFoundError as error:
         raise ConfigError(f"{path}: no such file") from error
     except OSError as error:

@@ -5,6 +5,7 @@ is one.
 """
 
 import csv
+import errno
 import json
 import math
 import sys
@@ -148,11 +149,24 @@ def _read_csv(path: Path) -> list[RawRow]:
     return rows
 
 
+def plain_file(path: Path) -> Path:
+    """Return a path whose content has an end: a pipe may give nothing, and a device gives for ever.
+
+    Raises
+    ------
+    OSError
+        If it is neither a file nor a folder, nor missing.
+    """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise OSError(errno.EINVAL, "it is a pipe or a device, not a file")
+    return path
+
+
 @contextmanager
 def _open_text(path: Path) -> Iterator[TextIO]:
     """Open UTF-8 text (a byte order mark is skipped), with our errors where it cannot be read."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with plain_file(path).open(encoding="utf-8-sig", newline="") as file:
             yield file
     except UnicodeDecodeError as error:
         raise MisuseError(f"{path}: not UTF-8 text ({error})") from error

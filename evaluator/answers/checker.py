@@ -211,6 +211,7 @@ class Checker:
 
 def _guarded(rule: Callable[[str], T], text: str, answer: str | None) -> T | Verdict:
     """Apply a rule; whatever it raises is a verdict of trouble on this text, nothing more."""
+    found: T | Verdict
     try:
         found: T | Verdict = rule(text)
     except Exception as error:  # noqa: BLE001 (recorded, or raised, there)

@@ -16,6 +16,7 @@ import resource
 import site
 import sys
 from collections.abc import Callable
+from typing import Any
 
 PRELUDE = """
 from string import *
@@ -104,17 +105,17 @@ def _spell(value: object, write: Callable[[str], None]) -> None:
         write(_number(value) if isinstance(value, numbers.Number) else f"<{type(value).__name__}>")
 
 
-def _number(value: numbers.Number) -> str:
+def _number(value: Any) -> str:
     """Spell a number: 1, 1.0, True and Fraction(2, 2) are one."""
     if type(value) is int and -_SHORT < value < _SHORT:
         return str(value)
     if isinstance(value, float) and not value.is_integer():
         return float.__repr__(value)
-    if isinstance(value, numbers.Complex) and not value.imag:
+    if isinstance(value, complex) and value.imag == 0:
         value = value.real
-    if not isinstance(value, numbers.Real) and not hasattr(value, "as_integer_ratio"):
+    if not hasattr(value, "as_integer_ratio"):
         return f"<{type(value).__name__}>"
-    above, below = value.as_integer_ratio()  # type: ignore[union-attr]
+    above, below = value.as_integer_ratio()
     if below == 1:
         # Hexadecimal has no limit of digits.
         return str(int(above)) if -_SHORT < above < _SHORT else hex(above)

@@ -1,7 +1,8 @@
 """Symbolic equality by math-verify, and Reasoning Gym's verifiers, in workers that can be killed.
 
-Knows nothing of questions or responses. A pair on which a worker hangs or dies costs that pair and
-nothing else: the worker is killed and the next pair gets a new one.
+Chat templates run in such a worker too. Knows nothing of questions or responses. A pair on which a
+worker hangs or dies costs that pair and nothing else: the worker is killed and the next pair gets a
+new one.
 """
 
 import contextlib
@@ -9,12 +10,13 @@ import json
 import os
 import queue
 import select
+import shlex
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from evaluator.answers.errors import CheckerError
 
@@ -32,7 +34,7 @@ class RuleFailedError(Exception):
     """What runs in the worker raised something that nobody expected."""
 
 
-Work = Literal["equal", "credit"]
+SymbolicWork = Literal["equal", "credit"]
 """What a worker does: math-verify's equality, or the credit of Reasoning Gym's verifiers."""
 
 
@@ -40,10 +42,27 @@ class SymbolicWorker:
     """One worker process, started when first needed.
 
     A process that had to be killed is started again at once, so that the next pair need not wait.
+
+    Parameters
+    ----------
+    work
+        What it does: its first argument, and the key of its replies.
+    module
+        What runs there, by `symbolic_worker.serve`.
+    memory_bytes
+        What it may use.
     """
 
-    def __init__(self, work: Work = "equal") -> None:
+    def __init__(
+        self,
+        work: str = "equal",
+        *,
+        module: str = "evaluator.answers.symbolic_worker",
+        memory_bytes: int = MEMORY_BYTES,
+    ) -> None:
         self._work = work
+        self._module = module
+        self._memory_bytes = memory_bytes
         self._process: subprocess.Popen[bytes] | None = None
         self._ready = False
         self._buffer = b""
@@ -74,7 +93,7 @@ class SymbolicWorker:
         value, used_seconds = self.ask({"gold": gold, "answer": answer}, limit_seconds)
         return bool(value), used_seconds
 
-    def ask(self, job: dict[str, str], limit_seconds: float) -> tuple[float, float]:
+    def ask(self, job: dict[str, Any], limit_seconds: float) -> tuple[Any, float]:
         """Have one job done; as `equal`.
 
         Raises
@@ -98,7 +117,7 @@ class SymbolicWorker:
         values = json.loads(reply)
         if "failed" in values:
             raise RuleFailedError(values["failed"])
-        return float(values[self._work]), float(values["seconds"])
+        return values[self._work], float(values["seconds"])
 
     def kill(self) -> None:
         """Kill the process, if there is one. A later call of `equal` starts another."""
@@ -118,23 +137,23 @@ class SymbolicWorker:
         if not self._ready:
             if self._read_line(START_SECONDS) is None:
                 self.kill()
-                package = {"equal": "math_verify", "credit": "reasoning_gym"}[self._work]
-                raise CheckerError(
-                    "the symbolic worker did not start: run "
-                    f"'{sys.executable} -c \"import {package}\"' to see why"
-                )
+                command = shlex.join(self._command())
+                raise CheckerError(f"a worker did not start: run '{command}' to see why")
             self._ready = True
         return process
 
+    def _command(self) -> list[str]:
+        words = ["-P", "-m", self._module, self._work, str(self._memory_bytes)]
+        return [sys.executable, *words]
+
     def _launch(self) -> subprocess.Popen[bytes]:
         """Start a process without waiting until it is ready."""
-        command = [sys.executable, "-P", "-m", "evaluator.answers.symbolic_worker"]
         environment = dict(os.environ, PYTHONPATH=str(_PACKAGE_ROOT), OMP_NUM_THREADS="1")
         self._buffer = b""
         self._ready = False
         try:
             self._process = subprocess.Popen(
-                [*command, self._work, str(MEMORY_BYTES)],
+                self._command(),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -142,9 +161,7 @@ class SymbolicWorker:
                 start_new_session=True,
             )
         except OSError as error:
-            raise CheckerError(
-                f"cannot start a symbolic worker ({sys.executable}): {error}"
-            ) from error
+            raise CheckerError(f"cannot start a worker ({sys.executable}): {error}") from error
         return self._process
 
     def _read_line(self, limit_seconds: float) -> bytes | None:
@@ -178,7 +195,7 @@ class SymbolicPool:
         What the workers do.
     """
 
-    def __init__(self, workers: int, limit_seconds: float, work: Work = "equal") -> None:
+    def __init__(self, workers: int, limit_seconds: float, work: SymbolicWork = "equal") -> None:
         self.size = workers
         self._limit_seconds = limit_seconds
         self._all = [SymbolicWorker(work) for _ in range(workers)]
@@ -208,7 +225,7 @@ class SymbolicPool:
         """Return the credit of an answer; raises as `SymbolicWorker.ask` does."""
         with self._borrowed() as worker:
             job = {"reference": reference, "answer": answer}
-            return worker.ask(job, self._limit_seconds)[0]
+            return float(worker.ask(job, self._limit_seconds)[0])
 
     def close(self) -> None:
         """Kill all workers. The pool can be used again: it starts new ones."""

@@ -18,6 +18,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 
 def _limit_cpu(seconds: float) -> None:
@@ -26,7 +27,7 @@ def _limit_cpu(seconds: float) -> None:
     signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
-def _equality() -> Callable[[dict[str, str]], bool]:
+def _equality() -> Callable[[dict[str, Any]], bool]:
     """Return what compares ``gold`` with ``answer``."""
     from math_verify import LatexExtractionConfig, parse, verify
 
@@ -37,7 +38,7 @@ def _equality() -> Callable[[dict[str, str]], bool]:
 
     read("1+x")  # the first parse builds the grammar's tables; it belongs to the start
 
-    def equal(job: dict[str, str]) -> bool:
+    def equal(job: dict[str, Any]) -> bool:
         try:
             return bool(verify(read(job["gold"]), read(job["answer"]), timeout_seconds=None))
         except MemoryError:
@@ -50,7 +51,7 @@ def _equality() -> Callable[[dict[str, str]], bool]:
     return equal
 
 
-def _credit() -> Callable[[dict[str, str]], float]:
+def _credit() -> Callable[[dict[str, Any]], float]:
     """Return what gives ``answer`` the credit of the task that ``reference`` is of."""
     from data.question import Question
     from data.reasoning_gym_tasks import ANSWER_KIND, gym_module
@@ -65,15 +66,31 @@ def _credit() -> Callable[[dict[str, str]], float]:
     return lambda job: judge(job["reference"]).credit(job["answer"])
 
 
-def main() -> None:
-    """Serve jobs until standard input ends. Arguments: what to do, and memory in bytes."""
-    work, memory_bytes = sys.argv[1], int(sys.argv[2])
+def serve(
+    work: str,
+    start: Callable[[], Callable[[dict[str, Any]], object]],
+    memory_bytes: int,
+    failure: Callable[[Exception], str] = lambda error: type(error).__name__,
+) -> None:
+    """Serve jobs until standard input ends.
+
+    Parameters
+    ----------
+    work
+        The key of what was found.
+    start
+        Imports what is needed, and returns what does a job.
+    memory_bytes
+        What this process may use from then on.
+    failure
+        What is told of an error that was raised.
+    """
     # What the libraries print must not reach the protocol's pipe.
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     logging.disable(logging.CRITICAL)
-    answer = {"equal": _equality, "credit": _credit}[work]()
+    answer = start()
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     replies.write('{"ready": true}\n')
     replies.flush()
@@ -87,7 +104,7 @@ def main() -> None:
         except MemoryError:
             os._exit(1)  # out of its limit, which is trouble and no finding on this answer
         except Exception as error:  # noqa: BLE001 (raised again by the owner)
-            reply["failed"] = type(error).__name__
+            reply["failed"] = failure(error)
         _limit_cpu(0)
         reply["seconds"] = time.process_time() - started
         replies.write(json.dumps(reply) + "\n")
@@ -95,4 +112,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve(sys.argv[1], {"equal": _equality, "credit": _credit}[sys.argv[1]], int(sys.argv[2]))

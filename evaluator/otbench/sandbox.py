@@ -39,7 +39,6 @@ _COUNTERS = (
     *("vmstat", "zoneinfo"),
 )
 _NODE_COUNTERS = ("meminfo", "numastat", "vmstat")
-_PLAIN_DEVICES = ("full", "null", "random", "tty", "urandom", "zero")
 _DEVICES = ("nvidia*", "kfd", "dri")
 _START_SECONDS = 30
 _FOLDER_BYTES = 2**30
@@ -110,6 +109,8 @@ def sandboxed(
         around += ["--tmpfs", str(folder)]
     # Numba writes compiled code beside its source where it is not told otherwise.
     around += ["--setenv", "HOME", _HOME, "--setenv", "NUMBA_CACHE_DIR", _HOME]
+    # Its pools of processes look their processes up in /proc.
+    around += ["--setenv", "JOBLIB_MULTIPROCESSING", "0"]
     around += ["--info-fd", str(info), "--remount-ro", "/", "--chdir", "/tmp", "--"]
     return [*around, *command], [*descriptors, info]
 
@@ -118,9 +119,6 @@ def _walls(bwrap: str, stack: contextlib.ExitStack) -> tuple[list[str], list[int
     """Return what every command is in: no process, network or key of ours, the system's files."""
     around = [bwrap, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     around += ["--dev", "/dev"]
-    for device in _PLAIN_DEVICES:
-        # Whoever reads a device would set its date.
-        around += ["--remount-ro", f"/dev/{device}"]
     around += _machine(bool(_gpus()))
     around += ["--size", str(_FOLDER_BYTES), "--tmpfs", "/tmp", "--dir", _HOME]
     around += library_links()

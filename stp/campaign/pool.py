@@ -42,6 +42,9 @@ _LOG = logging.getLogger(__name__)
 _WAIT_SECONDS = 1.0
 """How often the driver looks whether it was asked to stop."""
 
+_NO_NODE_SECONDS = 10.0
+"""How long a cluster may be without any node while no actor runs."""
+
 _LOOK_SECONDS = 0.01
 """How often an actor looks whether its engine wants more."""
 
@@ -296,11 +299,8 @@ class RayPool:
                 break
             if busy or not self._starting:
                 waiting_since = time.monotonic()
-            elif time.monotonic() - waiting_since > self._start_seconds:
-                raise EngineError(
-                    f"no engine actor could start on the Ray cluster in {self._start_seconds:.0f} "
-                    "seconds; run the same command again when it has nodes to spare"
-                )
+            else:
+                self._check_wait(time.monotonic() - waiting_since)
             for ref in self._wait():
                 if ref in self._starting:
                     self._started(ref)
@@ -319,6 +319,19 @@ class RayPool:
                     yield result
         if failure is not None:
             raise failure
+
+    def _check_wait(self, seconds: float) -> None:
+        """Refuse to wait any longer for an actor to start."""
+        if seconds > self._start_seconds:
+            raise EngineError(
+                f"no engine actor could start on the Ray cluster in {self._start_seconds:.0f} "
+                "seconds; run the same command again when it has nodes to spare"
+            )
+        if seconds > _NO_NODE_SECONDS and not any(node["Alive"] for node in self._ray.nodes()):
+            raise EngineError(
+                "no node of the Ray cluster is left; nothing that was finished is lost: run the "
+                "same command again to go on there"
+            )
 
     def _hand_out(self, tasks: Tasks, again: list[tuple[UnitTask, int]]) -> None:
         """Give tasks to the engines that want some, those that were lost before first."""

@@ -441,7 +441,7 @@ def test_requests_go_on_while_nobody_steps(server, opened):
     assert most == 4
     ended = []
     while engine.busy:
-        ended += engine.step().ended
+        ended += engine.step().trees
     assert sorted(entry.ticket for entry in ended) == tickets
     assert all(entry.made[1][3].token_ids == (13,) * 4 for entry in ended)
 
