@@ -34,7 +34,7 @@ class RuleFailedError(Exception):
     """What runs in the worker raised something that nobody expected."""
 
 
-Work = Literal["equal", "credit"]
+SymbolicWork = Literal["equal", "credit"]
 """What a worker does: math-verify's equality, or the credit of Reasoning Gym's verifiers."""
 
 
@@ -195,7 +195,7 @@ class SymbolicPool:
         What the workers do.
     """
 
-    def __init__(self, workers: int, limit_seconds: float, work: Work = "equal") -> None:
+    def __init__(self, workers: int, limit_seconds: float, work: SymbolicWork = "equal") -> None:
         self.size = workers
         self._limit_seconds = limit_seconds
         self._all = [SymbolicWorker(work) for _ in range(workers)]

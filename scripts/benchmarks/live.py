@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from baselines.registry import BUILT_IN, find_method
 from data.errors import MisuseError
@@ -35,7 +35,7 @@ from stp.asking.store import ResponseStore
 from stp.campaign.fit import answer_limit
 from stp.campaign.sections import BenchmarkConfig, EngineConfig, ModelConfig
 from stp.cli.progress import Screen, shown_progress
-from stp.engines.base import Branch, Engine, PromptTree
+from stp.engines.base import Branch, Engine, PromptTree, TreeCompletions
 from stp.seeds import sample_seed
 
 KIND: Final = "scripts/benchmarks/live.py"
@@ -110,7 +110,7 @@ class _Plain:
         )
 
     def _drained(self, trees: Mapping[int, PromptTree]) -> dict[int, tuple[int, ...]]:
-        waiting, tickets = list(trees.items()), {}
+        waiting, tickets = list(trees.items()), dict[int, int]()
         found: dict[int, tuple[int, ...]] = {}
         while waiting or tickets:
             while waiting and len(tickets) < self._batch:
@@ -119,7 +119,8 @@ class _Plain:
             for entry in self._engine.step().trees:
                 if entry.error is not None:
                     raise entry.error
-                found[tickets.pop(entry.ticket)] = entry.made[0][0].token_ids
+                made = cast("TreeCompletions", entry.made)
+                found[tickets.pop(entry.ticket)] = made[0][0].token_ids
         return found
 
 
@@ -183,11 +184,12 @@ def selected(wanted: Wanted, screen: Screen) -> dict[str, Policy]:
 
 def measure(options: argparse.Namespace, screen: Screen) -> list[dict[str, Any]]:
     """Make what is missing in the folder; return all rows."""
-    shown_options = {"threads": 1} if options.engine == "transformers" else {}
     wanted = Wanted(
         model=ModelConfig(path=options.model),
         release=options.release,
-        engine=EngineConfig(name=options.engine, options=shown_options),
+        engine=EngineConfig(
+            name=options.engine, options={"threads": 1} if options.engine == "transformers" else {}
+        ),
         changes={} if options.release else LIMITS,
     )
     ready = get_ready(wanted, progress=screen)
@@ -255,7 +257,7 @@ def markdown(rows: Sequence[Mapping[str, Any]]) -> str:
     ordered += sorted(arm for arm in arms if arm not in ordered)
 
     def total(arm: str, batch: int, name: str) -> float:
-        return sum(r[name] for r in rows if r["arm"] == arm and r["batch"] == batch)
+        return float(sum(r[name] for r in rows if r["arm"] == arm and r["batch"] == batch))
 
     heads = ["", "right, %", "thinking", "signals", "tokens with signals"]
     heads += [f"time, batch {batch}" for batch in batches]

@@ -299,15 +299,12 @@ def _warm_up(
     short, questions = _cut_short(config, rows)
     asked = record.questions - record.too_long
     per_question = min(config.trajectories_per_unit, _WARM_UP_TRAJECTORIES)
+    most = min(config.shards.questions, max(1, _WARM_UP_TRAJECTORIES // per_question))
     unit = Unit(
         cell=record.cell,
         number=0,
         question_start=0,
-        question_stop=min(
-            questions.num_rows,
-            config.shards.questions,
-            max(1, _WARM_UP_TRAJECTORIES // per_question),
-        ),
+        question_stop=min(questions.num_rows, most),
         trajectory_start=0,
         trajectory_stop=per_question,
     )

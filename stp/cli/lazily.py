@@ -11,7 +11,7 @@ from typer.main import get_group
 from stp.cli import COMMANDS, first_help
 
 
-class Group(TyperGroup):
+class CommandGroup(TyperGroup):
     """A group of commands, one of which may be meant where the first word names none."""
 
     default: ClassVar[str | None] = None
@@ -35,12 +35,12 @@ class Group(TyperGroup):
         return option
 
 
-def group_of(default: str) -> type[Group]:
+def group_of(default: str) -> type[CommandGroup]:
     """Return the class of groups with a default command."""
-    return type("GroupWithDefault", (Group,), {"default": default})
+    return type("GroupWithDefault", (CommandGroup,), {"default": default})
 
 
-class LazyGroup(Group):
+class LazyGroup(CommandGroup):
     """A group whose commands are those of :data:`COMMANDS`."""
 
     lines: ClassVar[Mapping[str, tuple[str, str]]] = COMMANDS

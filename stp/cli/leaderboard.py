@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from stp.cli.lazily import Group
+from stp.cli.lazily import CommandGroup
 
 leaderboard = typer.Typer(
-    cls=Group,
+    cls=CommandGroup,
     help="Boards of methods and models as a site; check, add submissions.",
     no_args_is_help=True,
     rich_markup_mode=None,

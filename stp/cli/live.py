@@ -30,7 +30,7 @@ ReleaseOption = Annotated[
     Path | None,
     typer.Option("--release", help="What the method learns from; gives limits and steps too."),
 ]
-NameOption = Annotated[
+ModelNameOption = Annotated[
     str | None,
     typer.Option("--name", help="What the release calls the model.", show_default="from MODEL"),
 ]
@@ -80,7 +80,7 @@ def run(
         int, typer.Option("--trajectories", min=1, help="Of every question.")
     ] = 1,
     batch: BatchOption = 32,
-    name: NameOption = None,
+    name: ModelNameOption = None,
     family: FamilyOption = None,
     engine: EngineName = "transformers",
     upstream: Upstream = None,
@@ -161,7 +161,7 @@ def choose(
     model: Annotated[
         str, typer.Option("--model", help="Folder of the model, for the line to serve it.")
     ] = "MODEL",
-    name: NameOption = None,
+    name: ModelNameOption = None,
 ) -> None:
     """Choose method and setting on validation questions; print the line that serves them."""
     from fractions import Fraction

@@ -8,7 +8,7 @@ import typer
 
 from stp.cli import optimal_making
 from stp.cli.arguments import MODEL_HELP, AllowIncompleteOption, PromptsOption, ReplicatesOption
-from stp.cli.lazily import Group
+from stp.cli.lazily import CommandGroup
 from stp.cli.optimal_options import (
     AllowUndecided,
     CampaignsOption,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from stp.curves import Curves
 
 optimal = typer.Typer(
-    cls=Group,
+    cls=CommandGroup,
     help="OptimalThinkingBench: over- and underthinking in one score.",
     no_args_is_help=True,
 )

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stp.cli.lazily import Group
+from stp.cli.lazily import CommandGroup
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 otbench = typer.Typer(
-    cls=Group,
+    cls=CommandGroup,
     name="otbench",
     help="Measure termination methods on a release.",
     no_args_is_help=True,

@@ -10,7 +10,7 @@ from stp.cli.live import (
     EngineName,
     FamilyOption,
     MethodOption,
-    NameOption,
+    ModelNameOption,
     ReleaseOption,
     SettingOption,
     StepTokens,
@@ -54,7 +54,7 @@ def serve(
     request_seconds: Annotated[
         float, typer.Option("--request-seconds", min=0.1, help="Longest time of a request.")
     ] = 600.0,
-    name: NameOption = None,
+    name: ModelNameOption = None,
     family: FamilyOption = None,
     engine: EngineName = "transformers",
     upstream: Upstream = None,

@@ -6,13 +6,13 @@ from typing import Annotated
 import typer
 
 from stp.cli.arguments import AllowIncompleteOption, ReplicatesOption
-from stp.cli.lazily import Group
+from stp.cli.lazily import CommandGroup
 from stp.cli.responses import show
 from stp.cli.think_compare import compare_and_print, compared, say_page
 from stp.cli.think_run import run
 
 think = typer.Typer(
-    cls=Group,
+    cls=CommandGroup,
     help="LLMThinkBench: accuracy and length on arithmetic, the O-Score.",
     no_args_is_help=True,
 )

@@ -1,5 +1,6 @@
 """The checker: caches, workers that hang or die, trouble of ours, order and repeatability."""
 
+import resource
 import sqlite3
 import threading
 import time
@@ -98,6 +99,35 @@ def test_a_hang_in_the_real_worker_is_bounded() -> None:
         worker.equal("5", "((9^{9^{9}})^{9^{9}})!", 1.0)
     assert worker.equal("2x", "x+x", 5.0)[0]
     worker.kill()
+
+
+def cpu_seconds_of(answer: str) -> float:
+    """CPU time of an answer, its worker's start included: of this process and of its children."""
+
+    def used() -> float:
+        usages = [
+            resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+        ]
+        return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+    start = used()
+    with Checker(workers=1) as checker:
+        checker.check(question(HARD), r"\boxed{\sum_{k=1}^{9} k}")  # starts the worker
+        checker.check(question("5"), rf"\boxed{{{answer}}}")
+    return used() - start
+
+
+def test_no_answer_costs_more_than_six_seconds() -> None:
+    start_seconds = cpu_seconds_of("5")
+    for answer in (
+        r"2^{10^{18}} \bmod 1000000007",
+        r"\prod_{k=1}^{10^7} k",
+        r"\sin(10^{10^{10}})",
+        r"2^{2^{100}}",
+        r"x^{100}-37x^{51}+\sin x=0",
+        r"\int_0^1 x^{x^x} dx",
+    ):
+        assert cpu_seconds_of(answer) - start_seconds < 6, answer
 
 
 def test_a_worker_that_cannot_start_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,8 @@ from tests.answers.grammar import nasty
 from tests.answers.tables import KINDS, Case, read_table
 
 RESPONSES = int(os.environ.get("STP_FUZZ_RESPONSES", "100000"))
+BATCH = 50
+"""Responses between two looks at the clock."""
 PARTS = (
     r"\boxed{", "}", "{", "$", "$$", r"\(", r"\]", r"\frac{", r"\sqrt", r"\begin{pmatrix}",
     r"\end{pmatrix}",
@@ -141,20 +143,20 @@ def test_random_and_mutated_responses(monkeypatch: pytest.MonkeyPatch) -> None:
     cases = [case for kind in KINDS for case in read_table(kind)]
     pool = judges()
     twins = judges()
-    slowest = 0.0
     answers = 0
+    start = time.process_time()
     for number in range(RESPONSES):
         response = mutated(source, cases)
         index = number % len(pool)
-        start = time.process_time()
         verdict = judged(pool[index], response, tools)
-        slowest = max(slowest, time.process_time() - start)
         answers += verdict is not None
         if number % 10 == 0:
             assert judged(twins[index], response, tools) == verdict
+        if number % BATCH == 0:
+            # Not a benchmark: far above what a batch takes, and below the limit of one answer.
+            seconds, start = time.process_time() - start, time.process_time()
+            assert seconds < 5.0, number
     assert answers > RESPONSES / 5
-    # Not a benchmark: a bound far above what any of them takes, and below the limit of an answer.
-    assert slowest < 5.0
 
 
 @pytest.mark.parametrize(
@@ -220,26 +222,27 @@ def test_nested_and_long_texts_on_both_sides(monkeypatch: pytest.MonkeyPatch) ->
     tools = SlowTools(lambda gold, answer: False, credit, model_judge=decided)
     source = random.Random(20261130)
     frames = (r"\boxed{%s}", "%s", "Answer: %s", "The answer is %s.", r"\boxed{7} %s", "So $%s$.")
-    slowest = 0.0
+    usual = judges()
     pool: list[Judge] = []
-    usual = len(judges())
+    start = time.process_time()
     for number in range(RESPONSES):
-        if number % 50 == 0:
+        if number % BATCH == 0:
+            seconds, start = time.process_time() - start, time.process_time()
+            assert seconds < 5.0, number
             # Some references of their own, and those of the usual kinds.
             references = [text for text in (nasty(source) for _ in range(4)) if text.strip()]
-            pool = judges() if number % 500 == 0 else pool[:usual]
-            pool += [
-                judge_for(Question(id="q", prompt="", reference=text, answer_kind="math"))
-                for text in references
+            pool = [
+                *usual,
+                *(
+                    judge_for(Question(id="q", prompt="", reference=text, answer_kind="math"))
+                    for text in references
+                ),
             ]
         response = source.choice(frames) % nasty(source)
         judge = source.choice(pool)
-        start = time.process_time()
         verdict = judged(judge, response, tools)
-        slowest = max(slowest, time.process_time() - start)
         if number % 20 == 0:
             assert judged(judge, response, tools) == verdict
-    assert slowest < 5.0
 
 
 WORDS = (
