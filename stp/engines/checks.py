@@ -63,8 +63,8 @@ def _refuse_sizes(path: Path) -> None:
             found = section.get(name)
             if isinstance(found, int | float) and not 0 <= found <= most:
                 raise MisuseError(
-                    f"{path}: {name} is {found:.6g}; no model has more than {most:,}. Is the file "
-                    "damaged?"
+                    f"{path}: {name} is {found!r:.20}; no model has more than {most:,}; "
+                    "is the file damaged?"
                 )
 
 
