@@ -85,6 +85,8 @@ def with_names(frame: "pd.DataFrame", curves: "Curves") -> "pd.DataFrame":
 
     Examples
     --------
+    >>> import pandas as pd
+    >>> from stp.curves import Curves
     >>> curves = Curves(tokens=[0], correct=[1], trajectory_offsets=[0, 1], question=[0], probes=4,
     ...                 model_names=("small",))
     >>> with_names(pd.DataFrame({"model": [0], "or": [0.5]}), curves)["model"].tolist()

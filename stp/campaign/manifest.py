@@ -159,6 +159,20 @@ class StageRecord(_Record):
         self.prefill_block_least_tokens += work.usage.prefill_block_least_tokens
         self.generated_tokens += work.usage.generated_tokens
         self.seconds += work.seconds
+        self._amplify()
+
+    def join(self, other: "StageRecord") -> None:
+        """Count the work of further units."""
+        self.units += other.units
+        self.samples += other.samples
+        self.prefill_tokens += other.prefill_tokens
+        self.prefill_least_tokens += other.prefill_least_tokens
+        self.prefill_block_least_tokens += other.prefill_block_least_tokens
+        self.generated_tokens += other.generated_tokens
+        self.seconds += other.seconds
+        self._amplify()
+
+    def _amplify(self) -> None:
         if self.prefill_block_least_tokens:
             self.prefill_amplification = round(self.usage.block_amplification, 4)
 

@@ -29,6 +29,7 @@ from stp.campaign.models import own_context
 from stp.campaign.prepare import Prepared, prepare_campaign
 from stp.campaign.store import Store
 from stp.campaign.stream import LocalPool
+from stp.campaign.sum_up import sum_up
 from stp.campaign.tables import ShardInfo, Work
 from stp.campaign.units import STAGE_TABLES, STAGES, Stage, Unit
 from stp.campaign.watchdog import Watchdog, end_process
@@ -315,6 +316,8 @@ def run_stages(run: StagedRun, stages: Sequence[Stage]) -> RunResult:
         _note_work(run)
         return RunResult(finished=False, units=run.units, waiting=run.waiting)
     _note_work(run)
+    if run.part is None:
+        sum_up(run.store, run.prepared.config, manifest)
     return RunResult(finished=run.waiting == 0, units=run.units, waiting=run.waiting)
 
 

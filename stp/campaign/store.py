@@ -14,6 +14,7 @@ itself. The place is an fsspec URL. This module knows nothing of engines and ans
 
 import contextlib
 import logging
+import os
 import shlex
 import shutil
 from collections.abc import Iterator, Sequence
@@ -140,6 +141,20 @@ class Store:
                 return []
             skip = len(self._root) + 1
             return sorted(str(path)[skip:] for path in self._fs.find(self._path(folder)))
+
+    def stamps(self, folder: str) -> list[tuple[str, int, int]] | None:
+        """Return name, size and time of writing (ns) of a folder's files, sorted.
+
+        None where the campaign does not lie on a disk here; what others call a time is theirs.
+        """
+        if not self._local:
+            return None
+        try:
+            with os.scandir(self._path(folder)) as entries:
+                found = [(entry.name, entry.stat()) for entry in entries]
+        except FileNotFoundError:
+            return []
+        return sorted((name, stat.st_size, stat.st_mtime_ns) for name, stat in found)
 
     def running(self) -> str | None:
         """Return who works on the folder now, in words; None if nobody does."""
