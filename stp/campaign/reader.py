@@ -21,7 +21,7 @@ from stp.campaign.manifest import CellRecord
 from stp.campaign.status import UnitState, unit_state
 from stp.campaign.store import Store, read_questions
 from stp.campaign.summaries import QuestionCounts, read_summary, summary_mark
-from stp.campaign.tables import ORIGINAL, question_of
+from stp.campaign.tables import ORIGINAL, numbers, question_of
 from stp.campaign.text import StoredTokenizer
 from stp.campaign.units import Cell, Table, Unit
 from stp.formats import ModelFamily
@@ -368,7 +368,7 @@ def question_counts(store: Store, config: CampaignConfig, record: CellRecord) ->
 
     def columns(unit: Unit, table: Table, *names: str) -> list[npt.NDArray[Any]]:
         rows = store.read_columns(unit.shard(table), names)
-        return [rows[name].to_numpy() for name in names]
+        return [numbers(rows[name]) for name in names]
 
     for unit in store.plan(config, record):
         state = unit_state(store, unit)
