@@ -149,7 +149,7 @@ def _has_own(folder: Path) -> bool:
 
 def _made_tokenizer(folder: Path) -> bytes:
     """Return the one form that reading a campaign takes, of a model that has older ones only."""
-    return backend(load_tokenizer(folder)).to_str().encode()
+    return str(backend(load_tokenizer(folder)).to_str()).encode()
 
 
 def copy_tokenizer(model: LocatedModel, store: Store) -> None:

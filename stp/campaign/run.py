@@ -30,7 +30,7 @@ from stp.campaign.prepare import Prepared, prepare_campaign
 from stp.campaign.store import Store
 from stp.campaign.stream import LocalPool
 from stp.campaign.sum_up import sum_up
-from stp.campaign.tables import ShardInfo, Work
+from stp.campaign.tables import ShardInfo, Work, of_fewer_probes
 from stp.campaign.units import STAGE_TABLES, STAGES, Stage, Unit
 from stp.campaign.watchdog import Watchdog, end_process
 from stp.campaign.workers import (
@@ -166,7 +166,7 @@ def run_campaign(
         check_engine(config.engine.name, config.engine.options)
     with store.lock(part):
         with store.preparing(part):
-            prepared = prepare_campaign(store, config)
+            prepared = prepare_campaign(store, config, may_grow=part is None)
         opener = open_model or configured_engine(config)
         room = EngineRoom(
             prepared,
@@ -431,7 +431,8 @@ def _finished_work(store: Store, stage: Stage, unit: Unit, source: str, again: b
         name = unit.shard(table)
         info = store.verified_info(table, name)
         if info is not None and info.source != source:
-            if stage != "grade":  # Verdicts are cheap to make again, and are simply replaced.
+            # Verdicts are cheap to make again, and are simply replaced; probes may be completed.
+            if stage != "grade" and not of_fewer_probes(info.source, source):
                 store.set_aside(name, "outdated")
             info = None
         infos.append(info)

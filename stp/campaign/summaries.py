@@ -71,13 +71,12 @@ def summary_mark(store: Store, config: CampaignConfig, record: CellRecord) -> st
 
     It covers what was asked, and of every shard its name, size and time of writing.
     """
-    stamps = []
-    for stage in _STAGES:
-        for table in STAGE_TABLES[stage]:
-            found = store.stamps(f"{table}/{record.cell.folder}")
-            if found is None:
-                return None
-            stamps.append(found)
+    folder = record.cell.folder
+    tables = [table for stage in _STAGES for table in STAGE_TABLES[stage]]
+    stamps = [store.stamps(f"{table}/{folder}") for table in tables]
+    stamps.append(store.stamps(f"questions/{folder.partition('/')[0]}"))
+    if None in stamps:
+        return None
     settings = store.read_bytes(_SETTINGS).hex() if store.exists(_SETTINGS) else ""
     asked = [_VERSION, config.content_hash(), record.model_dump_json(), settings]
     return text_hash(json.dumps([asked, stamps]))

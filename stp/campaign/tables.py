@@ -146,6 +146,9 @@ _WITH_HIDDEN = STAGE_TABLES["signals"]
 """Tables that have a further column of hidden states for each layer asked for."""
 
 
+_PROBES = " probes "
+
+
 class TornShardError(StoreError):
     """A shard's file is not what was written: cut off, overwritten, or of another kind."""
 
@@ -340,8 +343,17 @@ def trajectory_source(unit: Unit) -> str:
 
 
 def probe_source(unit: Unit, *, trajectories: str) -> str:
-    """Return what a unit's positions and probes are made from: the campaign, and a digest."""
-    return f"{unit.campaign} {trajectories}"
+    """Return what a unit's positions and probes are made from: the campaign, and a digest.
+
+    Where the campaign has grown by probes, their number is part of it.
+    """
+    more = f"{_PROBES}{unit.grown_probes}" if unit.grown_probes else ""
+    return f"{unit.campaign} {trajectories}{more}"
+
+
+def of_fewer_probes(source: str, wanted: str) -> bool:
+    """Return whether probes of a source are the first of those of another one."""
+    return source != wanted and source.partition(_PROBES)[0] == wanted.partition(_PROBES)[0]
 
 
 def round_source(probes: str, number: int) -> str:
