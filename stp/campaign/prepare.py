@@ -29,7 +29,7 @@ from stp.campaign.models import (
     record_model,
     stored_tokenizer,
 )
-from stp.campaign.references import check_references
+from stp.campaign.references import check_references, is_plain
 from stp.campaign.sections import BenchmarkConfig
 from stp.campaign.store import CONFIG, Store
 from stp.campaign.tables import content_digest, make_table
@@ -203,7 +203,8 @@ def load_questions(entry: BenchmarkConfig, prompts: Prompts) -> tuple[Benchmark,
     folder = Path(entry.data_dir).expanduser() if entry.data_dir is not None else None
     questions = benchmark.load(data_dir=folder, limit=entry.limit)
     for question in questions:
-        check_reference(question)
+        if not is_plain(question):
+            check_reference(question)
     benchmark = replace(benchmark, instruction=prompts.instruction(benchmark.instruction))
     return benchmark, questions
 

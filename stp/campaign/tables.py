@@ -263,6 +263,13 @@ def encode_shard(name: Table, table: pa.Table, *, digest: str, source: str, work
     return sink.getvalue()
 
 
+def counts_of(table: pa.Table) -> dict[str, int]:
+    """Return the counts that a table takes along; empty where nobody counted."""
+    return {
+        key: value for text in _kept_counts(table.schema) for key, value in json.loads(text).items()
+    }
+
+
 def _kept_counts(schema: pa.Schema) -> list[str]:
     """Return the counts that a table takes along, as text; none where nobody counted."""
     text = (schema.metadata or {}).get(_COUNTS)
