@@ -36,8 +36,7 @@ from stp.audit import (
     reconstruction_mismatches,
     step_lengths,
 )
-from stp.curves import IntArray
-from stp.ragged import index_within
+from stp.ragged import IntArray, index_within
 
 DECODED_TOKENS = 2_000_000
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)

@@ -1,6 +1,6 @@
 from .checker import Checker as Checker
 from .checker import check as check
-from .code_tests import CodeTests as CodeTests
+from .code import CodeTests as CodeTests
 from .errors import BadReferenceError as BadReferenceError
 from .errors import CheckerError as CheckerError
 from .errors import SandboxMissingError as SandboxMissingError

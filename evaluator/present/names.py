@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
     from stp.curves import Curves
 
+if TYPE_CHECKING:  # Names alone do without tables.
+    import pandas as pd
+
 # Characters that a browser hides or that turn the reading direction: shown by name instead.
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f"
@@ -86,7 +89,6 @@ def with_names(frame: "pd.DataFrame", curves: "Curves") -> "pd.DataFrame":
     Examples
     --------
     >>> import pandas as pd
-    >>> from stp.curves import Curves
     >>> curves = Curves(tokens=[0], correct=[1], trajectory_offsets=[0, 1], question=[0], probes=4,
     ...                 model_names=("small",))
     >>> with_names(pd.DataFrame({"model": [0], "or": [0.5]}), curves)["model"].tolist()

@@ -33,6 +33,7 @@ import tomli_w
 from pydantic import Field, ValidationError, model_validator
 
 from data.errors import ConfigError
+from data.files import plain_file
 from data.hints import did_you_mean, nearest
 from stp.campaign.sections import (
     SCHEDULING_OPTIONS,
@@ -204,7 +205,7 @@ def load_config(path: str | Path) -> CampaignConfig:
     path = Path(path)
     try:
         # Some editors put a byte order mark first.
-        text = path.read_text(encoding="utf-8-sig")
+        text = plain_file(path).read_text(encoding="utf-8-sig")
     except IsADirectoryError as error:
         raise ConfigError(
             f"{path}: a folder without a campaign in it; give a campaign file (TOML), or the "

@@ -16,7 +16,7 @@ from stp.campaign.asks import Asking
 from stp.campaign.config import CampaignConfig
 from stp.campaign.generate import generate_unit
 from stp.campaign.prepare import Subject
-from stp.campaign.probe import Chosen, probe_unit
+from stp.campaign.probe import ChosenProbes, probe_unit
 from stp.campaign.row_counts import counted
 from stp.campaign.tables import Work
 from stp.campaign.trajectories import OnProgress
@@ -163,7 +163,7 @@ class ProbeJob:
 _PROBE_ORDER = ("question", "trajectory", "position", "sample")
 
 
-def _more(positions: pa.Table, probes: pa.Table, wanted: int) -> Chosen:
+def _more(positions: pa.Table, probes: pa.Table, wanted: int) -> ChosenProbes:
     """Return which samples every position lacks."""
     lacking = range(probes.num_rows // max(1, positions.num_rows), wanted)
     chosen: dict[tuple[int, int], dict[int, range]] = {}

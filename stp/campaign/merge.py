@@ -18,7 +18,7 @@ from stp.campaign.signal_record import SIGNALS_FILE, read_signals_record
 from stp.campaign.status import campaign_status
 from stp.campaign.store import Store
 from stp.campaign.sum_up import sum_up
-from stp.campaign.units import STAGE_TABLES, STAGES, Stage, Table, Unit, questions_shard
+from stp.campaign.units import STAGE_TABLES, STAGES, Stage, TableName, Unit, questions_shard
 from stp.records import differences
 
 _LOG = logging.getLogger(__name__)
@@ -193,7 +193,7 @@ def _copy_shards(
     return written
 
 
-def _copy_shard(target: Store, sources: Sequence[Store], unit: Unit, table: Table) -> int:
+def _copy_shard(target: Store, sources: Sequence[Store], unit: Unit, table: TableName) -> int:
     """Copy a unit's shard of a table from the first folder that has it; return 1 if it was."""
     name = unit.shard(table)
     digests = {

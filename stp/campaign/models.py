@@ -149,7 +149,8 @@ def _has_own(folder: Path) -> bool:
 
 def _made_tokenizer(folder: Path) -> bytes:
     """Return the one form that reading a campaign takes, of a model that has older ones only."""
-    return str(backend(load_tokenizer(folder)).to_str()).encode()
+    text: str = backend(load_tokenizer(folder)).to_str()
+    return text.encode()
 
 
 def copy_tokenizer(model: LocatedModel, store: Store) -> None:

@@ -23,7 +23,7 @@ from stp.campaign.store import Store, read_questions
 from stp.campaign.summaries import QuestionCounts, read_summary, summary_mark
 from stp.campaign.tables import ORIGINAL, numbers, question_of
 from stp.campaign.text import StoredTokenizer
-from stp.campaign.units import Cell, Table, Unit
+from stp.campaign.units import Cell, TableName, Unit
 from stp.formats import ModelFamily
 
 
@@ -366,7 +366,7 @@ def question_counts(store: Store, config: CampaignConfig, record: CellRecord) ->
     counts = QuestionCounts.none(record.questions)
     probes = config.probing.everywhere
 
-    def columns(unit: Unit, table: Table, *names: str) -> list[npt.NDArray[Any]]:
+    def columns(unit: Unit, table: TableName, *names: str) -> list[npt.NDArray[Any]]:
         rows = store.read_columns(unit.shard(table), names)
         return [numbers(rows[name]) for name in names]
 
@@ -406,7 +406,7 @@ class _UnitRows:
         self._store = store
         self._unit: Unit | None = None
         self._state = UnitState(works={})
-        self._tables: dict[Table, pa.Table] = {}
+        self._tables: dict[TableName, pa.Table] = {}
 
     def of(self, unit: Unit) -> UnitState:
         """Turn to a unit and return how far it is."""
@@ -415,7 +415,7 @@ class _UnitRows:
             self._unit = unit
         return self._state
 
-    def read(self, table: Table) -> pa.Table:
+    def read(self, table: TableName) -> pa.Table:
         """Return the rows of the unit turned to."""
         if self._unit is None:
             raise ValueError("turn to a unit first")

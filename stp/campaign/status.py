@@ -28,7 +28,7 @@ from stp.campaign.tables import (
     trajectory_source,
     verdict_source,
 )
-from stp.campaign.units import STAGE_TABLES, STAGES, Stage, Table, Unit
+from stp.campaign.units import STAGE_TABLES, STAGES, Stage, TableName, Unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class UnitState:
     """
 
     works: dict[Stage, Work]
-    counts: dict[Table, dict[str, int] | None] = field(default_factory=dict)
+    counts: dict[TableName, dict[str, int] | None] = field(default_factory=dict)
     digest: str = ""
     checker_version: str = ""
     grading_mark: str = ""
@@ -69,7 +69,7 @@ def unit_state(store: Store, unit: Unit) -> UnitState:
     """Return how far a unit is."""
     torn: list[str] = []
 
-    def info(table: Table) -> ShardInfo | None:
+    def info(table: TableName) -> ShardInfo | None:
         try:
             return store.shard_info(table, unit.shard(table))
         except TornShardError:
@@ -77,7 +77,7 @@ def unit_state(store: Store, unit: Unit) -> UnitState:
             return None
 
     works: dict[Stage, Work] = {}
-    counts: dict[Table, dict[str, int] | None] = {}
+    counts: dict[TableName, dict[str, int] | None] = {}
     digest = version = mark = ""
     trajectories = info("trajectories")
     if trajectories is not None and trajectories.source == trajectory_source(unit):

@@ -40,7 +40,7 @@ from stp.campaign.tables import (
     encode_shard,
     shard_info,
 )
-from stp.campaign.units import STAGE_TABLES, Cell, Table, Unit, plan_units, questions_shard
+from stp.campaign.units import STAGE_TABLES, Cell, TableName, Unit, plan_units, questions_shard
 from stp.files import read_error, write_durably, write_error
 from stp.records import differences
 
@@ -381,7 +381,7 @@ class Store:
     # -- shards --------------------------------------------------------------------------------
 
     def write_shard(
-        self, table: Table, name: str, rows: pa.Table, *, source: str, work: Work | None = None
+        self, table: TableName, name: str, rows: pa.Table, *, source: str, work: Work | None = None
     ) -> str:
         """Write a shard and return the digest of its rows.
 
@@ -395,7 +395,7 @@ class Store:
         self.write_bytes(name, content)
         return digest
 
-    def read_shard(self, table: Table, name: str) -> pa.Table:
+    def read_shard(self, table: TableName, name: str) -> pa.Table:
         """Return a shard's rows, checked.
 
         Raises
@@ -407,7 +407,7 @@ class Store:
         """
         return self.read_checked(table, name)[0]
 
-    def read_checked(self, table: Table, name: str) -> tuple[pa.Table, ShardInfo]:
+    def read_checked(self, table: TableName, name: str) -> tuple[pa.Table, ShardInfo]:
         """Return a shard's rows, checked, and what it says of itself."""
         buffer = pa.py_buffer(self.read_bytes(name))
         return decode_shard(table, pa.BufferReader(buffer), path=f"{self.url}/{name}")
@@ -426,7 +426,7 @@ class Store:
         except (pa.ArrowException, OSError) as error:
             raise StoreError(f"{self.url}/{name}: cannot be read: {error}") from error
 
-    def shard_info(self, table: Table, name: str) -> ShardInfo | None:
+    def shard_info(self, table: TableName, name: str) -> ShardInfo | None:
         """Return what a shard says of itself, from its footer, or None if it is absent.
 
         Raises
@@ -446,7 +446,7 @@ class Store:
         except OSError as error:
             raise StoreError(read_error(f"{self.url}/{name}", error)) from error
 
-    def verified_info(self, table: Table, name: str) -> ShardInfo | None:
+    def verified_info(self, table: TableName, name: str) -> ShardInfo | None:
         """Return what a shard says of itself after all of it was read, or None if it is not there.
 
         A torn shard is set aside, and then it is not there.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from data.errors import MisuseError
-from stp.cli.arguments import Folder
+from stp.cli.arguments import Folder, PromptsOption
 
 if TYPE_CHECKING:
     import threading
@@ -44,14 +44,6 @@ Ray = Annotated[
         "machine, or one started here.",
     ),
 ]
-PromptsFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--prompts",
-        help="Ask in the words of this file (TOML) instead of our own; part of what a run is. "
-        "docs/prompts.md lists the names.",
-    ),
-]
 DryRun = Annotated[
     bool,
     typer.Option(
@@ -81,7 +73,7 @@ def run(
         typer.Option("--shard", metavar="I/N", help="Only part I of N, for a Slurm array."),
     ] = None,
     dry: DryRun = False,
-    prompts: PromptsFile = None,
+    prompts: PromptsOption = None,
 ) -> None:
     """Run a campaign, or go on with one that was stopped.
 

@@ -24,7 +24,7 @@ def explore(
         bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
     ] = True,
 ) -> None:
-    """Look at campaigns and runs: tables, trajectories, responses, frontiers.
+    """Look at campaigns, releases and runs in a browser, or as files.
 
     The page is served on this machine alone and changes nothing. Ctrl-C ends it.
     """

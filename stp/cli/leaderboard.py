@@ -6,16 +6,19 @@ from typing import Annotated
 
 import typer
 
+from stp.cli.lazily import CommandGroup
+
 leaderboard = typer.Typer(
-    help="Boards of methods and models as a static site; check and add submissions.",
+    cls=CommandGroup,
+    help="Boards of methods and models as a site; check, add submissions.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
-Results = Annotated[
+ResultsArgument = Annotated[
     Path, typer.Argument(help="A result folder of otbench run, think run or optimal run.")
 ]
-ReleaseOption = Annotated[
+RerunOption = Annotated[
     Path | None,
     typer.Option(
         "--release", help="Of OTBench rows: what they were measured on, to run them again."
@@ -53,19 +56,19 @@ def build(
 
 
 @leaderboard.command("check")
-def check(submission: Results, release: ReleaseOption = None) -> None:
+def check(submission: ResultsArgument, release: RerunOption = None) -> None:
     """Check a submission: files, schema, checksums, scores made again, isolation."""
     raise typer.Exit(0 if _checked(submission.expanduser(), release) else 1)
 
 
 @leaderboard.command("add")
 def add(
-    submission: Results,
+    submission: ResultsArgument,
     board: Annotated[Path, typer.Argument(help="The board's folder; made if it is not there.")],
     name: Annotated[
         str | None, typer.Option("--name", help="What it is called there.", show_default="its own")
     ] = None,
-    release: ReleaseOption = None,
+    release: RerunOption = None,
 ) -> None:
     """Check a submission, and copy it into a board."""
     from evaluator.explorer.submission import add_submission

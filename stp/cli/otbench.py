@@ -5,22 +5,25 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from stp.cli.lazily import CommandGroup
+
 if TYPE_CHECKING:
     from rich.console import Console
 
 otbench = typer.Typer(
+    cls=CommandGroup,
     name="otbench",
     help="Measure termination methods on a release.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
-Release = Annotated[Path, typer.Argument(help="A release's folder, made by `stp release`.")]
+ReleaseArgument = Annotated[Path, typer.Argument(help="A release's folder, made by `stp release`.")]
 
 
 @otbench.command()
 def run(
-    release: Release,
+    release: ReleaseArgument,
     method: Annotated[
         list[str] | None,
         typer.Option(
@@ -127,7 +130,7 @@ def compare(
 @otbench.command()
 def regenerate(
     rows: Annotated[Path, typer.Argument(help="A leaderboard file, or a folder that holds one.")],
-    release: Release,
+    release: ReleaseArgument,
     method: Annotated[
         list[str] | None,
         typer.Option("--method", "-m", help="Only rows with this label; may be repeated."),

@@ -5,11 +5,14 @@ from typing import Annotated
 
 import typer
 
+from stp.cli.arguments import AllowIncompleteOption, ReplicatesOption
+from stp.cli.lazily import CommandGroup
 from stp.cli.responses import show
 from stp.cli.think_compare import compare_and_print, compared, say_page
 from stp.cli.think_run import run
 
 think = typer.Typer(
+    cls=CommandGroup,
     help="LLMThinkBench: accuracy and length on arithmetic, the O-Score.",
     no_args_is_help=True,
 )
@@ -19,16 +22,6 @@ Places = Annotated[
 ]
 PoolOption = Annotated[
     str, typer.Option("--pool", help="Range of tokens: global, or per-task.", show_default=True)
-]
-Replicates = Annotated[
-    int,
-    typer.Option(
-        "--replicates", min=0, max=1_000_000, help="Bootstrap replicates; 0: no intervals."
-    ),
-]
-AllowIncomplete = Annotated[
-    bool,
-    typer.Option("--allow-incomplete", help="Take runs that lack responses as they are."),
 ]
 
 
@@ -59,8 +52,8 @@ def aggregate(
         "leaderboard.json"
     ),
     pool: PoolOption = "global",
-    replicates: Replicates = 10_000,
-    allow_incomplete: AllowIncomplete = False,
+    replicates: ReplicatesOption = 10_000,
+    allow_incomplete: AllowIncompleteOption = False,
 ) -> None:
     """Merge runs into a leaderboard file: scores, their pool, and each run's metadata."""
     from rich.console import Console
@@ -83,8 +76,8 @@ def leaderboard(
     places: Places,
     out: Annotated[Path | None, typer.Option("--out", help="Write a page (HTML) as well.")] = None,
     pool: PoolOption = "global",
-    replicates: Replicates = 10_000,
-    allow_incomplete: AllowIncomplete = False,
+    replicates: ReplicatesOption = 10_000,
+    allow_incomplete: AllowIncompleteOption = False,
 ) -> None:
     """Rank runs by their O-Score."""
     from rich.console import Console
@@ -135,8 +128,8 @@ def compare(
         ),
     ] = None,
     pool: PoolOption = "global",
-    replicates: Replicates = 10_000,
-    allow_incomplete: AllowIncomplete = False,
+    replicates: ReplicatesOption = 10_000,
+    allow_incomplete: AllowIncompleteOption = False,
 ) -> None:
     """Print runs side by side: scores, tests, stability, errors, patterns, and a campaign's OR."""
     from rich.console import Console

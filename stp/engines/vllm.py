@@ -19,12 +19,12 @@ from data.errors import ConfigError, EngineError, MissingDependencyError
 from data.hints import did_you_mean
 from stp.engines.admission import Admission
 from stp.engines.base import (
+    AnyTree,
     Completion,
     Engine,
     FinishReason,
     PromptTree,
     RequestError,
-    Tree,
 )
 from stp.engines.checks import (
     TreeChecker,
@@ -195,7 +195,7 @@ class VllmEngine(Engine):
     def _waiting(self) -> int:
         return len(self._queue) + self._reader.waiting
 
-    def _take(self, ticket: int, tree: Tree) -> None:
+    def _take(self, ticket: int, tree: AnyTree) -> None:
         if isinstance(tree, SignalTree):
             if (nothing := self._reader.add(ticket, tree)) is not None:
                 self._tree_read(ticket, nothing)

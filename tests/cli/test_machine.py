@@ -123,6 +123,7 @@ def test_defects_stay_defects(error):
     assert machine_trouble(error) is None
 
 
+@pytest.mark.slow
 def test_a_git_lfs_pointer(tmp_path):
     import data
 

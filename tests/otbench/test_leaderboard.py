@@ -340,6 +340,7 @@ def test_a_second_run_keeps_other_rows_and_replaces_its_own(made, tmp_path):
         run_methods(other, ["no_thinking"], copy, replicates=0)
 
 
+@pytest.mark.slow
 def test_a_row_of_another_method_is_not_replaced(made, tmp_path):
     folder, out, _ = made
     copy = tmp_path / "copy"
@@ -354,6 +355,7 @@ def test_a_row_of_another_method_is_not_replaced(made, tmp_path):
     assert row_of(session, "calm").points[2].setting == 0.8
 
 
+@pytest.mark.slow
 def test_a_method_that_fails_costs_no_other_its_row(made, tmp_path):
     (tmp_path / "fails.py").write_text(CALM.replace("+ self.shift", "+ 1 // 0"))
     with pytest.raises(MisuseError, match=r"ZeroDivisionError .*; the rows of the other methods"):
@@ -376,6 +378,7 @@ def test_a_slip_is_said_before_anything_long(made, tmp_path, monkeypatch):
         run_methods(made[0], ["deer", f"{tmp_path}/slips.py:Calm"], tmp_path / "out", replicates=0)
 
 
+@pytest.mark.slow
 def test_other_packages_break_nothing(made, tmp_path, monkeypatch):
     (tmp_path / "theirs.py").write_text(CALM.replace("+ self.shift", "+ 1 // 0"))
     info = tmp_path / "theirs-1.dist-info"
@@ -397,6 +400,7 @@ def test_other_packages_break_nothing(made, tmp_path, monkeypatch):
     assert {row.label for row in session.rows} >= {"deer", "constant_cap", "hidden_probe"}
 
 
+@pytest.mark.slow
 def test_trivial_rows_that_are_there_are_not_run_again(made, tmp_path):
     folder, out, _ = made
     copy = tmp_path / "copy"
@@ -470,6 +474,7 @@ def test_methods_whose_signals_are_not_there_are_left_out_or_refused(tmp_path):
         methods_for(release, ["think_brake"])
 
 
+@pytest.mark.slow
 def test_without_torch_the_other_methods_run(made, tmp_path, monkeypatch):
     import importlib.util
 
