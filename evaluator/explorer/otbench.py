@@ -1,14 +1,15 @@
 """A run of OTBench as pieces: its rows, with every operating point."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from baselines.registry import BUILT_IN
 from data.errors import MisuseError
 from evaluator.analysis.frontiers import STRATEGY_LABELS
-from evaluator.explorer.source import NoPieceError, Piece
+from evaluator.explorer.source import NoPieceError, Piece, TrajectoryKey
 from evaluator.otbench.compare import order_rows
-from evaluator.otbench.leaderboard import read_rows
+from evaluator.otbench.leaderboard import decisions_of, read_rows
 from evaluator.otbench.row import Row
 from evaluator.otbench.summary import SUMMARIES
 from evaluator.present.names import visible
@@ -30,6 +31,24 @@ class MethodsSource:
         self.rows = order_rows(read_rows([folder]))
         if not self.rows:
             raise MisuseError(f"{folder}: holds no row")
+        self._decided = [(row, decisions_of(row)) for row in self.rows]
+
+    def stops(self, key: TrajectoryKey) -> list[Piece]:
+        """Return where the selected setting of each method would have stopped a test trajectory."""
+        return [
+            {
+                "method": visible(row.label, 120),
+                "where": visible(self.folder.name),
+                "live": False,
+                "own": is_own(row),
+                "strategy": row.method.strategy,
+                "setting": visible(str(row.selected.setting), 80),
+                "position": decided[key][0],
+                "signal_tokens": decided[key][2],
+            }
+            for row, decided in self._decided
+            if key in decided
+        ]
 
     def index(self) -> Piece:
         """Return what was measured on what."""
@@ -55,7 +74,7 @@ class MethodsSource:
             "full": first.full_accuracy,
             "strategies": STRATEGY_LABELS,
             "summaries": SUMMARIES,
-            "rows": [row_piece(row) for row in self.rows],
+            "rows": [row_piece(row) | {"shares": _shares(found)} for row, found in self._decided],
         }
 
 
@@ -95,6 +114,16 @@ def row_piece(row: Row) -> Piece:
         "date": visible(str(row.run.get("date", "")), 40),
         "isolation": visible(str(row.run.get("isolation", "")), 80),
     }
+
+
+def _shares(decided: Mapping[Any, tuple[int, int, int]]) -> Piece | None:
+    """Return the shares of test trajectories that do not think, and that think to the end."""
+    if not decided:
+        return None
+    stops = list(decided.values())
+    none = sum(position == 0 for position, *_ in stops)
+    whole = sum(position == last > 0 for position, last, _ in stops)
+    return {"none": none / len(stops), "all": whole / len(stops)}
 
 
 def _total(row: Row, column: str, place: int) -> int | None:

@@ -5,7 +5,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from data.errors import MisuseError, StpError
 
@@ -14,6 +14,15 @@ Piece = dict[str, Any]
 
 class NoPieceError(StpError):
     """A piece that a folder does not have."""
+
+
+class TrajectoryKey(NamedTuple):
+    """What a trajectory is called in whatever knows of it; ``sample`` is which of a question's."""
+
+    model: str
+    benchmark: str
+    question: str
+    sample: int
 
 
 class Source(Protocol):
@@ -37,17 +46,38 @@ class Source(Protocol):
         """
 
 
+@runtime_checkable
+class Measured(Protocol):
+    """A folder with curves."""
+
+    def key(self, cell: int, row: int) -> TrajectoryKey:
+        """Return what a trajectory is called."""
+
+    def rows(self) -> Iterator[tuple[int, int]]:
+        """Yield cell and row of every trajectory."""
+
+
+@runtime_checkable
+class Stopping(Protocol):
+    """A folder that knows where methods stop, or stopped, a trajectory."""
+
+    def stops(self, key: TrajectoryKey) -> list[Piece]:
+        """Return an entry for each method; none where it knows nothing of the trajectory."""
+
+
 class Sources:
     """All folders that were opened together.
 
     Parameters
     ----------
     sources
-        In the order of the page. Their pieces are called by their place: ``0/index``.
+        In the order of the page. Their pieces are called by their place: ``0/index``. Where
+        methods stop a trajectory of place P is ``stops/P/C/R``, from all folders that know it.
     """
 
     def __init__(self, sources: Sequence[Source]) -> None:
         self._sources = tuple(sources)
+        self._stopping = [each for each in self._sources if isinstance(each, Stopping)]
 
     def names(self) -> Iterator[str]:
         """Yield the names of all pieces, the list of folders first."""
@@ -56,6 +86,8 @@ class Sources:
             yield f"{place}/index"
             for name in source.names():
                 yield f"{place}/{name}"
+            if self._stopping and isinstance(source, Measured):
+                yield from (f"stops/{place}/{cell}/{row}" for cell, row in source.rows())
 
     def piece(self, name: str) -> Piece:
         """Return a piece.
@@ -66,12 +98,27 @@ class Sources:
             If there is none of that name.
         """
         if name == "index":
-            return {"sources": [source.index() for source in self._sources]}
+            return {
+                "sources": [source.index() for source in self._sources],
+                "stops": bool(self._stopping),
+            }
+        if at := whole_numbers(name, "stops/#/#/#"):
+            return self._stops(name, *at)
         place, _, rest = name.partition("/")
         if not re.fullmatch(r"[0-9]{1,4}", place) or int(place) >= len(self._sources):
             raise NoPieceError(f"no piece {name!r}")
         source = self._sources[int(place)]
         return source.index() if rest == "index" else source.piece(rest)
+
+    def _stops(self, name: str, place: int, cell: int, row: int) -> Piece:
+        source = self._sources[place] if place < len(self._sources) else None
+        if not isinstance(source, Measured):
+            raise NoPieceError(f"no piece {name!r}")
+        try:
+            key = source.key(cell, row)
+        except (IndexError, KeyError) as error:
+            raise NoPieceError(f"no piece {name!r}") from error
+        return {"methods": [found for each in self._stopping for found in each.stops(key)]}
 
 
 def piece_script(name: str, value: Piece) -> str:
@@ -107,7 +154,7 @@ def open_sources(folders: Sequence[str | Path]) -> Sources:
     Parameters
     ----------
     folders
-        Campaigns, releases, and runs of OTBench, LLMThinkBench and OptimalThinkingBench.
+        Campaigns, releases, live runs, and runs of OTBench, LLMThinkBench and OptimalThinkingBench.
 
     Raises
     ------
@@ -159,6 +206,12 @@ def _campaign(folder: str | Path) -> Source:
     return CampaignSource(folder)
 
 
+def _release(folder: Path) -> Source:
+    from evaluator.explorer.release import ReleaseSource
+
+    return ReleaseSource(folder)
+
+
 def _methods(folder: Path) -> Source:
     from evaluator.explorer.otbench import MethodsSource
 
@@ -167,12 +220,21 @@ def _methods(folder: Path) -> Source:
 
 def _responses(folder: Path) -> Source:
     from evaluator.explorer.responses import ResponsesSource, open_responses
+    from evaluator.runs.record import RECORD
+    from stp.files import read_json
 
+    if read_json(folder / RECORD).get("kind") == _LIVE:
+        from evaluator.explorer.live import LiveSource
+
+        return LiveSource(folder)
     return ResponsesSource(open_responses(folder))
 
 
+_LIVE = "stp live"
+"""The kind of a live run's record; the runner itself is imported with the first one."""
 _KINDS: Sequence[tuple[str, Callable[[Path], Source]]] = (
     ("campaign.toml", _campaign),
+    ("manifest.sha256", _release),
     ("leaderboard.jsonl", _methods),
     ("run.json", _responses),
 )

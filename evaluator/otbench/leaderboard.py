@@ -6,7 +6,8 @@ machine the last digits of trained weights may differ.
 
 The replicates behind a row's intervals lie beside it (``replicates/LABEL.npz``), so that rows made
 in different runs can be compared with paired differences: replicate i of the same release and seed
-is the same draw of questions and trajectories.
+is the same draw of questions and trajectories. Where the selected setting stops every test
+trajectory lies in ``decisions/LABEL.npz``.
 """
 
 import hashlib
@@ -35,13 +36,14 @@ from evaluator.otbench.integrity import first_error
 from evaluator.otbench.intervals import POINT_COLUMNS, Replicates
 from evaluator.otbench.load import Release
 from evaluator.otbench.row import Resampling, Row
-from evaluator.otbench.run import MethodResult
+from evaluator.otbench.run import MethodResult, split_curves
 from evaluator.otbench.summary import SUMMARIES, gaps, shares
 from stp.files import write_durably
 
 ROWS = "leaderboard.jsonl"
 POINTS = "points.csv"
 REPLICATES_FOLDER = "replicates"
+DECISIONS_FOLDER = "decisions"
 SCHEMA_VERSION = 1
 _PACKAGES = ("stp-engine", "numpy", "scikit-learn", "torch")
 
@@ -260,6 +262,67 @@ def write_rows(folder: Path, rows: Sequence[Row], replicates: Mapping[str, Repli
     return path
 
 
+def write_decisions(
+    folder: Path, release: Release, rows: Sequence[Row], results: Sequence[MethodResult]
+) -> None:
+    """Write where the selected setting of each row stops every test trajectory.
+
+    Raises
+    ------
+    data.errors.StoreError
+        If it cannot be written.
+    """
+    curves = split_curves(release, "test")
+    keys = np.array([release.question_ids[q] for q in curves.question.tolist()])
+    for row, result in zip(rows, results, strict=True):
+        content = io.BytesIO()
+        np.savez_compressed(
+            content,
+            allow_pickle=False,
+            digest=row.digest,
+            model=np.array(curves.model_names)[curves.model],
+            benchmark=keys[:, 0],
+            question=keys[:, 1],
+            trajectory=curves.sample,
+            position=result.decided.stop[result.selected],
+            last=np.diff(curves.trajectory_offsets) - 1,
+            signal_tokens=result.decided.signal_tokens[result.selected],
+        )
+        write_durably(folder / DECISIONS_FOLDER / _file_name(row.label), content.getvalue())
+
+
+def decisions_of(row: Row) -> dict[tuple[str, str, str, int], tuple[int, int, int]]:
+    """Return where a read row's selected setting stops: position, n and signal tokens of each.
+
+    Keys are model, benchmark, question and trajectory. Empty where the decisions are not beside
+    the row's file: they are of another row, or the row was made before they were kept.
+
+    Raises
+    ------
+    data.errors.StoreError
+        If their file is torn.
+    """
+    path = Path(row.file or "").parent / DECISIONS_FOLDER / _file_name(row.label)
+    if not path.is_file():
+        return {}
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            if str(stored["digest"]) != row.digest:
+                return {}
+            names = ("model", "benchmark", "question", "trajectory")
+            keys = zip(*(stored[name].tolist() for name in names), strict=True)
+            counts = zip(
+                *(
+                    stored[name].astype(int).tolist()
+                    for name in ("position", "last", "signal_tokens")
+                ),
+                strict=True,
+            )
+            return dict(zip(keys, counts, strict=True))
+    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise StoreError(f"{path}: torn or changed; run {row.label} again") from error
+
+
 def read_rows(paths: Iterable[Path]) -> list[Row]:
     """Read rows from files or from folders that hold one.
 
@@ -338,7 +401,7 @@ def replicates_of(row: Row) -> dict[str, npt.NDArray[np.float64]] | None:
         if any(each.shape != (count,) or each.dtype != np.float64 for each in found.values()):
             raise ValueError
         return found
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise StoreError(
             f"{path}: torn or changed; run {row.label} again with --replicates"
         ) from error

@@ -16,6 +16,7 @@ from evaluator.otbench.leaderboard import (
     make_row,
     read_rows,
     versions,
+    write_decisions,
     write_rows,
 )
 from evaluator.otbench.load import Release, load_release
@@ -108,6 +109,7 @@ def _run(
     rows, found = _measured(release, results, resampling, workers, progress)
     progress.stage("writing rows and report")
     path = write_rows(out, rows, found)
+    write_decisions(out, release, rows, results)
     every = read_rows([path])
     notes = [*release.manifest["notes"], *chosen.notes]
     notes += [f"{label} is left out: {error}" for label, error in failed.items()]

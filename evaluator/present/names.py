@@ -5,10 +5,12 @@ them seen. Escaping for HTML, LaTeX or Markdown is done by whoever writes these.
 """
 
 import re
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from stp.curves import Curves
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Characters that a browser hides or that turn the reading direction: shown by name instead.
 _HIDDEN = re.compile(
@@ -71,7 +73,7 @@ def cell_name(curves: Curves, model: int, benchmark: int) -> str:
     return f"{model_name(curves, model)} \u00b7 {benchmark_name(curves, benchmark)}"
 
 
-def with_names(frame: pd.DataFrame, curves: Curves) -> pd.DataFrame:
+def with_names(frame: "pd.DataFrame", curves: Curves) -> "pd.DataFrame":
     """Return a frame with names where it has the indices of models, benchmarks and questions.
 
     Parameters
@@ -85,6 +87,7 @@ def with_names(frame: pd.DataFrame, curves: Curves) -> pd.DataFrame:
     --------
     >>> curves = Curves(tokens=[0], correct=[1], trajectory_offsets=[0, 1], question=[0], probes=4,
     ...                 model_names=("small",))
+    >>> import pandas as pd
     >>> with_names(pd.DataFrame({"model": [0], "or": [0.5]}), curves)["model"].tolist()
     ['small']
     """

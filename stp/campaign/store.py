@@ -73,6 +73,11 @@ class Store:
             ) from error
         self._local = isinstance(self._fs, LocalFileSystem)
 
+    @property
+    def folder(self) -> Path | None:
+        """The folder where it lies on a disk here; None: it is elsewhere."""
+        return Path(self._root) if self._local else None
+
     # -- files ---------------------------------------------------------------------------------
 
     def _path(self, name: str) -> str:

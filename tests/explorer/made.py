@@ -1,6 +1,9 @@
 """Small campaigns, also with texts that try to be more than text."""
 
+import base64
 import json
+
+import numpy as np
 
 from stp.campaign.models import tokenizer_folder
 from stp.campaign.store import Store
@@ -57,6 +60,14 @@ def _spoil_verdicts(store, unit):
     store.write_shard("verdicts", name, rows, source=info.source)
 
 
+def columns_of(piece):
+    """Return the columns of a cell's piece as lists of numbers."""
+    return {
+        name: np.frombuffer(base64.b64decode(packed), f"<{kind}").tolist()
+        for name, (kind, packed) in piece["columns"].items()
+    }
+
+
 def naive_counts(reader, view):
     """Return the right probes at every position, counted one probe after the other."""
     return [
@@ -65,4 +76,4 @@ def naive_counts(reader, view):
     ]
 
 
-__all__ = ["HOSTILE", "campaign", "hostile_campaign", "naive_counts"]
+__all__ = ["HOSTILE", "campaign", "columns_of", "hostile_campaign", "naive_counts"]

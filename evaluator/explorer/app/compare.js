@@ -11,7 +11,7 @@
   async function compare(page) {
     const { sources } = await piece("index"), query = address().query;
     where("Side by side", [["Side by side"]]);
-    const choices = sources.flatMap((source, place) => (source.kind === "campaign" ? source.cells.map((cell, c) => ({ place, cell: c, name: `${sources.length > 1 ? `${source.name} (${source.folder}): ` : ""}${cellName(cell)}`, benchmark: cell.benchmark })) : []));
+    const choices = sources.flatMap((source, place) => (source.cells ? source.cells.map((cell, c) => ({ place, cell: c, name: `${sources.length > 1 ? `${source.name} (${source.folder}): ` : ""}${cellName(cell)}`, benchmark: cell.benchmark })) : []));
     if (choices.length < 2) { page.append(el("p", { class: "intro" }, "There is one cell here. Name further campaigns, such as `stp explore FIRST SECOND`, to compare them.")); return; }
     const first = choices[0], like = choices.findIndex((choice, i) => i && choice.benchmark === first.benchmark);
     const pick = (key, fallback) => Math.min(choices.length - 1, Number(query.get(key) ?? fallback) || 0);
