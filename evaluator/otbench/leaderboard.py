@@ -6,8 +6,7 @@ machine the last digits of trained weights may differ.
 
 The replicates behind a row's intervals lie beside it (``replicates/LABEL.npz``), so that rows made
 in different runs can be compared with paired differences: replicate i of the same release and seed
-is the same draw of questions and trajectories. Where the selected setting stops every test
-trajectory lies in ``decisions/LABEL.npz``.
+is the same draw of questions and trajectories.
 """
 
 import hashlib
@@ -36,14 +35,13 @@ from evaluator.otbench.integrity import first_error
 from evaluator.otbench.intervals import POINT_COLUMNS, Replicates
 from evaluator.otbench.load import Release
 from evaluator.otbench.row import Resampling, Row
-from evaluator.otbench.run import MethodResult, split_curves
+from evaluator.otbench.run import MethodResult
 from evaluator.otbench.summary import SUMMARIES, gaps, shares
 from stp.files import write_durably
 
 ROWS = "leaderboard.jsonl"
 POINTS = "points.csv"
 REPLICATES_FOLDER = "replicates"
-DECISIONS_FOLDER = "decisions"
 SCHEMA_VERSION = 1
 _PACKAGES = ("stp-engine", "numpy", "scikit-learn", "torch")
 
@@ -246,7 +244,7 @@ def write_rows(folder: Path, rows: Sequence[Row], replicates: Mapping[str, Repli
     labels = {row.label for row in rows}
     kept = [row for row in read_rows([path]) if row.label not in labels] if path.exists() else []
     for row in rows:
-        stored = folder / REPLICATES_FOLDER / _file_name(row.label)
+        stored = folder / REPLICATES_FOLDER / label_file(row.label)
         if row.label not in replicates:
             # Those of the row before would not be this row's.
             stored.unlink(missing_ok=True)
@@ -260,67 +258,6 @@ def write_rows(folder: Path, rows: Sequence[Row], replicates: Mapping[str, Repli
     points = points_frame([*kept, *rows]).to_csv(index=False)
     write_durably(folder / POINTS, points.encode())
     return path
-
-
-def write_decisions(
-    folder: Path, release: Release, rows: Sequence[Row], results: Sequence[MethodResult]
-) -> None:
-    """Write where the selected setting of each row stops every test trajectory.
-
-    Raises
-    ------
-    data.errors.StoreError
-        If it cannot be written.
-    """
-    curves = split_curves(release, "test")
-    keys = np.array([release.question_ids[q] for q in curves.question.tolist()])
-    for row, result in zip(rows, results, strict=True):
-        content = io.BytesIO()
-        np.savez_compressed(
-            content,
-            allow_pickle=False,
-            digest=row.digest,
-            model=np.array(curves.model_names)[curves.model],
-            benchmark=keys[:, 0],
-            question=keys[:, 1],
-            trajectory=curves.sample,
-            position=result.decided.stop[result.selected],
-            last=np.diff(curves.trajectory_offsets) - 1,
-            signal_tokens=result.decided.signal_tokens[result.selected],
-        )
-        write_durably(folder / DECISIONS_FOLDER / _file_name(row.label), content.getvalue())
-
-
-def decisions_of(row: Row) -> dict[tuple[str, str, str, int], tuple[int, int, int]]:
-    """Return where a read row's selected setting stops: position, n and signal tokens of each.
-
-    Keys are model, benchmark, question and trajectory. Empty where the decisions are not beside
-    the row's file: they are of another row, or the row was made before they were kept.
-
-    Raises
-    ------
-    data.errors.StoreError
-        If their file is torn.
-    """
-    path = Path(row.file or "").parent / DECISIONS_FOLDER / _file_name(row.label)
-    if not path.is_file():
-        return {}
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            if str(stored["digest"]) != row.digest:
-                return {}
-            names = ("model", "benchmark", "question", "trajectory")
-            keys = zip(*(stored[name].tolist() for name in names), strict=True)
-            counts = zip(
-                *(
-                    stored[name].astype(int).tolist()
-                    for name in ("position", "last", "signal_tokens")
-                ),
-                strict=True,
-            )
-            return dict(zip(keys, counts, strict=True))
-    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise StoreError(f"{path}: torn or changed; run {row.label} again") from error
 
 
 def read_rows(paths: Iterable[Path]) -> list[Row]:
@@ -389,7 +326,7 @@ def replicates_of(row: Row) -> dict[str, npt.NDArray[np.float64]] | None:
     data.errors.StoreError
         If their file is torn.
     """
-    path = Path(row.file or "").parent / REPLICATES_FOLDER / _file_name(row.label)
+    path = Path(row.file or "").parent / REPLICATES_FOLDER / label_file(row.label)
     if not path.is_file():
         return None
     try:
@@ -407,7 +344,8 @@ def replicates_of(row: Row) -> dict[str, npt.NDArray[np.float64]] | None:
         ) from error
 
 
-def _file_name(label: str) -> str:
+def label_file(label: str) -> str:
+    """Return the name of the file that holds what lies beside a row."""
     readable = re.sub(r"[^A-Za-z0-9._-]+", "-", label)[:60].strip("-")
     return f"{readable}-{hashlib.sha256(label.encode()).hexdigest()[:8]}.npz"
 

@@ -71,7 +71,9 @@ def test_every_view_is_accessible_and_fits(page, served, view):
         for dark in (False, True):
             page.look(width, dark=dark)
             page.open(f"{served}#{view}")
+            page.unfold()
             assert page.count("[role=alert]") == 0, page.text("#view")
+            assert "[object" not in page.text("#view")
             assert page.overflow() <= 0
             assert page.violations() == []
     assert page.console() == []

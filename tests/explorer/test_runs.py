@@ -2,13 +2,14 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
 
 from data.errors import MisuseError
 from evaluator.explorer.board import BoardRow, board_rows, headline, open_board
-from evaluator.explorer.otbench import MethodsSource, standings
+from evaluator.explorer.otbench import MethodsSource
 from evaluator.explorer.responses import open_responses
 from evaluator.explorer.source import open_sources
 from evaluator.explorer.static import write_static
@@ -17,6 +18,8 @@ from evaluator.optimal.grading import grade as grade_optimal
 from evaluator.optimal.judge import open_judge
 from evaluator.optimal.running import run as run_optimal
 from evaluator.optimal.stored import store_graded
+from evaluator.otbench.compare import standings
+from evaluator.otbench.page import lead
 from evaluator.otbench.session import run_methods
 from evaluator.thinkbench import run as run_model
 from evaluator.thinkbench.stored import load_run
@@ -90,7 +93,7 @@ def test_show_lists_reads_and_pairs(runs):
 
 def test_runs_of_another_seed_are_not_paired(runs, tmp_path):
     """Their questions have the same names, and are others."""
-    config = SMALL.model_copy(update={"seed": SMALL.seed + 1})
+    config = replace(SMALL, seed=SMALL.seed + 1)
     solver = Solver(config)
     run_model(
         CallableResponder(lambda prompt: solver(prompt)["text"], name="other"),
@@ -250,6 +253,7 @@ def test_a_method_from_elsewhere_is_told_where_it_stands(methods):
     (sentence,) = standings([*rows, mine])
     assert sentence.startswith("Yours, mine: 2nd of 2 early exit methods")
     assert f"points of area below {real.label}." in sentence
+    assert lead([*rows, mine]).startswith(f"{sentence} {real.label} has the largest area")
 
 
 @pytest.mark.browser
@@ -262,6 +266,8 @@ def test_the_pages_of_runs_and_boards(runs, methods, tmp_path):
             for width in (1400, 390):
                 page.look(width, dark=width == 390)
                 page.open(f"{page_file.as_uri()}#{view}")
+                page.unfold()
+                assert "[object" not in page.text("#view"), view
                 assert page.count("[role=alert]") == 0, page.text("#view")
                 assert page.overflow() <= 0, view
                 assert page.violations() == [], view

@@ -13,7 +13,7 @@ from evaluator.explorer.source import NoPieceError, Sources, TrajectoryKey, open
 from evaluator.explorer.static import write_static
 from evaluator.live.run import GRADED, KIND
 from evaluator.otbench.asked import parse_method
-from evaluator.otbench.leaderboard import DECISIONS_FOLDER
+from evaluator.otbench.decisions import DECISIONS_FOLDER
 from evaluator.otbench.load import load_release
 from evaluator.otbench.run import evaluate, split_curves
 from evaluator.otbench.session import run_methods
@@ -190,8 +190,8 @@ def test_the_pages_of_releases_methods_and_live_runs(made, tmp_path):
             for width in (1400, 390):
                 page.look(width, dark=width == 390)
                 page.open(f"{site}#{view}")
-                page.run("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
-                page.wait()
+                page.unfold()
+                assert "[object" not in page.text("#view")
                 assert page.count("[role=alert]") == 0, page.text("#view")
                 assert page.overflow() <= 0, view
                 assert page.violations() == [], view
@@ -207,7 +207,7 @@ def test_the_pages_of_releases_methods_and_live_runs(made, tmp_path):
             assert page.text(".position").startswith(f"k = {first} of")
         page.open(f"{site}#/0/t/0/0")
         assert "deer stopped, live" in page.text(".steps")
-        page.run("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+        page.unfold()
         said = page.text(".stops")
         assert "0.2500" in said
         assert "stops" in said

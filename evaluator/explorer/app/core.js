@@ -48,7 +48,7 @@ window.stp = (() => {
       if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
       else node.setAttribute(key, value === true ? "" : value);
     }
-    node.append(...children.flat().filter((child) => child !== null && child !== undefined));
+    node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
     return node;
   }
   const el = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);

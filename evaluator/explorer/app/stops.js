@@ -45,7 +45,7 @@
     }) : null;
     const reason = { method: "the method stopped it", end: "the model closed it", limit: "its limit was reached", turn_end: "the model ended its turn" }[stop.reason] || stop.reason;
     return el("div", {}, el("p", { class: "facts" }, `Stopped at k = ${stop.position} after ${number(stop.tokens)} tokens: ${reason}. Its answer was ${stop.right ? "right" : "wrong"}.`), plot,
-      lines.length ? scrolled("Decisions", ["Position", "Tokens", "Score", "Threshold", "Decision", ...(t ? ["P(k)"] : [])], lines) : el("p", { class: "note" }, "It decided before the thinking began: no score at a position."));
+      lines.length ? scrolled(`Decisions of ${stop.method}, ${stop.where}`, ["Position", "Tokens", "Score", "Threshold", "Decision", ...(t ? ["P(k)"] : [])], lines) : el("p", { class: "note" }, "It decided before the thinking began: no score at a position."));
   }
 
   Object.assign(stp, { stops, decisions });
