@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from data.errors import MisuseError, StpError
+from data.progress import NOBODY, Progress
 
 Piece = dict[str, Any]
 
@@ -148,13 +149,15 @@ def whole_numbers(name: str, pattern: str) -> tuple[int, ...] | None:
     return tuple(map(int, found.groups())) if found else None
 
 
-def open_sources(folders: Sequence[str | Path]) -> Sources:
+def open_sources(folders: Sequence[str | Path], *, progress: Progress = NOBODY) -> Sources:
     """Open folders of any kind that can be looked at.
 
     Parameters
     ----------
     folders
         Campaigns, releases, live runs, and runs of OTBench, LLMThinkBench and OptimalThinkingBench.
+    progress
+        Told of the bytes of a release that are checked.
 
     Raises
     ------
@@ -165,10 +168,10 @@ def open_sources(folders: Sequence[str | Path]) -> Sources:
     """
     if not folders:
         raise MisuseError("name at least one folder: a campaign, a release, or a run")
-    return Sources([open_source(folder) for folder in folders])
+    return Sources([open_source(folder, progress) for folder in folders])
 
 
-def open_source(folder: str | Path) -> Source:
+def open_source(folder: str | Path, progress: Progress = NOBODY) -> Source:
     """Open one folder; its kind is told by the files in it."""
     path = Path(folder).expanduser()
     remote = "://" in str(folder)
@@ -178,9 +181,9 @@ def open_source(folder: str | Path) -> Source:
         _check_links(path)
     for marker, opened in _KINDS:
         if not remote and (path / marker).is_file():
-            return opened(path)
+            return opened(path, progress)
     if remote:
-        return _campaign(folder)
+        return _campaign(folder, progress)
     raise MisuseError(
         f"{folder}: neither a campaign nor a release nor a run "
         f"(none of {', '.join(dict.fromkeys(marker for marker, _ in _KINDS))} is in it)"
@@ -200,25 +203,25 @@ def _check_links(folder: Path) -> None:
                 )
 
 
-def _campaign(folder: str | Path) -> Source:
+def _campaign(folder: str | Path, _: Progress) -> Source:
     from evaluator.explorer.campaign import CampaignSource
 
     return CampaignSource(folder)
 
 
-def _release(folder: Path) -> Source:
+def _release(folder: Path, progress: Progress) -> Source:
     from evaluator.explorer.release import ReleaseSource
 
-    return ReleaseSource(folder)
+    return ReleaseSource(folder, progress=progress)
 
 
-def _methods(folder: Path) -> Source:
+def _methods(folder: Path, _: Progress) -> Source:
     from evaluator.explorer.otbench import MethodsSource
 
     return MethodsSource(folder)
 
 
-def _responses(folder: Path) -> Source:
+def _responses(folder: Path, _: Progress) -> Source:
     from evaluator.explorer.responses import ResponsesSource, open_responses
     from evaluator.runs.record import RECORD
     from stp.files import read_json
@@ -232,7 +235,7 @@ def _responses(folder: Path) -> Source:
 
 _LIVE = "stp live"
 """The kind of a live run's record; the runner itself is imported with the first one."""
-_KINDS: Sequence[tuple[str, Callable[[Path], Source]]] = (
+_KINDS: Sequence[tuple[str, Callable[[Path, Progress], Source]]] = (
     ("campaign.toml", _campaign),
     ("manifest.sha256", _release),
     ("leaderboard.jsonl", _methods),

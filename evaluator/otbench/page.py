@@ -108,8 +108,8 @@ def lead(rows: Sequence[Row]) -> str:
     ahead = best.area - base.area
     verdict = f"{100 * abs(ahead):.1f} points of area {'more' if ahead > 0 else 'less'} than"
     return (
-        f"{own}{best.label} has the largest area of {count(len(real), 'method')}{reached}: {verdict} "
-        f"the best trivial line, {base.label}."
+        f"{own}{best.label} has the largest area of {count(len(real), 'method')}{reached}: "
+        f"{verdict} the best trivial line, {base.label}."
     )
 
 

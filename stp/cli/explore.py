@@ -10,7 +10,8 @@ def explore(
     folders: Annotated[
         list[str],
         typer.Argument(
-            metavar="FOLDER...", help="Campaigns, OTBench runs, think runs, optimal runs."
+            metavar="FOLDER...",
+            help="Campaigns, releases, OTBench runs, live, think and optimal runs.",
         ),
     ],
     static: Annotated[
@@ -24,16 +25,17 @@ def explore(
         bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
     ] = True,
 ) -> None:
-    """Look at campaigns and runs: tables, trajectories, responses, frontiers.
+    """Look at campaigns, releases and runs: tables, trajectories, responses, frontiers.
 
     The page is served on this machine alone and changes nothing. Ctrl-C ends it.
     """
     from evaluator.explorer.source import open_sources
+    from stp.cli.progress import shown_progress
 
-    sources = open_sources(folders)
+    with shown_progress() as progress:
+        sources = open_sources(folders, progress=progress)
     if static is not None:
         from evaluator.explorer.static import write_static
-        from stp.cli.progress import shown_progress
 
         with shown_progress() as progress:
             page = write_static(
