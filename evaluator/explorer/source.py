@@ -79,6 +79,9 @@ class Sources:
     def __init__(self, sources: Sequence[Source]) -> None:
         self._sources = tuple(sources)
         self._stopping = [each for each in self._sources if isinstance(each, Stopping)]
+        self._measured = {
+            place: each for place, each in enumerate(sources) if isinstance(each, Measured)
+        }
 
     def names(self) -> Iterator[str]:
         """Yield the names of all pieces, the list of folders first."""
@@ -87,8 +90,9 @@ class Sources:
             yield f"{place}/index"
             for name in source.names():
                 yield f"{place}/{name}"
-            if self._stopping and isinstance(source, Measured):
-                yield from (f"stops/{place}/{cell}/{row}" for cell, row in source.rows())
+        if self._stopping:
+            for place, measured in self._measured.items():
+                yield from (f"stops/{place}/{cell}/{row}" for cell, row in measured.rows())
 
     def piece(self, name: str) -> Piece:
         """Return a piece.
@@ -112,8 +116,8 @@ class Sources:
         return source.index() if rest == "index" else source.piece(rest)
 
     def _stops(self, name: str, place: int, cell: int, row: int) -> Piece:
-        source = self._sources[place] if place < len(self._sources) else None
-        if not isinstance(source, Measured):
+        source = self._measured.get(place)
+        if source is None:
             raise NoPieceError(f"no piece {name!r}")
         try:
             key = source.key(cell, row)

@@ -270,6 +270,17 @@ def test_two_campaigns_side_by_side_have_the_paired_differences(page, served, so
     assert float(shown) == pytest.approx(sum(changes) / len(changes), abs=0.06)
 
 
+def test_questions_of_one_name_and_other_texts_are_not_compared(page, served, sources):
+    """The hostile campaign has the ids of the first, and other prompts."""
+    ids = {question[0] for question in sources.piece("2/cell/0")["questions"]}
+    shared = ids & {question[0] for question in sources.piece("0/cell/0")["questions"]}
+    assert shared
+    page.look()
+    page.open(f"{served}#/compare?a=0&b=8")
+    assert f"{len(shared)} questions of the same name are other ones" in page.text("#view")
+    assert page.count("[data-figure]") == 0
+
+
 def test_a_chart_can_be_saved(page, served):
     page.look()
     page.open(f"{served}#/0/frontiers")

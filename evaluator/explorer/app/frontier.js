@@ -38,8 +38,8 @@
     function text(line, budget) {
       const i = within(line, budget), known = band(line), j = Math.floor((bands?.steps || 0) * budget + 1e-9);
       return [`${percent(line.y[i])} with ${percent(line.x[i])} of the tokens`,
-        ...(line.tokens ? [`${number(line.tokens[i])} of ${number(view.tokens)} tokens, ${number(line.right[i])} of ${number(view.probes)} probes right`] : []),
-        ...(known ? [`95% interval ${percent(known.low[j])} to ${percent(known.high[j])}`, `of ${UNITS[line.strategy]}: ${percent(known.none[j], 0)} without thinking, ${percent(known.all[j], 0)} to the end, ${percent(1 - known.none[j] - known.all[j], 0)} between`] : [])];
+        ...(line.tokens ? [`${number(line.tokens[i])} of ${number(view.tokens)} tokens`, `${number(line.right[i])} of ${number(view.probes)} probes right`] : []),
+        ...(known ? [`95% interval ${percent(known.low[j])} to ${percent(known.high[j])}`, `${UNITS[line.strategy]}: ${percent(known.none[j], 0)} no thinking, ${percent(known.all[j], 0)} all of it, ${percent(1 - known.none[j] - known.all[j], 0)} part`] : [])];
     }
     function read(budget) {
       const allowed = unknown(view.tokens) ? "" : ` (${number(Math.floor(budget * view.tokens + 1e-6))} tokens)`;

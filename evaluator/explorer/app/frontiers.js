@@ -24,7 +24,7 @@
   function frontierTable(view) {
     const enough = (line) => line.y.findIndex((y) => y >= view.full - 1e-9);
     return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Savings" }, el("table", {},
-      el("thead", {}, el("tr", {}, ["Strategy", "Tokens that keep P(n)", "Best accuracy", "at tokens"].map((text) => el("th", { scope: "col" }, text)))),
+      el("thead", {}, el("tr", {}, ["Strategy", "Tokens that keep P(n)", "Best accuracy", "at tokens"].map((text, i) => el("th", { scope: "col", class: i ? null : "first" }, text)))),
       el("tbody", {}, STRATEGIES.map((strategy) => view.lines.find((line) => line.strategy === strategy)).map((line) => el("tr", {}, el("th", { scope: "row" }, line.name),
         el("td", {}, percent(line.x[enough(line)])), el("td", {}, percent(line.y.at(-1))), el("td", {}, percent(line.x[line.y.indexOf(line.y.at(-1))])))))));
   }

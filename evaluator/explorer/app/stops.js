@@ -5,7 +5,7 @@
 
   function scrolled(label, heads, lines) {
     return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, el("table", {},
-      el("thead", {}, el("tr", {}, heads.map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, lines)));
+      el("thead", {}, el("tr", {}, heads.map((text, i) => el("th", { scope: "col", class: i ? null : "first" }, text)))), el("tbody", {}, lines)));
   }
 
   /* Whether a live trajectory went through the positions that were measured here. */

@@ -143,9 +143,9 @@
       { type: "line", stack: "band", name: "latent band", data: t.band.low.map((value, k) => [t.tokens[k], t.band.high[k] - value]), symbol: "none", lineStyle: { opacity: 0 }, areaStyle: { color: colour("accent"), opacity: 0.16 }, silent: true },
       { type: "line", name: "latent accuracy", data: t.band.mean.map((value, k) => [t.tokens[k], value]), symbol: "none", lineStyle: { color: colour("accent"), width: 1, type: "dashed" }, silent: true },
     ] : [];
-    const line = (x, name, shade) => ({ xAxis: x, label: { formatter: name, color: shade, fontWeight: 600, position: "end" }, lineStyle: { color: shade, type: "dashed" } });
+    const line = (x, name, shade) => ({ xAxis: x, label: { formatter: name, color: shade, fontWeight: 600, position: "end", distance: 10 }, lineStyle: { color: shade, type: "dashed" } });
     return {
-      grid: { left: 52, right: 20, top: 26, bottom: 48 },
+      grid: { left: 52, right: 20, top: 34, bottom: 48 },
       xAxis: axis("Thinking tokens kept, L(k)", { format: (value) => number(value), grid: false, max: Math.max(1, t.tokens.at(-1)) }),
       yAxis: axis("", { min: 0, max: 1, format: (value) => percent(value, 0) }),
       tooltip: tooltip((mark) => tip(text(mark.dataIndex))),
@@ -153,7 +153,7 @@
         { type: "line", data, symbol: "circle", symbolSize: t.tokens.length > 120 ? 4 : 8, itemStyle: { color: colour("accent"), borderColor: colour("card"), borderWidth: 1 }, lineStyle: { color: colour("accent"), width: 2 }, emphasis: { scale: 1.8 }, z: 3,
           markLine: { symbol: "none", silent: true, data: [line(t.tokens[best], "k*", colour("right")), ...(fall.k && fall.k !== best ? [line(t.tokens[fall.k], `step ${fall.k}`, colour("wrong"))] : [])] } },
         { id: "chosen", type: "scatter", data: [], symbol: "circle", symbolSize: 16, itemStyle: { color: "transparent", borderColor: colour("ink"), borderWidth: 2 }, silent: true, z: 4 },
-        { name: "methods stop", type: "scatter", data: [...new Set(stops.map((stop) => stop.position))].filter((k) => k < data.length).map((k) => [t.tokens[k], share(k)]), symbol: "diamond", symbolSize: 13, itemStyle: { color: colour("series-2"), borderColor: colour("card"), borderWidth: 1 }, silent: true, z: 2 },
+        { name: "methods stop", type: "scatter", data: [...new Set(stops.map((stop) => stop.position))].filter((k) => k < data.length).map((k) => [t.tokens[k], share(k)]), symbol: "diamond", symbolSize: 20, itemStyle: { color: colour("series-2"), opacity: 0.75 }, silent: true, z: 2 },
         ...band,
       ],
     };
