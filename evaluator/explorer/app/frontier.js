@@ -55,8 +55,8 @@
     const drawn = chart({
       label: `Best accuracy over token budget: ${lines.map((line) => `${line.name} reaches ${percent(line.y.at(-1))}`).join("; ")}`, height: 420, save,
       make: (narrow) => ({
-        ...frame(narrow), tooltip: tooltip(({ seriesIndex, dataIndex }) => (lines[seriesIndex] ? tip([lines[seriesIndex].name, ...text(lines[seriesIndex], lines[seriesIndex].x[dataIndex])]) : "")),
-        series: [...lines.map((line) => ({ name: line.name, type: "line", step: "end", data: line.x.map((x, i) => [x, line.y[i]]), symbolSize: 5, showSymbol: true, symbol: "circle",
+        ...frame(narrow), tooltip: tooltip(({ seriesIndex, dataIndex }) => (lines[seriesIndex] ? tip([lines[seriesIndex].name, ...text(lines[seriesIndex], lines[seriesIndex].x[dataIndex] ?? 1)]) : "")),
+        series: [...lines.map((line) => ({ name: line.name, type: "line", step: "end", data: [...line.x.map((x, i) => [x, line.y[i]]), [1, line.y.at(-1)]], symbolSize: 5, showSymbol: true, symbol: "circle",
           itemStyle: { color: colour(line.strategy), opacity: 0.55 }, lineStyle: { color: colour(line.strategy), width: 2.2, type: DASH[line.strategy], opacity: 1 } })), ends(view),
         ...lines.filter(band).flatMap((line) => interval(line.strategy, band(line).low.map((low, j) => [j / bands.steps, low, band(line).high[j]]), colour(line.strategy))),
         { id: "budget", type: "line", data: [], symbol: "none", silent: true, markLine: { symbol: "none", silent: true, label: { show: false }, lineStyle: { color: colour("ink"), type: "dotted" }, data: [] } }],
