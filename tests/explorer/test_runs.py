@@ -192,6 +192,14 @@ def test_scores_of_optimal_runs_are_made_again_without_their_judge(tmp_path):
     found = {each.check: each for each in check_submission(tmp_path / "run")}
     assert all(each.holds for each in found.values()), found
 
+    # Another judge is another setting.
+    other = shutil.copytree(tmp_path / "run", tmp_path / "other")
+    (other / "judge-replies.jsonl").unlink()
+    stern = CallableResponder(lambda prompt: "Verdict: no", name="stern")
+    grade_optimal(other, judge=open_judge(stern, other), judge_name="stern")
+    assert len({row.group for row in board_rows([tmp_path / "run", other])}) == 2
+    assert len({row.group for row in board_rows([tmp_path / "run", tmp_path / "run"])}) == 1
+
     def forged(name, **changes):
         folder = shutil.copytree(tmp_path / "run", tmp_path / name)
         rows = run.rows.copy()
