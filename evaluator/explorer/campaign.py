@@ -24,8 +24,8 @@ from stp.campaign.store import Store
 from stp.campaign.tables import ORIGINAL
 from stp.campaign.text import StoredTokenizer
 from stp.campaign.units import STAGE_TABLES, STAGES, Unit, questions_shard
-from stp.curves import Curves, IntArray
-from stp.ragged import offsets_of
+from stp.curves import Curves
+from stp.ragged import IntArray, offsets_of
 
 FINISHES = ("end", "limit", "stop", "off")
 """Why thinking ended, by the code that rows have for it."""
@@ -34,7 +34,7 @@ _TABLES = tuple(table for stage in STAGES for table in STAGE_TABLES[stage])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CellRows:
+class GradedCell:
     """A cell as far as it is graded.
 
     Attributes
@@ -177,7 +177,7 @@ class CampaignSource(MeasuredSource):
         return self._units[key]
 
 
-def read_cell(store: Store, config: CampaignConfig, record: CellRecord) -> CellRows:
+def read_cell(store: Store, config: CampaignConfig, record: CellRecord) -> GradedCell:
     """Read the numbers of a cell's graded units, and only the columns that they need."""
     # Told by the graders' code, which takes a while to import: kept rows do without.
     from stp.campaign.status import unit_state
@@ -201,7 +201,7 @@ def read_cell(store: Store, config: CampaignConfig, record: CellRecord) -> CellR
             arrays.append(counted[name])
     if not tokens:
         none = np.empty(0, np.int64)
-        return CellRows(curves=None, finish=none, unit=none)
+        return GradedCell(curves=None, finish=none, unit=none)
     joined = {name: np.concatenate(arrays) for name, arrays in parts.items()}
     curves = Curves(
         tokens=np.concatenate(tokens),
@@ -212,7 +212,7 @@ def read_cell(store: Store, config: CampaignConfig, record: CellRecord) -> CellR
         original_correct=joined["original"],
         probes=probes,
     )
-    return CellRows(curves=curves, finish=joined["finish"], unit=joined["unit"])
+    return GradedCell(curves=curves, finish=joined["finish"], unit=joined["unit"])
 
 
 def _unit_numbers(store: Store, unit: Unit, probes: int) -> dict[str, npt.NDArray[Any]] | None:

@@ -1,6 +1,7 @@
 """From a campaign's folder to the value that a report is made from. No model is needed."""
 
 from pathlib import Path
+from shlex import quote
 
 from data.errors import MisuseError
 from evaluator.analysis.groups import pool_benchmarks, recorded_groups
@@ -37,7 +38,9 @@ def load_report_data(url: str | Path, *, allow_incomplete: bool = False) -> Repo
     config, manifest = Store(url).read_campaign()
     curves = load_curves(url, allow_incomplete=allow_incomplete)
     if curves.trajectories == 0:
-        raise MisuseError(f"{url}: no trajectory is graded yet; go on with `stp run {url}`")
+        raise MisuseError(
+            f"{url}: no trajectory is graded yet; go on with `stp run {quote(str(url))}`"
+        )
     # Reporting groups, as in the analysis: a report and a table must not average differently.
     pooled = pool_benchmarks(curves, recorded_groups([url]))
     shares = shares_of_campaigns([url])

@@ -15,9 +15,11 @@ import pyarrow.compute as pc
 from data import Question
 from evaluator.answers import CHECKER_VERSION, Checker, Verdict
 from stp.campaign.grade import grade_unit
+from stp.campaign.round_reader import graded_rounds
+from stp.campaign.row_counts import trouble_of
 from stp.campaign.status import unit_state
 from stp.campaign.store import Store, read_questions
-from stp.campaign.tables import ORIGINAL, question_of
+from stp.campaign.tables import ORIGINAL, SCHEMAS, question_of
 from stp.campaign.text import StoredTokenizer
 from stp.campaign.units import Unit
 from stp.seeds import PAPER_SEED
@@ -92,6 +94,7 @@ def graded_answers(
     url: str | Path,
     *,
     right: bool | None = None,
+    trouble: bool = False,
     model: str | None = None,
     benchmark: str | None = None,
     limit: int | None = None,
@@ -105,6 +108,8 @@ def graded_answers(
         A campaign's folder.
     right
         True or False for right or wrong answers only.
+    trouble
+        Only verdicts that trouble decided, not the answer: a rule that failed, a time limit.
     model, benchmark
         Only this model or benchmark.
     limit
@@ -119,10 +124,12 @@ def graded_answers(
     distinct: dict[_Key, GradedAnswer] = {}
     places: dict[_Key, tuple[Unit, dict[str, Any]]] = {}
     for unit, questions in _graded_units(store, model, benchmark):
-        verdicts = store.read_shard("verdicts", unit.shard("verdicts"))
+        verdicts = pa.concat_tables(part.verdicts for part in _graded_parts(store, unit))
         if right is not None:
             verdicts = verdicts.filter(pc.field("right") == right)
         for row in verdicts.to_pylist():
+            if trouble and trouble_of(row["reason"]) is None:
+                continue
             key = _key(unit, row)
             if key in distinct:
                 distinct[key] = replace(distinct[key], count=distinct[key].count + 1)
@@ -170,30 +177,31 @@ def changed_verdicts(
     compared = 0
     with Checker(unsandboxed=unsandboxed) as checker:
         for unit, questions in _graded_units(store, model, benchmark):
-            stored = store.read_shard("verdicts", unit.shard("verdicts"))
-            fresh = grade_unit(
-                unit,
-                read_questions(store, unit.cell),
-                store.read_shard("trajectories", unit.shard("trajectories")),
-                store.read_shard("probes", unit.shard("probes")),
-                decoder=responses.tokenizer(unit.cell.model),
-                checker=checker,
-            )
-            compared += stored.num_rows
-            for old, new in zip(stored.to_pylist(), fresh.to_pylist(), strict=True):
-                if old["right"] == new["right"]:
-                    continue
-                verdict = Verdict(new["right"], new["answer"], new["reason"])
-                key = _key(unit, old), verdict
-                if key in changed:
-                    answer = changed[key].answer
-                    answer = replace(answer, count=answer.count + 1)
-                else:
-                    answer = replace(
-                        _answer(unit, questions[old["question"]], old),
-                        response=responses.text(unit, old),
-                    )
-                changed[key] = ChangedVerdict(answer=answer, verdict=verdict)
+            asked = read_questions(store, unit.cell)
+            for part in _graded_parts(store, unit):
+                fresh = grade_unit(
+                    unit,
+                    asked,
+                    part.trajectories,
+                    part.probes,
+                    decoder=responses.tokenizer(unit.cell.model),
+                    checker=checker,
+                )
+                compared += part.verdicts.num_rows
+                for old, new in zip(part.verdicts.to_pylist(), fresh.to_pylist(), strict=True):
+                    if old["right"] == new["right"]:
+                        continue
+                    verdict = Verdict(new["right"], new["answer"], new["reason"])
+                    key = _key(unit, old), verdict
+                    if key in changed:
+                        answer = changed[key].answer
+                        answer = replace(answer, count=answer.count + 1)
+                    else:
+                        answer = replace(
+                            _answer(unit, questions[old["question"]], old),
+                            response=responses.text(unit, old),
+                        )
+                    changed[key] = ChangedVerdict(answer=answer, verdict=verdict)
     return Regrading(
         changed=tuple(changed.values()), responses=compared, checker_version=CHECKER_VERSION
     )
@@ -210,6 +218,28 @@ def _graded_units(
         for unit in store.plan(config, record):
             if unit_state(store, unit).graded:
                 yield unit, questions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _GradedPart:
+    """Verdicts of a unit, and the rows that they are about."""
+
+    verdicts: pa.Table
+    trajectories: pa.Table
+    probes: pa.Table
+
+
+def _graded_parts(store: Store, unit: Unit) -> Iterator[_GradedPart]:
+    """Yield a graded unit's first pass, and its graded rounds of more probes."""
+    yield _GradedPart(
+        verdicts=store.read_shard("verdicts", unit.shard("verdicts")),
+        trajectories=store.read_shard("trajectories", unit.shard("trajectories")),
+        probes=store.read_shard("probes", unit.shard("probes")),
+    )
+    for probes, verdicts in graded_rounds(store, unit):
+        yield _GradedPart(
+            verdicts=verdicts, trajectories=SCHEMAS["trajectories"].empty_table(), probes=probes
+        )
 
 
 _Key = tuple[str, str, int, str | None, str, bool]
@@ -260,7 +290,9 @@ class _Responses:
         if self._unit != unit:
             self._unit = unit
             self._trajectories = self._store.read_shard("trajectories", unit.shard("trajectories"))
-            self._probes = self._store.read_shard("probes", unit.shard("probes"))
+            self._probes = pa.concat_tables(
+                part.probes for part in _graded_parts(self._store, unit)
+            )
         condition = (pc.field("question") == row["question"]) & (
             pc.field("trajectory") == row["trajectory"]
         )

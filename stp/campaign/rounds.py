@@ -13,7 +13,6 @@ is the same.
 
 import contextlib
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,13 +29,14 @@ from stp.campaign.curves import load_curves
 from stp.campaign.early import planned_units
 from stp.campaign.jobs import JobPool, UnitTask
 from stp.campaign.prepare import Prepared, Subject, prepare_campaign
-from stp.campaign.probe import Chosen, probe_unit
+from stp.campaign.probe import ChosenProbes, probe_unit
 from stp.campaign.run import (
     Observer,
     PoolOpener,
     RunResult,
     SilentObserver,
     configured_engine,
+    grade_round,
 )
 from stp.campaign.store import Store, read_questions
 from stp.campaign.stream import LocalPool
@@ -60,7 +60,7 @@ class MoreProbesJob:
     unit: Unit
     questions: pa.Table
     trajectories: pa.Table
-    chosen: Chosen
+    chosen: ChosenProbes
 
     def ask(
         self, engine: Engine, subject: Subject, config: CampaignConfig, on_progress: OnProgress
@@ -181,7 +181,8 @@ class _Rounds:
             left.discard(made.task.unit)
         if left:
             return False
-        self.grade(number)
+        for unit in self.units:
+            grade_round(self.store, self.grader, unit, number)
         self.observer.stage_finished("rounds")
         return True
 
@@ -231,19 +232,6 @@ class _Rounds:
         self.written += 1
         self.observer.unit_finished("rounds", task.unit, work)
 
-    def grade(self, number: int) -> None:
-        """Grade what is not graded yet, or was by another checker."""
-        for unit in self.units:
-            name = unit.round_shard("more_probes", number)
-            rows, info = self.store.read_checked("more_probes", name)
-            source = f"{info.digest} {self.grader.checker_of(unit)}"
-            if self._is_done("more_verdicts", unit, number, source):
-                continue
-            begin = time.monotonic()
-            verdicts = self.grader.judge(unit, rows)
-            work = Work(samples=rows.num_rows, seconds=max(0.0, time.monotonic() - begin))
-            self._put("more_verdicts", unit, number, verdicts, source, work)
-
     def _source(self, unit: Unit, number: int) -> str | None:
         info = self.store.shard_info("probes", unit.shard("probes"))
         return None if info is None else round_source(info.digest, number)
@@ -261,7 +249,7 @@ class _Rounds:
 
 def _chosen(
     positions: pa.Table, have: npt.NDArray[np.int64], more: npt.NDArray[np.int64]
-) -> Chosen:
+) -> ChosenProbes:
     """Return where to ask, from what a unit's positions have and what more they are to get."""
     chosen: dict[tuple[int, int], dict[int, range]] = {}
     names = ("question", "trajectory", "position")

@@ -7,6 +7,7 @@ out of date; what is done with a unit is a worker's business (:mod:`stp.campaign
 """
 
 import contextlib
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +30,7 @@ from stp.campaign.models import own_context
 from stp.campaign.prepare import Prepared, prepare_campaign
 from stp.campaign.store import Store
 from stp.campaign.stream import LocalPool
-from stp.campaign.tables import ShardInfo, Work
+from stp.campaign.tables import ShardInfo, Work, round_source
 from stp.campaign.units import STAGE_TABLES, STAGES, Stage, Unit
 from stp.campaign.watchdog import Watchdog, end_process
 from stp.campaign.workers import (
@@ -378,7 +379,32 @@ def _run_grading(run: StagedRun, worker: GradeWorker) -> None:
         if run.stop.is_set():
             raise _StopAskedError
         _grade_unit(run, worker, unit, source, record)
+    probing = run.prepared.config.probing
+    if probing.plan == "adaptive":
+        for unit, number in itertools.product(_planned(run), range(1, probing.rounds + 1)):
+            if run.stop.is_set():
+                raise _StopAskedError
+            grade_round(run.store, worker, unit, number)
     run.observer.stage_finished("grade")
+
+
+def grade_round(store: Store, worker: GradeWorker, unit: Unit, number: int) -> None:
+    """Grade a round's probes of a unit that are not graded yet, or were by another checker."""
+    name = unit.round_shard("more_probes", number)
+    info = store.verified_info("more_probes", name)
+    first = store.shard_info("probes", unit.shard("probes"))
+    if info is None or first is None or info.source != round_source(first.digest, number):
+        return
+    source = f"{info.digest} {worker.checker_of(unit)}"
+    graded = unit.round_shard("more_verdicts", number)
+    before = store.verified_info("more_verdicts", graded)
+    if before is not None and before.source == source and not worker.again:
+        return
+    begin = time.monotonic()
+    rows = store.read_shard("more_probes", name)
+    verdicts = worker.judge(unit, rows)
+    work = Work(samples=rows.num_rows, seconds=max(0.0, time.monotonic() - begin))
+    store.write_shard("more_verdicts", graded, verdicts, source=source, work=work)
 
 
 def _grade_unit(

@@ -1,18 +1,22 @@
 """Adaptive probing: rounds of more probes, subsets of a full campaign, resumed where they were."""
 
+import shutil
 import threading
+from pathlib import Path
 
 import numpy as np
+import pyarrow.compute as pc
 import pytest
 from typer.testing import CliRunner
 
 from data.errors import ConfigError, MisuseError, StoreError
 from stp.campaign.curves import load_curves
+from stp.campaign.graded import changed_verdicts
 from stp.campaign.merge import merge_campaigns
 from stp.campaign.rounds import run_rounds
-from stp.campaign.run import run_campaign
+from stp.campaign.run import grade_campaign, run_campaign
 from stp.campaign.store import Store
-from stp.cli.main import app
+from stp.cli.lazily import app
 from tests.campaign.fakes import ScriptedEngine
 from tests.campaign.rows import table_rows
 
@@ -146,6 +150,29 @@ def test_a_torn_round_is_made_again(folders, adaptive, tmp_path):
     assert np.array_equal(
         load_curves(tmp_path / "c").extra_correct, load_curves(folders / "adaptive").extra_correct
     )
+
+
+def test_grading_again_grades_the_rounds_too(folders, tmp_path):
+    """Verdicts of rounds that are wrong or gone are listed, mended and made, as all others."""
+    folder = shutil.copytree(folders / "adaptive", tmp_path / "c")
+    store, wanted = Store(folder), load_curves(folder)
+    spoiled, gone, *_ = store.files("more_verdicts")
+    rows, info = store.read_checked("more_verdicts", spoiled)
+    turned = pc.invert(rows["right"])
+    flipped = rows.set_column(rows.schema.get_field_index("right"), "right", turned)
+    store.write_shard("more_verdicts", spoiled, flipped, source=info.source, work=info.work)
+    assert not np.array_equal(load_curves(folder).extra_correct, wanted.extra_correct)
+    changes = changed_verdicts(folder)
+    assert sum(change.answer.count for change in changes.changed) == rows.num_rows
+    assert all(change.answer.response for change in changes.changed)
+    assert grade_campaign(folder, again=True).finished
+    assert np.array_equal(load_curves(folder).extra_correct, wanted.extra_correct)
+    assert changed_verdicts(folder).changed == ()
+    Path(folder, gone).unlink()
+    with pytest.raises(StoreError, match="lack some of 2 rounds"):
+        load_curves(folder)
+    assert grade_campaign(folder).finished
+    assert np.array_equal(load_curves(folder).extra_correct, wanted.extra_correct)
 
 
 @pytest.mark.parametrize(

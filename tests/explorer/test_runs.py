@@ -24,7 +24,7 @@ from evaluator.otbench.session import run_methods
 from evaluator.thinkbench import run as run_model
 from evaluator.thinkbench.stored import load_run
 from stp.asking import CallableResponder
-from stp.cli.main import app
+from stp.cli.lazily import app
 from tests.optimal.test_run import general_plan
 from tests.otbench.campaigns import campaign, released
 from tests.thinkbench.test_run import SMALL, Solver

@@ -15,11 +15,12 @@ import numpy as np
 from data.progress import Progress
 from evaluator.analysis.latent.kernels import expected_moves
 from evaluator.analysis.latent.levels import Readings
-from evaluator.analysis.nesting import FloatArray, IntArray
+from stp.ragged import FloatArray, IntArray
 
-CHUNK = 256
+CHUNK = 128
 """Trajectories that a thread takes at a time. Sums are over chunks, in their order: with another
-number here the last digits of results change, with another number of threads nothing does."""
+number here the last digits of results change, with another number of threads nothing does. The
+products of matrices are so small that the library for them starts no threads of its own."""
 
 PRIOR_MOVES = 1.0
 """Pseudo-moves from every level by which a model's chain is held to the mixture."""
@@ -62,7 +63,7 @@ class Chain:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CellMembers:
-    """One cell: its model, its benchmark and its trajectories' indices in the curves."""
+    """One cell: its model, its benchmark and its trajectories' indices, the longest first."""
 
     model: int
     benchmark: int
@@ -77,10 +78,10 @@ class Learned:
     ----------
     chain
         What was learned.
-    centre
-        What its prior is centred on: the model's chain, or the mixture for a cell alone.
-    weight
-        Pseudo-moves of the prior.
+    starts, moves
+        Starts and moves that the chain expects behind the counts, and the pseudo-ones of the
+        prior: float64 ``(levels,)`` and ``(levels, levels)``. Given such numbers, a chain is
+        Dirichlet distributed.
     log_likelihood
         Of the cell's counts under the chain.
     iterations
@@ -90,8 +91,8 @@ class Learned:
     """
 
     chain: Chain
-    centre: Chain
-    weight: float
+    starts: FloatArray
+    moves: FloatArray
     log_likelihood: float
     iterations: int
     converged: bool
@@ -138,10 +139,9 @@ def fitted_mixture(moves: FloatArray, parts: FloatArray, shares: FloatArray) -> 
     return shares
 
 
-def chunks(member: IntArray) -> list[tuple[int, int]]:
-    """Return the pieces in which a cell's trajectories are worked on."""
-    ends = range(0, member.size, CHUNK)
-    return [(first, min(first + CHUNK, member.size)) for first in ends]
+def chunks(member: IntArray) -> list[IntArray]:
+    """Return the parts in which a cell's trajectories are worked on."""
+    return [member[first : first + CHUNK] for first in range(0, member.size, CHUNK)]
 
 
 def expect(
@@ -150,12 +150,11 @@ def expect(
     """Return what a chain expects to have happened behind a cell's counts (the E-step)."""
     back = chain.back
 
-    def piece(ends: tuple[int, int]) -> tuple[FloatArray, FloatArray, float]:
+    def piece(part: IntArray) -> tuple[FloatArray, FloatArray, float]:
         found: tuple[FloatArray, FloatArray, float] = expected_moves(
             readings.code,
             offsets,
-            member,
-            *ends,
+            part,
             readings.likelihood,
             readings.log_scale,
             chain.start,
@@ -236,8 +235,8 @@ def learn(
     return [
         Learned(
             chain=chain,
-            centre=centre,
-            weight=weight,
+            starts=e.starts + weight * centre.start,
+            moves=e.moves + weight * centre.move,
             log_likelihood=e.log_likelihood,
             iterations=done,
             converged=converged and bool(np.isfinite(e.log_likelihood)),

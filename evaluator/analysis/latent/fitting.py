@@ -19,29 +19,27 @@ from evaluator.analysis.latent.chains import (
 from evaluator.analysis.latent.kernels import (
     KeyArray,
     PathArray,
+    add_posterior,
     draw_paths,
     mixed,
-    posterior,
 )
 from evaluator.analysis.latent.levels import (
     Readings,
     accuracy_levels,
-    level_edges,
+    mean_and_interval,
     read_counts,
 )
 from evaluator.analysis.latent.values import TAIL, LatentCurves
-from evaluator.analysis.nesting import FloatArray
 from oracle.checks import LARGEST_SEED, whole_number
 from stp.curves import Curves, Int32Array
+from stp.ragged import FloatArray, IntArray, gather
 
 ITERATIONS = 200
 FEW_TRAJECTORIES = 20
 """Below this a cell cannot teach a chain much."""
 
-# Draws of the chain itself are one step of a Gibbs sampler apart; the first ones still remember
-# the fitted chain, which is narrower than the posterior.
-_WARM_UP = 5
 _TINY = 1e-300
+_ROWS_AT_A_TIME = 16_384
 
 
 def fit(
@@ -99,29 +97,26 @@ def fit(
     seed = whole_number("seed", seed, least=0, most=LARGEST_SEED)
     iterations = whole_number("iterations", iterations, least=1)
     threads = workers or len(os.sched_getaffinity(0))
-    fitted = Posterior.empty(curves, draws=draws, seed=seed)
-    models = np.unique(curves.model).tolist()
-    share = iterations + draws + _WARM_UP
+    fitted = Posterior.empty(curves, draws=draws)
+    models = [cells_of(curves, model) for model in np.unique(curves.model).tolist()]
+    total = len(models) * iterations + sum(map(len, models)) * draws
     learned: dict[tuple[int, int], Learned] = {}
+    done = 0
     with ThreadPoolExecutor(threads) as pool:
-        for place, model in enumerate(models):
-            told = progress.part(place * share, len(models) * share)
-            cells = cells_of(curves, model)
+        for cells in models:
             found = learn(
                 fitted.readings,
                 curves.trajectory_offsets,
                 cells,
                 iterations=iterations,
                 pool=pool,
-                progress=told,
+                progress=progress.part(done, total),
             )
+            done += iterations
             for cell, one in zip(cells, found, strict=True):
                 learned[cell.model, cell.benchmark] = one
-                fitted.read_posterior(cell, one, pool)
-            for draw in range(-_WARM_UP, draws):
-                for cell, one in zip(cells, found, strict=True):
-                    fitted.draw(cell, one, draw, pool)
-                told(iterations + _WARM_UP + draw + 1, share)
+                fitted.draw(cell, one, seed, pool, progress.part(done, total))
+                done += draws
     return fitted.result(learned)
 
 
@@ -130,98 +125,82 @@ class Posterior:
     """The posterior of curves, filled cell by cell."""
 
     curves: Curves
-    seed: int
     readings: Readings
     levels: FloatArray
     mean: FloatArray
-    low: PathArray
-    high: PathArray
+    low: FloatArray
+    high: FloatArray
     paths: PathArray
-    spare: PathArray
     identity: KeyArray
-    drawn: dict[tuple[int, int], Chain]
 
     @classmethod
-    def empty(cls, curves: Curves, *, draws: int, seed: int) -> "Posterior":
+    def empty(cls, curves: Curves, *, draws: int) -> "Posterior":
         """Return room for a posterior and its draws."""
         levels = accuracy_levels()
         return cls(
             curves=curves,
-            seed=seed,
             readings=read_counts(curves.all_correct_k, curves.all_probes_k, levels),
             levels=levels,
             mean=np.empty(curves.positions),
-            low=np.empty(curves.positions, np.int8),
-            high=np.empty(curves.positions, np.int8),
+            low=np.empty(curves.positions),
+            high=np.empty(curves.positions),
             paths=np.empty((draws, curves.positions), np.int8),
-            spare=np.empty(curves.positions, np.int8),
             identity=_identities(curves),
-            drawn={},
         )
 
-    def read_posterior(self, cell: CellMembers, learned: Learned, pool: Executor) -> None:
-        """Fill means and tails of a cell's positions under its chain."""
-        chain, back = learned.chain, learned.chain.back
+    def read(self, cell: CellMembers, chain: Chain, pool: Executor) -> None:
+        """Fill means and intervals of a cell's positions under one chain."""
+        weighed = _Weighed(self, cell)
+        weighed.add(chain, pool)
+        weighed.read()
 
-        def piece(ends: tuple[int, int]) -> None:
-            posterior(
-                self.readings.code,
-                self.curves.trajectory_offsets,
-                cell.member,
-                *ends,
-                self.readings.likelihood,
-                chain.start,
-                chain.move,
-                back,
-                self.levels,
-                TAIL,
-                self.mean,
-                self.low,
-                self.high,
+    def draw(
+        self, cell: CellMembers, learned: Learned, seed: int, pool: Executor, progress: Progress
+    ) -> None:
+        """Draw chains of a cell and paths under each; fill means and intervals over the chains."""
+        weighed = _Weighed(self, cell)
+        for draw in range(self.draws):
+            rng = np.random.default_rng([seed, cell.model, cell.benchmark, draw])
+            chain = normalised(
+                rng.standard_gamma(learned.starts) + _TINY,
+                rng.standard_gamma(learned.moves) + _TINY,
             )
+            weighed.add(chain, pool)
+            self._draw_paths(cell, chain, (seed, draw), pool)
+            progress(draw + 1, self.draws)
+        weighed.read()
 
-        list(pool.map(piece, chunks(cell.member)))
+    @property
+    def draws(self) -> int:
+        """Number of drawn curves for every trajectory."""
+        return int(self.paths.shape[0])
 
-    def draw(self, cell: CellMembers, learned: Learned, draw: int, pool: Executor) -> None:
-        """Draw the paths of a cell, and from these the chain of its next draw."""
-        place = (cell.model, cell.benchmark)
-        chain = self.drawn.get(place, learned.chain)
+    def _draw_paths(
+        self, cell: CellMembers, chain: Chain, stream: tuple[int, int], pool: Executor
+    ) -> None:
+        """Fill the paths of a cell in a draw, given the seed and the draw's number."""
         back = chain.back
-        # Draws of the warm-up have numbers of their own, after all others.
-        number = draw if draw >= 0 else 2**32 + draw
         with np.errstate(over="ignore"):
-            stream = mixed(np.uint64(self.seed) + mixed(np.uint64(number)))
-            key = _mix(self.identity ^ stream)
+            key = _mix(self.identity ^ mixed(np.uint64(stream[0]) + mixed(np.uint64(stream[1]))))
 
-        def piece(ends: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
-            found: tuple[FloatArray, FloatArray] = draw_paths(
+        def piece(part: IntArray) -> None:
+            draw_paths(
                 self.readings.code,
                 self.curves.trajectory_offsets,
-                cell.member,
-                *ends,
+                part,
                 self.readings.likelihood,
                 chain.start,
                 chain.move,
                 back,
                 key,
-                self.paths[draw] if draw >= 0 else self.spare,
+                self.paths[stream[1]],
             )
-            return found
 
-        parts = list(pool.map(piece, chunks(cell.member)))
-        rng = np.random.default_rng([self.seed, cell.model, cell.benchmark, number])
-        moves = np.sum([part[0] for part in parts], axis=0) + learned.weight * learned.centre.move
-        starts = np.sum([part[1] for part in parts], axis=0) + learned.weight * learned.centre.start
-        self.drawn[place] = normalised(
-            rng.standard_gamma(starts) + _TINY, rng.standard_gamma(moves) + _TINY
-        )
+        list(pool.map(piece, chunks(cell.member)))
 
     def result(self, learned: dict[tuple[int, int], Learned]) -> LatentCurves:
         """Return what was filled, raw where learning did not converge."""
         curves = self.curves
-        self._widen_few(learned)
-        lower, upper = level_edges(self.levels)
-        low, high = lower[self.low], upper[self.high]
         raw_s = np.zeros(curves.trajectories, np.bool_)
         for (model, benchmark), one in learned.items():
             if not one.converged:
@@ -230,12 +209,12 @@ class Posterior:
             raw_k = np.repeat(raw_s, np.diff(curves.trajectory_offsets))
             right, asked = curves.all_correct_k[raw_k], curves.all_probes_k[raw_k]
             self.mean[raw_k] = right / asked
-            low[raw_k], high[raw_k] = exact_interval(right, asked)
+            self.low[raw_k], self.high[raw_k] = exact_interval(right, asked)
         return LatentCurves(
             curves=curves,
             mean=self.mean,
-            low=low,
-            high=high,
+            low=self.low,
+            high=self.high,
             levels=self.levels,
             paths=self.paths,
             learned=learned,
@@ -243,22 +222,45 @@ class Posterior:
             notes=tuple(_notes(curves, learned)),
         )
 
-    def _widen_few(self, learned: dict[tuple[int, int], Learned]) -> None:
-        """Let intervals of small cells reach as far as their draws.
 
-        Posteriors are those under the fitted chain. Few trajectories leave a chain uncertain, and
-        only the draws, whose chains are drawn too, know of that.
-        """
-        curves = self.curves
-        few_s = np.zeros(curves.trajectories, np.bool_)
-        for model, benchmark in learned:
-            inside = (curves.model == model) & (curves.benchmark == benchmark)
-            if inside.sum() < FEW_TRAJECTORIES:
-                few_s |= inside
-        if few_s.any():
-            few_k = np.repeat(few_s, np.diff(curves.trajectory_offsets))
-            self.low[few_k] = np.minimum(self.low[few_k], self.paths[:, few_k].min(axis=0))
-            self.high[few_k] = np.maximum(self.high[few_k], self.paths[:, few_k].max(axis=0))
+class _Weighed:
+    """Posterior probabilities of the levels at a cell's positions, added up over chains."""
+
+    def __init__(self, filled: Posterior, cell: CellMembers) -> None:
+        self._filled, self._cell = filled, cell
+        self._rows, taken = gather(filled.curves.trajectory_offsets, cell.member)
+        self._place = np.zeros(filled.curves.trajectories, np.int64)
+        self._place[cell.member] = taken[:-1]
+        self._mass = np.zeros((self._rows.size, filled.levels.size), np.float32)
+
+    def add(self, chain: Chain, pool: Executor) -> None:
+        """Add the probabilities under a chain."""
+        readings, back = self._filled.readings, chain.back
+
+        def piece(part: IntArray) -> None:
+            add_posterior(
+                readings.code,
+                self._filled.curves.trajectory_offsets,
+                part,
+                readings.likelihood,
+                chain.start,
+                chain.move,
+                back,
+                self._place,
+                self._mass,
+            )
+
+        list(pool.map(piece, chunks(self._cell.member)))
+
+    def read(self) -> None:
+        """Fill means and intervals of the cell's positions."""
+        filled = self._filled
+        for first in range(0, self._rows.size, _ROWS_AT_A_TIME):
+            part = slice(first, first + _ROWS_AT_A_TIME)
+            rows = self._rows[part]
+            filled.mean[rows], filled.low[rows], filled.high[rows] = mean_and_interval(
+                self._mass[part], filled.levels, TAIL
+            )
 
 
 def exact_interval(right: Int32Array, asked: Int32Array) -> tuple[FloatArray, FloatArray]:
@@ -271,14 +273,14 @@ def exact_interval(right: Int32Array, asked: Int32Array) -> tuple[FloatArray, Fl
 
 def cells_of(curves: Curves, model: int) -> list[CellMembers]:
     """Return the cells of a model, in order of their benchmarks."""
-    return [
-        CellMembers(
-            model=model,
-            benchmark=benchmark,
-            member=np.flatnonzero((curves.model == model) & (curves.benchmark == benchmark)),
-        )
-        for benchmark in np.unique(curves.benchmark[curves.model == model]).tolist()
-    ]
+    # Passes walk through trajectories side by side, so those of one length belong together.
+    lengths = np.diff(curves.trajectory_offsets)
+    cells = []
+    for benchmark in np.unique(curves.benchmark[curves.model == model]).tolist():
+        member = np.flatnonzero((curves.model == model) & (curves.benchmark == benchmark))
+        member = member[np.argsort(-lengths[member], kind="stable")]
+        cells.append(CellMembers(model=model, benchmark=benchmark, member=member))
+    return cells
 
 
 def _mix(values: KeyArray) -> KeyArray:

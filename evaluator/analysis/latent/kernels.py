@@ -1,12 +1,14 @@
 """Compiled passes over trajectories: forward, backward, and draws of whole paths.
 
-All take some trajectories of a cell (``member[first:last]``), so that threads share a cell, and
-return sums; the caller adds them up in a fixed order, so results do not depend on the threads.
+All take some trajectories of a cell, ``part``, longest first, and walk through them side by side:
+at position k those that have one are the first rows, and a step of all of them is one product of
+matrices. Threads share a cell part by part and the caller adds up what they return in a fixed
+order, so results do not depend on the threads.
 
 Names, as in Rabiner's tutorial on hidden Markov models (1989): the chain is in level i at one
-position and in level j at the next with probability ``move[i, j]``; ``back`` is its transpose,
-so that both passes read rows. ``alpha[k, i]`` is the probability of level i at k given the counts
-up to k. ``w`` is likelihood times beta over the norm: what position k adds on the way back.
+position and in level j at the next with probability ``move[i, j]``; ``back`` is its transpose.
+``alpha`` holds, ``part.size`` rows a position, the probability of every level given the counts up
+to there. ``w`` is likelihood times beta over the norm: what a position adds on the way back.
 """
 
 # mypy: disallow-untyped-decorators=False
@@ -15,83 +17,93 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from evaluator.analysis.nesting import FloatArray, IntArray
 from stp.curves import Int32Array
+from stp.ragged import FloatArray, IntArray
 
 PathArray = npt.NDArray[np.int8]
 KeyArray = npt.NDArray[np.uint64]
+MassArray = npt.NDArray[np.float32]
 
-# Weights below this cannot be seen in sums of numbers near 1. Most levels are that unlikely
-# once counts are known, and skipping them halves the time.
-_NOTHING = 1e-14
-
-
-@nb.njit(cache=True, nogil=True)
-def longest_of(offsets: IntArray, member: IntArray, first: int, last: int) -> int:
-    """Return the most positions of one of the trajectories."""
-    longest = 1
-    for s in member[first:last]:
-        longest = max(longest, offsets[s + 1] - offsets[s])
-    return int(longest)
+# Sums over levels may be taken in any order, so that they are taken several at a time.
+_SUMS = {"reassoc"}
 
 
 @nb.njit(cache=True, nogil=True)
+def _going_on(offsets: IntArray, part: IntArray, k: int, known: int) -> int:
+    """Return how many trajectories have a position k, from the number at a neighbouring one."""
+    while known and offsets[part[known - 1] + 1] - offsets[part[known - 1]] <= k:
+        known -= 1
+    while known < part.size and offsets[part[known] + 1] - offsets[part[known]] > k:
+        known += 1
+    return int(known)
+
+
+@nb.njit(cache=True, nogil=True, fastmath=_SUMS)
 def _forward(
     code: Int32Array,
+    offsets: IntArray,
+    part: IntArray,
     likelihood: FloatArray,
     start: FloatArray,
     move: FloatArray,
-    alpha: FloatArray,
-    norm: FloatArray,
-) -> None:
-    """Fill alpha and norm for one trajectory, whose codes are given."""
-    levels = start.size
-    for k in range(code.size):
-        seen = likelihood[code[k]]
-        now = alpha[k]
+) -> tuple[FloatArray, FloatArray]:
+    """Return alpha ``(longest * part.size, levels)`` and norm ``(longest, part.size)``."""
+    count, levels = part.size, start.size
+    longest = offsets[part[0] + 1] - offsets[part[0]]
+    alpha = np.empty((longest * count, levels))
+    norm = np.empty((longest, count))
+    rows = count
+    for k in range(longest):
+        before = alpha[(k - 1) * count : (k - 1) * count + rows]
+        rows = _going_on(offsets, part, k, rows)
+        now = alpha[k * count : k * count + rows]
         if k == 0:
             now[:] = start
         else:
-            now[:] = 0.0
-            for i in range(levels):
-                weight = alpha[k - 1, i]
-                if weight > _NOTHING:
-                    row = move[i]
-                    for j in range(levels):
-                        now[j] += weight * row[j]
-        total = 0.0
-        for j in range(levels):
-            now[j] *= seen[j]
-            total += now[j]
-        for j in range(levels):
-            now[j] /= total
-        norm[k] = total
+            np.dot(before[:rows], move, now)
+        for b in range(rows):
+            seen = likelihood[code[offsets[part[b]] + k]]
+            one = now[b]
+            total = 0.0
+            for j in range(levels):
+                one[j] *= seen[j]
+                total += one[j]
+            scale = 1.0 / total
+            for j in range(levels):
+                one[j] *= scale
+            norm[k, b] = total
+    return alpha, norm
 
 
 @nb.njit(cache=True, nogil=True)
 def _step_back(
-    seen: FloatArray, norm: float, back: FloatArray, beta: FloatArray, w: FloatArray
+    code: Int32Array,
+    offsets: IntArray,
+    part: IntArray,
+    likelihood: FloatArray,
+    norm_k: FloatArray,
+    back: FloatArray,
+    k: int,
+    beta: FloatArray,
+    w: FloatArray,
 ) -> None:
-    """Replace beta of position k by that of k - 1, and leave what k adds in w."""
-    levels = beta.size
-    for j in range(levels):
-        w[j] = seen[j] * beta[j] / norm
-    beta[:] = 0.0
-    for j in range(levels):
-        weight = w[j]
-        if weight > _NOTHING:
-            row = back[j]
-            for i in range(levels):
-                beta[i] += weight * row[i]
+    """Replace beta of position k by that of k - 1, and leave what k adds in w.
+
+    Rows of ``beta`` and ``w`` are those of the trajectories that have a position k.
+    """
+    for b in range(beta.shape[0]):
+        seen = likelihood[code[offsets[part[b]] + k]]
+        scale = 1.0 / norm_k[b]
+        for j in range(seen.size):
+            w[b, j] = seen[j] * beta[b, j] * scale
+    np.dot(w, back, beta)
 
 
 @nb.njit(cache=True, nogil=True)
 def expected_moves(
     code: Int32Array,
     offsets: IntArray,
-    member: IntArray,
-    first: int,
-    last: int,
+    part: IntArray,
     likelihood: FloatArray,
     log_scale: FloatArray,
     start: FloatArray,
@@ -102,86 +114,58 @@ def expected_moves(
 
     Of moves, the factor ``move`` itself is left to the caller: it is the same in every term.
     """
-    levels = start.size
-    longest = longest_of(offsets, member, first, last)
-    alpha = np.empty((longest, levels))
-    norm = np.empty(longest)
-    beta = np.empty(levels)
-    w = np.empty(levels)
+    count, levels = part.size, start.size
+    alpha, norm = _forward(code, offsets, part, likelihood, start, move)
+    beta = np.ones((count, levels))
+    w = np.empty((count, levels))
     moves = np.zeros((levels, levels))
-    starts = np.zeros(levels)
     log_likelihood = 0.0
-    for s in member[first:last]:
-        own = code[offsets[s] : offsets[s + 1]]
-        _forward(own, likelihood, start, move, alpha, norm)
-        for k in range(own.size):
-            log_likelihood += np.log(norm[k]) + log_scale[own[k]]
-        beta[:] = 1.0
-        for k in range(own.size - 1, 0, -1):
-            _step_back(likelihood[own[k]], norm[k], back, beta, w)
-            for i in range(levels):
-                weight = alpha[k - 1, i]
-                if weight > _NOTHING:
-                    row = moves[i]
-                    for j in range(levels):
-                        row[j] += weight * w[j]
-        for j in range(levels):
-            starts[j] += alpha[0, j] * beta[j]
-    return moves, starts, log_likelihood
+    rows = 0
+    for k in range(norm.shape[0] - 1, -1, -1):
+        rows = _going_on(offsets, part, k, rows)
+        for b in range(rows):
+            log_likelihood += np.log(norm[k, b]) + log_scale[code[offsets[part[b]] + k]]
+        if k:
+            _step_back(code, offsets, part, likelihood, norm[k], back, k, beta[:rows], w[:rows])
+            before = alpha[(k - 1) * count : (k - 1) * count + rows]
+            moves += np.dot(before.T, w[:rows])
+    return moves, (alpha[:count] * beta).sum(axis=0), log_likelihood
 
 
-@nb.njit(cache=True, nogil=True)
-def posterior(
+@nb.njit(cache=True, nogil=True, fastmath=_SUMS)
+def add_posterior(
     code: Int32Array,
     offsets: IntArray,
-    member: IntArray,
-    first: int,
-    last: int,
+    part: IntArray,
     likelihood: FloatArray,
     start: FloatArray,
     move: FloatArray,
     back: FloatArray,
-    value: FloatArray,
-    tail: float,
-    mean: FloatArray,
-    low: PathArray,
-    high: PathArray,
+    place: IntArray,
+    mass: MassArray,
 ) -> None:
-    """Fill each position's posterior mean, and the levels at both tails of the posterior."""
-    levels = start.size
-    longest = longest_of(offsets, member, first, last)
-    alpha = np.empty((longest, levels))
-    norm = np.empty(longest)
-    beta = np.empty(levels)
-    w = np.empty(levels)
-    for s in member[first:last]:
-        own = code[offsets[s] : offsets[s + 1]]
-        _forward(own, likelihood, start, move, alpha, norm)
-        beta[:] = 1.0
-        for k in range(own.size - 1, -1, -1):
+    """Add each position's posterior probabilities of the levels to its row of ``mass``.
+
+    ``place`` is the row of every trajectory's first position.
+    """
+    count, levels = part.size, start.size
+    alpha, norm = _forward(code, offsets, part, likelihood, start, move)
+    beta = np.ones((count, levels))
+    w = np.empty((count, levels))
+    rows = 0
+    for k in range(norm.shape[0] - 1, -1, -1):
+        rows = _going_on(offsets, part, k, rows)
+        for b in range(rows):
+            one = alpha[k * count + b]
             total = 0.0
-            average = 0.0
             for j in range(levels):
-                weight = alpha[k, j] * beta[j]
-                w[j] = weight
-                total += weight
-                average += weight * value[j]
-            at = offsets[s] + k
-            mean[at] = average / total
-            below = 0.0
-            lowest = -1
-            highest = levels - 1
+                total += one[j] * beta[b, j]
+            scale = 1.0 / total
+            row = mass[place[part[b]] + k]
             for j in range(levels):
-                below += w[j] / total
-                if lowest < 0 and below > tail:
-                    lowest = j
-                if below >= 1.0 - tail:
-                    highest = j
-                    break
-            low[at] = lowest
-            high[at] = highest
-            if k:
-                _step_back(likelihood[own[k]], norm[k], back, beta, w)
+                row[j] += one[j] * beta[b, j] * scale
+        if k:
+            _step_back(code, offsets, part, likelihood, norm[k], back, k, beta[:rows], w[:rows])
 
 
 @nb.njit(cache=True, nogil=True, inline="always")
@@ -192,40 +176,34 @@ def mixed(x: np.uint64) -> np.uint64:
     return np.uint64(x ^ (x >> np.uint64(31)))
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(cache=True, nogil=True, fastmath=_SUMS)
 def draw_paths(
     code: Int32Array,
     offsets: IntArray,
-    member: IntArray,
-    first: int,
-    last: int,
+    part: IntArray,
     likelihood: FloatArray,
     start: FloatArray,
     move: FloatArray,
     back: FloatArray,
     key: KeyArray,
     path: PathArray,
-) -> tuple[FloatArray, FloatArray]:
-    """Draw a path of levels for each trajectory; return the moves and starts that it made.
+) -> None:
+    """Draw a path of levels for each trajectory.
 
     The random number of position k is a hash of the trajectory's key and k, so a path depends on
     nothing but its own counts, its key and the chain.
     """
-    levels = start.size
-    longest = longest_of(offsets, member, first, last)
-    alpha = np.empty((longest, levels))
-    norm = np.empty(longest)
+    count, levels = part.size, start.size
+    alpha, _ = _forward(code, offsets, part, likelihood, start, move)
     weight = np.empty(levels)
-    moves = np.zeros((levels, levels))
-    starts = np.zeros(levels)
-    for s in member[first:last]:
-        own = code[offsets[s] : offsets[s + 1]]
-        _forward(own, likelihood, start, move, alpha, norm)
+    for b in range(count):
+        s = part[b]
         after = -1
-        for k in range(own.size - 1, -1, -1):
+        for k in range(offsets[s + 1] - offsets[s] - 1, -1, -1):
+            one = alpha[k * count + b]
             total = 0.0
             for j in range(levels):
-                weight[j] = alpha[k, j] if after < 0 else alpha[k, j] * back[after, j]
+                weight[j] = one[j] if after < 0 else one[j] * back[after, j]
                 total += weight[j]
             raw = mixed(key[s] + np.uint64(k + 1) * np.uint64(0x9E3779B97F4A7C15))
             # 53 bits make a number in 0..1, 1 excluded.
@@ -238,11 +216,7 @@ def draw_paths(
                     if left < 0.0:
                         break
             path[offsets[s] + k] = chosen
-            if after >= 0:
-                moves[chosen, after] += 1.0
             after = chosen
-        starts[after] += 1.0
-    return moves, starts
 
 
 @nb.njit(cache=True, nogil=True)

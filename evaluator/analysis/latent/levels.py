@@ -9,13 +9,16 @@ neighbours; 0 and 1 stand for themselves.
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import gammaln, xlog1py, xlogy
 
-from evaluator.analysis.nesting import FloatArray, IntArray
 from stp.curves import Int32Array
+from stp.ragged import FloatArray, IntArray
 
 LEVELS = 41
 """How many; steps of 4 points around one half, of less than 1 near 0 and 1."""
+
+_NOTHING = 1e-300
 
 
 def accuracy_levels(count: int = LEVELS) -> FloatArray:
@@ -27,16 +30,6 @@ def accuracy_levels(count: int = LEVELS) -> FloatArray:
     [0.0, 0.146, 0.5, 0.854, 1.0]
     """
     return np.asarray(np.sin(np.linspace(0.0, np.pi / 2, count)) ** 2)
-
-
-def level_edges(levels: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the lower and upper end of what each level stands for; float64 ``(levels,)`` each."""
-    angle = np.arcsin(np.sqrt(levels))
-    between = np.sin((angle[1:] + angle[:-1]) / 2) ** 2
-    low, high = np.append(0.0, between), np.append(between, 1.0)
-    # The ends are points: a chain that is sure of "never right" says 0 to 0.
-    high[0], low[-1] = 0.0, 1.0
-    return low, high
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -82,3 +75,38 @@ def read_counts(correct: Int32Array, probes: Int32Array, levels: FloatArray) -> 
         likelihood=np.exp(log - scale[:, None]),
         log_scale=scale,
     )
+
+
+def mean_and_interval(
+    mass: npt.NDArray[np.float32], levels: FloatArray, tail: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the mean accuracy of weighed levels, and the ends of an interval.
+
+    Parameters
+    ----------
+    mass
+        Weights of the levels, of any positive sum; float32 ``(rows, levels)``.
+    levels
+        Float64 ``(levels,)``.
+    tail
+        Probability left out at either end.
+
+    Returns
+    -------
+    mean, low, high
+        Float64 ``(rows,)`` each. A level's weight is spread evenly, as angles, over the stretch
+        that it stands for; and the ends are moved out by half a level, since true accuracies lie
+        on no grid.
+    """
+    share = mass / mass.sum(axis=1, dtype=np.float64, keepdims=True)
+    below = np.cumsum(share, axis=1)
+    row, last = np.arange(share.shape[0]), levels.size - 1
+    ends = []
+    for wanted, outwards in ((tail, -0.5), (1.0 - tail, 0.5)):
+        at = np.minimum((below < wanted).sum(axis=1), last)
+        into = 1.0 - (below[row, at] - wanted) / np.maximum(share[row, at], _NOTHING)
+        # Levels are equally spaced as angles; the first and the last one are points.
+        inner = np.where((at > 0) & (at < last), np.clip(into, 0.0, 1.0) - 0.5, 0.0)
+        angle = (at + inner + outwards) * (np.pi / 2 / last)
+        ends.append(np.sin(np.clip(angle, 0.0, np.pi / 2)) ** 2)
+    return share @ levels, ends[0], ends[1]

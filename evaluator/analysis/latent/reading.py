@@ -8,11 +8,11 @@ import numpy as np
 
 from evaluator.analysis.latent.chains import CellMembers, Learned, expect
 from evaluator.analysis.latent.fitting import Posterior, cells_of
-from evaluator.analysis.latent.levels import level_edges, read_counts
+from evaluator.analysis.latent.levels import read_counts
 from evaluator.analysis.latent.values import LatentCurves
-from evaluator.analysis.nesting import FloatArray
 from oracle.checks import whole_number
 from stp.curves import Curves
+from stp.ragged import FloatArray
 
 
 def held_out_log_likelihood(latent: LatentCurves, other: Curves) -> float:
@@ -57,10 +57,10 @@ def read_others(latent: LatentCurves, other: Curves) -> FloatArray:
     ValueError
         As :func:`held_out_log_likelihood`.
     """
-    filled = Posterior.empty(other, draws=0, seed=0)
+    filled = Posterior.empty(other, draws=0)
     with ThreadPoolExecutor(1) as pool:
         for cell, one in _fitted_cells(latent, other):
-            filled.read_posterior(cell, one, pool)
+            filled.read(cell, one.chain, pool)
     return filled.mean
 
 
@@ -94,13 +94,11 @@ def interval_widths(latent: LatentCurves, probes: int, *, seed: int = 0) -> tupl
         extra_probes=np.empty(0, np.int32),
         extra_correct=np.empty(0, np.int32),
     )
-    filled = Posterior.empty(fewer, draws=0, seed=0)
+    filled = Posterior.empty(fewer, draws=0)
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for cell, one in _fitted_cells(latent, fewer):
-            filled.read_posterior(cell, one, pool)
-    lower, upper = level_edges(latent.levels)
-    thinner = float((upper[filled.high] - lower[filled.low]).mean())
-    return float((latent.high - latent.low).mean()), thinner
+            filled.read(cell, one.chain, pool)
+    return float((latent.high - latent.low).mean()), float((filled.high - filled.low).mean())
 
 
 def _fitted_cells(latent: LatentCurves, other: Curves) -> list[tuple[CellMembers, Learned]]:
