@@ -77,6 +77,11 @@ class Store:
         self._local = isinstance(self._fs, LocalFileSystem)
 
     @property
+    def folder(self) -> Path | None:
+        """The folder where it lies on a disk here; None: it is elsewhere."""
+        return Path(self._root) if self._local else None
+
+    @property
     def argument(self) -> str:
         """The folder as it is typed in a shell."""
         return shlex.quote(self.url)

@@ -10,7 +10,8 @@ def explore(
     folders: Annotated[
         list[str],
         typer.Argument(
-            metavar="FOLDER...", help="Campaigns, OTBench runs, think runs, optimal runs."
+            metavar="FOLDER...",
+            help="Campaigns, releases, OTBench runs, live, think and optimal runs.",
         ),
     ],
     static: Annotated[
@@ -30,15 +31,16 @@ def explore(
     The page is served on this machine alone and changes nothing. Ctrl-C ends it.
     """
     from evaluator.explorer.source import open_sources
+    from stp.cli.progress import shown_progress
 
     if static is not None:
         from stp.files import check_writable
 
         static = check_writable(static.expanduser())
-    sources = open_sources(folders)
+    with shown_progress() as progress:
+        sources = open_sources(folders, progress=progress)
     if static is not None:
         from evaluator.explorer.static import write_static
-        from stp.cli.progress import shown_progress
 
         with shown_progress() as progress:
             page = write_static(sources, static, progress=progress.stage("writing pieces"))
