@@ -85,8 +85,8 @@ def _goals(table: pd.DataFrame) -> None:
     )
     error = four["latent_ad_error"].mean()
     typer.echo(
-        f"mean absolute error per trajectory: {error / four['raw_ad_error'].mean():.2f} of that of 4 raw "
-        f"probes, {error / sixteen['raw_ad_error'].mean():.2f} of that of 16"
+        f"mean absolute error per trajectory: {error / four['raw_ad_error'].mean():.2f} of that of "
+        f"4 raw probes, {error / sixteen['raw_ad_error'].mean():.2f} of that of 16"
     )
     held = table["covered_mean_ad"].groupby(level="probes").mean()
     typer.echo(f"intervals of a world's mean AD that hold it, %: {(100 * held).round(1).to_dict()}")
