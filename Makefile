@@ -1,5 +1,6 @@
 # make demo    a first result: probe a small model, open the report
-# make test    all tests        make check   format, lint, types, import contract
+# make test    tests, but for the slow ones     make test-all   all tests
+# make check   format, lint, types, import contract
 # Each target sets up its virtual environment by itself.
 
 PYTHON ?= python3
@@ -16,12 +17,15 @@ SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 SHOW_PACKAGES := grep --line-buffered -E '^(Collecting|  Downloading|Installing|Successfully|ERROR)' | sed -u -E 's/^(Installing collected packages).*/\1/; s/^(Successfully installed).*/\1/'
 
-.PHONY: demo test check format clean vllm tokenizers axe docs wheel
+.PHONY: demo test test-all check format clean vllm tokenizers axe docs wheel
 
 demo: $(READY)
 	$(BIN)/stp demo --out $(DEMO_OUT)
 
 test: $(TESTABLE)
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m "not slow"
+
+test-all: $(TESTABLE)
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 check: $(TESTABLE)

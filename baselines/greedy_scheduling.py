@@ -17,10 +17,11 @@ import numpy as np
 
 from baselines.interface import FixedBudget, Setting
 from baselines.layers import states
-from baselines.measurements import FloatArray, Measurements
+from baselines.measurements import Measurements
 from baselines.networks import Training
 from baselines.predictive_scheduling import fit_layer
 from baselines.views import QuestionView
+from stp.ragged import FloatArray
 from stp.seeds import PAPER_SEED
 
 

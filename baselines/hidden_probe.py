@@ -16,10 +16,10 @@ import numpy as np
 
 from baselines.interface import EarlyExit
 from baselines.layers import place_of_layer, states
-from baselines.measurements import FloatArray, Measurements
+from baselines.measurements import Measurements
 from baselines.views import Prefix
 from data.errors import MisuseError
-from stp.curves import IntArray
+from stp.ragged import FloatArray, IntArray
 from stp.seeds import PAPER_SEED
 
 _STRENGTHS = (0.001, 0.01, 0.1, 1.0)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from baselines.measurements import Array, FloatArray
 from data.errors import MisuseError
+from stp.ragged import Array, FloatArray
 
 
 def place_of_layer(layer: int | None, layers: Sequence[int], default: int, *, method: str) -> int:

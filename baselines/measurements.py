@@ -8,18 +8,14 @@ Axes: ``_q`` question, ``_s`` trajectory, ``_k`` position (all trajectories', co
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from baselines.signals import SIGNALS
 from data.errors import MisuseError
-from stp.curves import Curves, IntArray
-from stp.ragged import gather
-
-Array = npt.NDArray[Any]
-FloatArray = npt.NDArray[np.float64]
+from stp.curves import Curves
+from stp.ragged import Array, FloatArray, IntArray, gather
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from data.errors import MissingDependencyError, MisuseError
+from stp.ragged import FloatArray
 
 if TYPE_CHECKING:
     import torch
 
-FloatArray = npt.NDArray[np.float64]
 Output = Literal["linear", "sigmoid"]
 # Smallest deviation that an input is divided by: a constant input stays constant.
 _LEAST_DEVIATION = 1e-6

@@ -14,9 +14,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from baselines.interface import EarlyExit, FixedBudget, Method, Router, Setting
-from baselines.measurements import Array, Measurements
+from baselines.measurements import Measurements
 from baselines.views import Prefix, QuestionView, Unfolding
 from data.errors import MisuseError
+from stp.ragged import Array
 
 _SETTING_DEPTH = 3
 

@@ -20,9 +20,10 @@ import numpy as np
 
 from baselines.interface import FixedBudget
 from baselines.layers import place_of_layer, states
-from baselines.measurements import FloatArray, Measurements
+from baselines.measurements import Measurements
 from baselines.networks import Network, Training, best_layer, train_network
 from baselines.views import QuestionView
+from stp.ragged import FloatArray
 from stp.seeds import PAPER_SEED
 
 

@@ -55,7 +55,7 @@ BUILT_IN: dict[str, str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Description:
+class MethodDescription:
     """What a method says of itself; see :class:`baselines.interface.Method`.
 
     Attributes
@@ -86,7 +86,7 @@ class MethodSource:
     Attributes
     ----------
     spec, origin
-        See :class:`Description`.
+        See :class:`MethodDescription`.
     method
         The class.
     """
@@ -96,10 +96,10 @@ class MethodSource:
     origin: str
 
     @property
-    def description(self) -> Description:
+    def description(self) -> MethodDescription:
         """What the class says of itself."""
         method = self.method
-        return Description(
+        return MethodDescription(
             spec=self.spec,
             origin=self.origin,
             name=method.name,
@@ -183,7 +183,7 @@ class Whereabouts:
     Attributes
     ----------
     spec, origin
-        See :class:`Description`.
+        See :class:`MethodDescription`.
     content
         Of its file; None for an entry point.
     value

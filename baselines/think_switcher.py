@@ -19,9 +19,10 @@ import numpy as np
 
 from baselines.interface import Router
 from baselines.layers import place_of_layer, states
-from baselines.measurements import FloatArray, Measurements
+from baselines.measurements import Measurements
 from baselines.networks import Network, Training, train_network
 from baselines.views import QuestionView
+from stp.ragged import FloatArray
 from stp.seeds import PAPER_SEED
 
 if TYPE_CHECKING:

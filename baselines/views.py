@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from baselines.measurements import Array
 from data.errors import MisuseError
-from stp.curves import IntArray
+from stp.ragged import Array, IntArray
 
 _FIRST_ROOM = 8
 

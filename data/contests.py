@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from data.errors import MisuseError
-from data.files import Row, text_of
+from data.files import RawRow, text_of
 from data.question import Question
 
 NUMBER_COLUMNS = ("id", "problem_idx")
 """Columns that may number the problems, the first of them that a file has."""
 
 
-def parse_contest(benchmark: str, rows: Sequence[Row], where: str) -> list[Question]:
+def parse_contest(benchmark: str, rows: Sequence[RawRow], where: str) -> list[Question]:
     """Return one question a row.
 
     The id is the row's own where it is text that starts with the benchmark's name, and the name
@@ -33,7 +33,7 @@ def parse_contest(benchmark: str, rows: Sequence[Row], where: str) -> list[Quest
     return questions
 
 
-def parse_integer_contest(benchmark: str, rows: Sequence[Row], where: str) -> list[Question]:
+def parse_integer_contest(benchmark: str, rows: Sequence[RawRow], where: str) -> list[Question]:
     """Return one question a row of a contest whose answers are the integers from 0 to 999.
 
     Raises

@@ -27,8 +27,9 @@ from typing import get_args, get_type_hints
 
 from data.benchmark import INSTRUCTIONS, Benchmark
 from data.choices import LETTERS, letter_question
-from data.errors import ConfigError, MisuseError
-from data.files import Row, read_rows, text_of, value_of
+from data.code_tests import CodeTests
+from data.errors import BadReferenceError, ConfigError, MisuseError
+from data.files import RawRow, plain_file, read_rows, text_of, value_of
 from data.hints import nearest
 from data.question import Question
 from data.tasks import task_names
@@ -171,7 +172,7 @@ def load_custom(path: Path) -> Benchmark:
 
 def _read_description(path: Path) -> CustomDescription:
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        table = tomllib.loads(plain_file(path).read_text(encoding="utf-8-sig"))
     except FileNotFoundError as error:
         raise ConfigError(f"{path}: no such file") from error
     except OSError as error:
@@ -240,7 +241,7 @@ def _known_instruction(answer_kind: str, where: str = "") -> str:
     raise ConfigError(f"{where}: unknown answer_kind {answer_kind!r}; known are {known}")
 
 
-def _question(described: CustomDescription, row: Row, number: int, where: str) -> Question:
+def _question(described: CustomDescription, row: RawRow, number: int, where: str) -> Question:
     columns = described.columns
     question_id = f"{described.name}-{number}"
     if columns.id is not None:
@@ -250,6 +251,11 @@ def _question(described: CustomDescription, row: Row, number: int, where: str) -
     if columns.choices is None:
         if described.answer_kind == "math":
             reference = final_answer(reference)
+        if described.answer_kind == "code":
+            try:
+                CodeTests.from_json(reference)
+            except BadReferenceError as error:
+                raise BadReferenceError(f"{where}: {error}") from error
         return Question(
             id=question_id, prompt=text, reference=reference, answer_kind=described.answer_kind
         )
@@ -277,7 +283,7 @@ def final_answer(reference: str) -> str:
     return reference
 
 
-def _options(row: Row, columns: str | tuple[str, ...], where: str) -> list[str]:
+def _options(row: RawRow, columns: str | tuple[str, ...], where: str) -> list[str]:
     if isinstance(columns, tuple):
         return [text_of(row, column, where) for column in columns]
     values = value_of(row, columns, where)

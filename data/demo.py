@@ -23,9 +23,9 @@ from typing import Literal
 from data.draws import StableDraws
 from data.question import Question
 
-Kind = Literal["sum", "difference", "comparison", "extremum", "count"]
+QuestionKind = Literal["sum", "difference", "comparison", "extremum", "count"]
 
-KINDS: tuple[Kind, ...] = ("sum", "difference", "comparison", "extremum", "count")
+KINDS: tuple[QuestionKind, ...] = ("sum", "difference", "comparison", "extremum", "count")
 
 INSTRUCTION = r"Put the final answer in \boxed{}."
 """Follows the question in the user's message, on a line of its own."""
@@ -53,7 +53,7 @@ class DemoProblem:
         What numbers are counted against when ``word`` is ``"larger"``; 0 otherwise.
     """
 
-    kind: Kind
+    kind: QuestionKind
     numbers: tuple[int, ...]
     others: tuple[int, ...] = ()
     word: str = ""
@@ -119,7 +119,7 @@ def _distinct(draws: StableDraws, high: int, count: int) -> tuple[int, ...]:
     return tuple(drawn)
 
 
-def _draw_problem(kind: Kind, draws: StableDraws) -> DemoProblem:
+def _draw_problem(kind: QuestionKind, draws: StableDraws) -> DemoProblem:
     """Return a problem of a kind, held out or not."""
     if kind == "sum":
         terms = tuple(draws.integer(1, 9) for _ in range(draws.integer(5, 8)))

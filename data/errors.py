@@ -25,6 +25,10 @@ class ConfigError(MisuseError):
     """A campaign file, a family file or an option holds a value that cannot be used."""
 
 
+class BadReferenceError(MisuseError):
+    """A question's reference cannot be used to judge an answer (no tests, no such letter)."""
+
+
 class StoreError(StpError):
     """A campaign's folder cannot be read or written: a torn shard, a full disk."""
 

@@ -5,6 +5,7 @@ is one.
 """
 
 import csv
+import errno
 import json
 import math
 import sys
@@ -15,14 +16,14 @@ from typing import TextIO
 
 from data.errors import MisuseError
 
-Row = Mapping[str, object]
+RawRow = Mapping[str, object]
 """One row of a file: column name to value."""
 
 SUFFIXES = (".jsonl", ".parquet", ".json", ".csv")
 """File name endings that :func:`read_rows` knows."""
 
 
-def read_rows(path: Path) -> list[Row]:
+def read_rows(path: Path) -> list[RawRow]:
     """Return the rows of a file, in its order.
 
     Parameters
@@ -53,7 +54,7 @@ def read_rows(path: Path) -> list[Row]:
     return reader(path)
 
 
-def value_of(row: Row, column: str, where: str) -> object:
+def value_of(row: RawRow, column: str, where: str) -> object:
     """Return a column's value.
 
     Raises
@@ -66,7 +67,7 @@ def value_of(row: Row, column: str, where: str) -> object:
     return row[column]
 
 
-def text_of(row: Row, column: str, where: str) -> str:
+def text_of(row: RawRow, column: str, where: str) -> str:
     """Return a column's value as text, outer white space removed.
 
     Parameters
@@ -96,8 +97,8 @@ def text_of(row: Row, column: str, where: str) -> str:
     return text
 
 
-def _read_jsonl(path: Path) -> list[Row]:
-    rows: list[Row] = []
+def _read_jsonl(path: Path) -> list[RawRow]:
+    rows: list[RawRow] = []
     # Not str.splitlines(): U+2028 and its kind may stand unescaped inside a JSON string.
     with _open_text(path) as lines:
         for number, line in enumerate(lines, start=1):
@@ -107,7 +108,7 @@ def _read_jsonl(path: Path) -> list[Row]:
     return rows
 
 
-def _read_json(path: Path) -> list[Row]:
+def _read_json(path: Path) -> list[RawRow]:
     with _open_text(path) as file:
         values = _parse_json(file.read(), str(path))
     if not isinstance(values, list):
@@ -115,18 +116,18 @@ def _read_json(path: Path) -> list[Row]:
     return [_as_row(value, path, number) for number, value in enumerate(values, start=1)]
 
 
-def _read_parquet(path: Path) -> list[Row]:
+def _read_parquet(path: Path) -> list[RawRow]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        rows: list[Row] = pq.read_table(path).to_pylist()
+        rows: list[RawRow] = pq.read_table(path).to_pylist()
     except (pa.ArrowException, OSError) as error:
         raise MisuseError(f"{path}: not a readable Parquet file ({error})") from error
     return rows
 
 
-def _read_csv(path: Path) -> list[Row]:
+def _read_csv(path: Path) -> list[RawRow]:
     # The default limit of 128 KiB a field is too small for explanations in real files.
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     with _open_text(path) as file:
@@ -137,7 +138,7 @@ def _read_csv(path: Path) -> list[Row]:
                 f"{path}: two columns are called {twice[0]!r}, and only one could be read; give "
                 "each its own name"
             )
-        rows: list[Row] = []
+        rows: list[RawRow] = []
         for row in reader:
             if None in row or None in row.values():
                 raise MisuseError(
@@ -148,11 +149,24 @@ def _read_csv(path: Path) -> list[Row]:
     return rows
 
 
+def plain_file(path: Path) -> Path:
+    """Return a path whose content has an end: a pipe may give nothing, and a device gives for ever.
+
+    Raises
+    ------
+    OSError
+        If it is neither a file nor a folder, nor missing.
+    """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise OSError(errno.EINVAL, "it is a pipe or a device, not a file")
+    return path
+
+
 @contextmanager
 def _open_text(path: Path) -> Iterator[TextIO]:
     """Open UTF-8 text (a byte order mark is skipped), with our errors where it cannot be read."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with plain_file(path).open(encoding="utf-8-sig", newline="") as file:
             yield file
     except UnicodeDecodeError as error:
         raise MisuseError(f"{path}: not UTF-8 text ({error})") from error
@@ -170,7 +184,7 @@ def _parse_json(text: str, where: str) -> object:
         raise MisuseError(f"{where}: not valid JSON ({error})") from error
 
 
-def _as_row(value: object, path: Path, number: int) -> Row:
+def _as_row(value: object, path: Path, number: int) -> RawRow:
     if not isinstance(value, dict):
         raise MisuseError(f"{path}, row {number}: expected an object, found {value!r:.40}")
     return value

@@ -29,6 +29,7 @@ from typing import Any, Final
 
 from data.benchmark import INSTRUCTIONS
 from data.errors import ConfigError, MisuseError
+from data.files import plain_file
 from data.hints import did_you_mean
 from data.optimal import prompt_text
 from data.tasks.base import TASK_INSTRUCTION, Task, shown
@@ -188,7 +189,7 @@ def load_prompts(path: str | Path) -> Prompts:
     """
     path = Path(path).expanduser()
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = tomllib.loads(plain_file(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise MisuseError(f"prompts file {path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from data.errors import MissingDependencyError, MisuseError, StoreError
-from data.files import SUFFIXES, Row, read_rows
+from data.files import SUFFIXES, RawRow, read_rows
 from data.question import Question
 
 DATA_DIR_VARIABLE = "STP_DATA_DIR"
@@ -48,7 +48,7 @@ class PublicSource:
     licence: str
     rows_expected: int
     local_names: tuple[str, ...]
-    parse: Callable[[str, Sequence[Row], str], list[Question]]
+    parse: Callable[[str, Sequence[RawRow], str], list[Question]]
     gated: bool = False
 
     def describe(self) -> str:
@@ -74,7 +74,7 @@ class PublicSource:
             If the hub cannot be reached.
         """
         folder = _data_dir(data_dir)
-        rows: list[Row] | None = None
+        rows: list[RawRow] | None = None
         where = ""
         for candidate in self._local_candidates(folder):
             if all(part.is_file() for part in candidate):
@@ -115,7 +115,7 @@ class PublicSource:
         name = "datasets--" + self.repository.replace("/", "--")
         return cache / name / "snapshots" / self.revision
 
-    def _read_hub(self, benchmark: str) -> list[Row]:
+    def _read_hub(self, benchmark: str) -> list[RawRow]:
         try:
             import datasets
         except ImportError as error:

@@ -13,8 +13,8 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from stp.curves import Curves, IntArray, integer_array
-from stp.ragged import greatest, group_offsets, row_of, spread
+from stp.curves import Curves, integer_array
+from stp.ragged import IntArray, greatest, group_offsets, row_of, spread
 
 Strategy = Literal["routing", "fixed_budget", "early_exit"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
@@ -114,7 +114,7 @@ def make_actions(
                 raise ValueError(f"the {name}s of all units together reach 2^60")
     unit = row_of(offsets)
     order = np.lexsort((-reward_a, cost_a, unit))
-    keep, kept_offsets = _rising_rows(reward_a[order], offsets)
+    keep, kept_offsets = _last_of_cost_rising(cost_a[order], reward_a[order], offsets)
     rows = order[keep]
     return Actions(reward=reward_a[rows], cost=cost_a[rows], unit_offsets=kept_offsets, choice=rows)
 
@@ -275,23 +275,6 @@ def _early_exit(curves: Curves) -> Actions:
         unit_offsets=offsets,
         choice=keep - spread(curves.trajectory_offsets[:-1], offsets),
     )
-
-
-@nb.njit(cache=True, nogil=True)
-def _rising_rows(reward: IntArray, offsets: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the rows whose reward exceeds all earlier ones of their unit, and unit offsets."""
-    keep = np.empty(reward.size, np.int64)
-    kept_offsets = np.zeros(offsets.size, np.int64)
-    count = 0
-    for u in range(offsets.size - 1):
-        best = np.int64(-1)
-        for row in range(offsets[u], offsets[u + 1]):
-            if reward[row] > best:
-                best = reward[row]
-                keep[count] = row
-                count += 1
-        kept_offsets[u + 1] = count
-    return keep[:count], kept_offsets
 
 
 @nb.njit(cache=True, nogil=True)

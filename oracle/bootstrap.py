@@ -20,16 +20,16 @@ from oracle.checks import LARGEST_SEED, whole_number
 from oracle.frontier import grid_budgets
 from oracle.resampling import CellTable
 from oracle.search import UNSETTLED
-from stp.curves import Curves, IntArray
-from stp.ragged import gather
+from stp.curves import Curves
+from stp.ragged import FloatArray, IntArray, gather
 from stp.seeds import PAPER_SEED
 
-FloatArray = npt.NDArray[np.float64]
 PAPER_REPLICATES = 10_000
 # Replicates that one worker computes between two reports of progress.
 BLOCK = 25
 
-Progress = Callable[[int, int], None]
+OnReplicates = Callable[[int, int], None]
+"""Told the replicates that are done, and all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -262,7 +262,7 @@ def bootstrap_frontiers(
     seed: int = PAPER_SEED,
     steps: int = 100,
     workers: int = 1,
-    progress: Progress | None = None,
+    progress: OnReplicates | None = None,
 ) -> FrontierReplicates:
     """Return exact best rewards of bootstrap replicates 0 to ``replicates - 1``.
 
@@ -309,7 +309,7 @@ def replicate_blocks(replicates: int, size: int = BLOCK) -> list[tuple[int, int]
 
 
 def gather_blocks(
-    parts: Iterator[FrontierReplicates], replicates: int, progress: Progress | None
+    parts: Iterator[FrontierReplicates], replicates: int, progress: OnReplicates | None
 ) -> FrontierReplicates:
     """Put blocks that arrive in order into one value, without holding them twice.
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from oracle.actions import Actions, full_cost, make_actions, question_groups
 from oracle.frontier import Frontier, frontier_of_actions
-from stp.curves import Curves, IntArray
-from stp.ragged import offsets_of, spread
+from stp.curves import Curves
+from stp.ragged import IntArray, offsets_of, spread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

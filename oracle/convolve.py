@@ -24,9 +24,7 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-IntArray = npt.NDArray[np.int64]
-# In compiled code: int32 or int64, whichever the sums fit in.
-Ints = npt.NDArray[np.signedinteger]
+from stp.ragged import IntArray, Ints
 
 # Entries of a parent that share one Lagrangian bound.
 BLOCK = 128

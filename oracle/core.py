@@ -22,10 +22,7 @@ import numpy.typing as npt
 from oracle import search
 from oracle.actions import Actions
 from oracle.search import BELOW_BASE, UNSETTLED
-from stp.ragged import spread
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
+from stp.ragged import FloatArray, IntArray, spread
 
 # Sums below this are searched in 32 bits: an unreached state costs twice as much, and whatever a
 # search adds to or takes from it leaves it recognisable.

@@ -25,11 +25,8 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from stp.ragged import index_within, offsets_of, spread
+from stp.ragged import IntArray, Ints, index_within, offsets_of, spread
 
-IntArray = npt.NDArray[np.int64]
-# int32 or int64, whichever the sums fit in.
-Ints = npt.NDArray[np.signedinteger]
 States: TypeAlias = tuple[IntArray, IntArray]
 
 # Sums below this are computed in 32 bits.

@@ -14,8 +14,7 @@ import numpy as np
 from oracle.actions import Actions, make_actions
 from oracle.checks import whole_number
 from oracle.frontier import Frontier, frontier_of_actions
-from stp.curves import IntArray
-from stp.ragged import offsets_of, spread
+from stp.ragged import IntArray, offsets_of, spread
 
 MOST_REWARD = 1 << 27
 

@@ -23,9 +23,9 @@ from oracle.actions import (
     strategy_actions,
 )
 from oracle.checks import LARGEST_INT64, whole_number
-from stp.curves import Curves, IntArray, integer_array
+from stp.curves import Curves, integer_array
+from stp.ragged import FloatArray, IntArray
 
-FloatArray = npt.NDArray[np.float64]
 # A float fraction stands for the simplest rational near it: 0.29 is 29/100, whatever its bits say.
 LARGEST_DENOMINATOR = 10**6
 
@@ -112,7 +112,7 @@ class Frontier:
         return np.asarray(self.reward_within(budgets) / self.probes, np.float64)
 
     @cached_property
-    def _tree(self) -> tree.Tree:
+    def _tree(self) -> tree.SolvedTree:
         actions = self.actions
         return tree.solve_tree(tree.unit_arrays(actions.reward, actions.cost, actions.unit_offsets))
 

@@ -7,8 +7,8 @@ import numpy as np
 from oracle import core, dense, tree
 from oracle.actions import Actions
 from oracle.search import BELOW_BASE, UNSETTLED
-from stp.curves import IntArray, integer_array
-from stp.ragged import spread
+from stp.curves import integer_array
+from stp.ragged import IntArray, spread
 
 # Up to so many elementary steps the full program is as fast as a hundred searches; where units have
 # one step each, searches find fewer ways to fill a gap and take longer.

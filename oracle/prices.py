@@ -16,8 +16,7 @@ import numpy.typing as npt
 from oracle.actions import Actions
 from oracle.core import core_of_arrays
 from oracle.frontier import Frontier, frontier_of_actions
-from stp.curves import IntArray
-from stp.ragged import first_greatest, spread
+from stp.ragged import IntArray, first_greatest, spread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

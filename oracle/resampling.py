@@ -21,8 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from oracle.actions import cap_events, question_groups
-from stp.curves import Curves, IntArray
-from stp.ragged import group_offsets
+from stp.curves import Curves
+from stp.ragged import IntArray, group_offsets
 
 RawArray = npt.NDArray[np.uint64]
 # Tokens of one drawn question stay below 2^COST_BITS, its right probes below 2^(62 - COST_BITS).

@@ -17,7 +17,7 @@ from oracle.bootstrap import (
     PAPER_REPLICATES,
     FrontierBootstrap,
     FrontierReplicates,
-    Progress,
+    OnReplicates,
     gather_blocks,
     replicate_blocks,
 )
@@ -38,7 +38,7 @@ def bootstrap_frontiers_on_ray(
     seed: int = PAPER_SEED,
     steps: int = 100,
     workers: int = 2,
-    progress: Progress | None = None,
+    progress: OnReplicates | None = None,
 ) -> FrontierReplicates:
     """Return what :func:`oracle.bootstrap_frontiers` returns, computed by Ray actors.
 

@@ -37,12 +37,9 @@ from typing import TypeAlias
 
 import numba as nb
 import numpy as np
-import numpy.typing as npt
 
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
-# In compiled code: int32 or int64, whichever the sums fit in.
-Ints = npt.NDArray[np.signedinteger]
+from stp.ragged import FloatArray, IntArray, Ints
+
 Prices: TypeAlias = tuple[bool, np.int64, bool, np.int64]
 # reward, cost, offsets, edge_unit, edge_from, edge_to, slope, copies of one replicate.
 Units: TypeAlias = tuple[IntArray, IntArray, IntArray, Ints, Ints, Ints, FloatArray, Ints]
@@ -128,31 +125,44 @@ def fill_grids(
                 rewards[rep, b] = greedy
                 continue
             searches += 1
-            mark += 1
-            # No state gains more than ``gap``: the line through the break edge ends there.
-            # First the bound alone, with its small slack; then everything below it at once.
-            best, settled, steps = _search(
+            mark += 2
+            best, settled, steps = _gain_over_greedy(
                 (reward, cost, offsets, edge_unit, edge_from, edge_to, slope, copies[rep]),
                 (states, moves, stamp, mark),
                 (e, up_copies, left),
-                (gap, gap),
+                gap,
                 work_limit - work,
             )
             work += steps
-            if settled and best < gap - 1:
-                mark += 1
-                below, settled, steps = _search(
-                    (reward, cost, offsets, edge_unit, edge_from, edge_to, slope, copies[rep]),
-                    (states, moves, stamp, mark),
-                    (e, up_copies, left),
-                    (best + 1, gap - 1),
-                    work_limit - work,
-                )
-                work += steps
-                best = max(best, below)
             if settled:
                 rewards[rep, b] = greedy + best
     return searches
+
+
+@nb.njit(cache=True, nogil=True)
+def _gain_over_greedy(
+    units: Units,
+    workspace: Workspace,
+    greedy: tuple[int, int, int],
+    gap: int,
+    work_limit: int,
+) -> tuple[int, bool, int]:
+    """Return the best reward gain over greedy, whether that is certain, and the steps.
+
+    Arguments are those of :func:`_search`; the mark before the workspace's is used up too. No state
+    gains more than ``gap``: the line through the break edge ends there.
+    """
+    states, moves, stamp, mark = workspace
+    # First the bound alone, with its small slack; then everything below it at once.
+    best, settled, steps = _search(
+        units, (states, moves, stamp, mark - 1), greedy, (gap, gap), work_limit
+    )
+    if settled and best < gap - 1:
+        below, settled, more = _search(
+            units, workspace, greedy, (best + 1, gap - 1), work_limit - steps
+        )
+        best, steps = max(best, below), steps + more
+    return best, settled, steps
 
 
 @nb.njit(cache=True, nogil=True)
@@ -183,8 +193,6 @@ def _search(
     tuple
         The greatest gain in the range that costs at most what is left; if there is none, a
         smaller one that was met on the way, or 0.
-
-    ``now[x + half]`` is the least cost offset for reward offset x over the units let in so far.
     """
     reward, cost, offsets, edge_unit, edge_from, edge_to, slope, copies = units
     states, moves, stamp, mark = workspace
@@ -239,18 +247,24 @@ def _search(
                     goal = gain + 1
                     if best == highest:
                         return best, True, steps
-        while up < edge_unit.size and (copies[edge_unit[up]] == 0 or stamp[edge_unit[up]] == mark):
-            up += 1
-        while down >= 0 and (copies[edge_unit[down]] == 0 or stamp[edge_unit[down]] == mark):
-            down -= 1
+        up = _next_edge(up, 1, edge_unit, copies, stamp, mark)
+        down = _next_edge(down, -1, edge_unit, copies, stamp, mark)
         prices = _open_prices(reward, cost, edge_from, edge_to, up, down)
         low, high, best = _trim(now, low, high, best, (goal, left), prices)
         if low > high or not (prices[0] or prices[2]):
             return best, not lost, steps
-        if prices[0] and (not prices[2] or slope[up] - slope[e] <= slope[e] - slope[down]):
-            at = up
-        else:
-            at = down
+        upwards = prices[0] and (not prices[2] or slope[up] - slope[e] <= slope[e] - slope[down])
+        at = up if upwards else down
+
+
+@nb.njit(cache=True, nogil=True)
+def _next_edge(
+    at: int, step: int, edge_unit: Ints, copies: Ints, stamp: IntArray, mark: int
+) -> int:
+    """Return the first edge from here on whose unit occurs and is not let in yet."""
+    while 0 <= at < edge_unit.size and (copies[edge_unit[at]] == 0 or stamp[edge_unit[at]] == mark):
+        at += step
+    return at
 
 
 @nb.njit(cache=True, nogil=True)

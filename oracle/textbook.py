@@ -8,7 +8,7 @@ import numba as nb
 import numpy as np
 
 from oracle.actions import Actions
-from stp.curves import IntArray
+from stp.ragged import IntArray
 
 UNREACHED = np.int64(1) << 61
 

@@ -17,11 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from oracle import convolve, dense
-from stp.ragged import offsets_of, spread
-
-IntArray = npt.NDArray[np.int64]
-# int32 or int64, whichever the sums fit in.
-Ints = npt.NDArray[np.signedinteger]
+from stp.ragged import IntArray, Ints, offsets_of, spread
 
 # A leaf may gather this many rewards per action and unit reward: there the dense program costs
 # what a level of the tree does. Its arrays stay in the second-level cache.
@@ -59,7 +55,7 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tree:
+class SolvedTree:
     """All levels of a solved problem, leaves first; what finds the actions behind a point."""
 
     arrays: UnitArrays
@@ -100,15 +96,15 @@ def nondominated_states(
     return states_cost + int(cost[first].sum()), states_reward + int(reward[first].sum())
 
 
-def solve_tree(arrays: UnitArrays) -> Tree:
+def solve_tree(arrays: UnitArrays) -> SolvedTree:
     """Return the solved tree with all its levels."""
     return _solve(arrays, keep=True)
 
 
-def _solve(arrays: UnitArrays, *, keep: bool) -> Tree:
+def _solve(arrays: UnitArrays, *, keep: bool) -> SolvedTree:
     if arrays.unit.size == 0:
         level = Level(np.zeros(1, np.int64), np.array([0, 1]))
-        return Tree(arrays, np.zeros(2, np.int64), (level,))
+        return SolvedTree(arrays, np.zeros(2, np.int64), (level,))
     total_cost = int(arrays.cost[arrays.offsets[1:] - 1].sum())
     total_reward = int(arrays.reward[arrays.offsets[1:] - 1].sum())
     dtype = np.int32 if total_cost < dense.NARROW_COST else np.int64
@@ -131,7 +127,7 @@ def _solve(arrays: UnitArrays, *, keep: bool) -> Tree:
         level = parents
         node_units = np.append(node_units[:-1:2], node_units[-1])
         levels = [*levels, level] if keep else [level]
-    return Tree(arrays, leaf_units, tuple(levels))
+    return SolvedTree(arrays, leaf_units, tuple(levels))
 
 
 def _unfilled_level(starts: IntArray, dtype: npt.DTypeLike, depth: int, keep: bool) -> Level:
@@ -177,7 +173,7 @@ def _fill_parents(
     return hulls, hull_starts
 
 
-def choices_behind(tree: Tree, extra_reward: int) -> IntArray:
+def choices_behind(tree: SolvedTree, extra_reward: int) -> IntArray:
     """Return an optimal action per unit for a point of the frontier.
 
     Parameters

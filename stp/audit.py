@@ -16,8 +16,8 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from stp.ragged import spread
-from stp.segmentation import IntArray, StepRule, segment_many
+from stp.ragged import IntArray, spread
+from stp.segmentation import StepRule, segment_many
 from stp.tokenizers import Tokenizer, backend
 
 BoundaryKind = Literal["pure", "white_space", "suffix", "infix"]

@@ -1,11 +1,17 @@
 """Chat templates: messages to the text of a prompt, as Hugging Face tokenizers write it.
 
-A template is a program of strangers: it runs in jinja2's sandbox.
+A template is a program of strangers: it runs in jinja2's sandbox, in a process of its own that has
+limits. Loops in loops, powers of powers and texts that double know no other end.
 """
 
+import atexit
 import functools
 import json
-from collections.abc import Mapping, Sequence
+import os
+import re
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NoReturn
 
@@ -14,6 +20,17 @@ from jinja2 import nodes
 from jinja2.ext import Extension, loopcontrols
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from evaluator.answers.symbolic import RuleFailedError, SymbolicTimeoutError, SymbolicWorker
+from evaluator.answers.symbolic_worker import serve
+
+_SECONDS = 5.0
+_MEMORY_BYTES = 2**30
+_MOST_CHARACTERS = 2**24
+_LONGEST_ERROR = 300
+_MOMENT = "%Y-%m-%dT%H:%M:%S"
+_DATES = re.compile(r"""strftime_now\(\s*["']([^"'\\]{0,80})["']\s*\)""")
+_LOCK = threading.Lock()
 
 
 class _Generation(Extension):
@@ -43,11 +60,61 @@ def render(
     Raises
     ------
     jinja2.TemplateError
-        If the template is none, or refuses the messages. Being a program it may raise other
-        exceptions too.
+        If the template is none, refuses the messages, or fails in any other way.
     """
-    values = {"tools": None, "documents": None, **variables}
-    return _compiled(template).render(messages=messages, **values)
+    values = dict(variables)
+    now = values.pop("strftime_now", datetime.now().strftime)
+    # A function does not go to the worker; what it says of the forms that are asked for does.
+    dates = {form: now(form) for form in (_MOMENT, *_DATES.findall(template))}
+    job = {"template": template, "messages": list(messages), "variables": values, "dates": dates}
+    try:
+        with _LOCK:
+            text, _ = _worker(os.getpid()).ask(job, _SECONDS)
+    except SymbolicTimeoutError as error:
+        raise jinja2.TemplateError(
+            f"it needs more than {_SECONDS:g} seconds, or more than {_MEMORY_BYTES >> 20} MiB of "
+            "memory"
+        ) from error
+    except RuleFailedError as error:
+        raise jinja2.TemplateError(str(error)) from error
+    return str(text)
+
+
+@functools.lru_cache(maxsize=1)
+def _worker(process: int) -> SymbolicWorker:
+    """Return this process's worker: one that was forked needs another than its parent."""
+    worker = SymbolicWorker("text", module="stp.chat_templates", memory_bytes=_MEMORY_BYTES)
+    atexit.register(worker.kill)
+    return worker
+
+
+def _renderer() -> Callable[[dict[str, Any]], str]:
+    """Return what writes the text of a job's messages, in the worker."""
+
+    def text(job: dict[str, Any]) -> str:
+        dates = job["dates"]
+
+        def now(form: str) -> str:
+            known: str | None = dates.get(form)
+            return datetime.fromisoformat(dates[_MOMENT]).strftime(form) if known is None else known
+
+        values = {"tools": None, "documents": None, "strftime_now": now}
+        rendered = _compiled(job["template"]).render(
+            messages=job["messages"], **{**values, **job["variables"]}
+        )
+        if len(rendered) > _MOST_CHARACTERS:
+            raise jinja2.TemplateError(f"it writes {len(rendered):,} characters")
+        rendered.encode()
+        return rendered
+
+    return text
+
+
+def _why(error: Exception) -> str:
+    """Return why a template failed: as a program it may raise whatever a program can."""
+    if isinstance(error, UnicodeEncodeError):
+        return "it writes half of a character"
+    return " ".join(str(error).split())[:_LONGEST_ERROR] or type(error).__name__
 
 
 @functools.lru_cache(maxsize=32)
@@ -57,16 +124,11 @@ def _compiled(template: str) -> jinja2.Template:
     )
     environment.filters["tojson"] = _to_json
     environment.globals["raise_exception"] = _raise
-    environment.globals["strftime_now"] = _now
     return environment.from_string(template)
 
 
 def _raise(message: str) -> NoReturn:
     raise jinja2.TemplateError(message)
-
-
-def _now(pattern: str) -> str:
-    return datetime.now().strftime(pattern)
 
 
 def _to_json(
@@ -80,3 +142,7 @@ def _to_json(
     return json.dumps(
         value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
     )
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1], _renderer, int(sys.argv[2]), _why)

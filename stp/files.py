@@ -11,6 +11,7 @@ import json
 import math
 import os
 import socket
+import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -45,6 +46,37 @@ def write_durably(path: Path, content: bytes) -> None:
         if isinstance(error, OSError):
             raise StoreError(write_error(str(path), error)) from error
         raise
+
+
+def check_writable(path: Path) -> Path:
+    """Refuse a place that could not be written in the end, before anything is computed for it.
+
+    Parameters
+    ----------
+    path
+        A file or folder that is to be made or added to. Nothing is left there.
+
+    Returns
+    -------
+    Path
+        The same.
+
+    Raises
+    ------
+    data.errors.StoreError
+        If a file cannot be made in it, or in the nearest folder above that is there.
+    """
+    try:
+        folder = path
+        while not folder.is_dir() and folder != folder.parent:
+            folder = folder.parent
+        with tempfile.TemporaryFile(dir=folder):
+            return path
+    # A name that no file system has.
+    except ValueError as error:
+        raise StoreError(f"{path}: cannot be written: {error}") from error
+    except OSError as error:
+        raise StoreError(write_error(str(path), error)) from error
 
 
 def sync_folder(folder: Path) -> None:

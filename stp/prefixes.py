@@ -9,8 +9,8 @@ from itertools import pairwise
 from stp.engines.base import Branch, PromptTree, SamplingParameters
 from stp.formats import ThinkingFormat
 
-Seeds = Sequence[Sequence[int]] | Callable[[int], Sequence[int]]
-"""Seeds of the samples at each position: by position, or made from it."""
+PrefixSeeds = Sequence[Sequence[int]] | Callable[[int], Sequence[int]]
+"""PrefixSeeds of the samples at each position: by position, or made from it."""
 
 
 def prefix_branch(
@@ -78,7 +78,7 @@ def probe_tree(
     *,
     format: ThinkingFormat,
     content_ids: Mapping[int, tuple[int, ...]],
-    seeds: Seeds,
+    seeds: PrefixSeeds,
     max_tokens: int,
     sampling: SamplingParameters | None = None,
     positions: Sequence[int] | None = None,
@@ -92,7 +92,7 @@ def probe_tree(
     prompt_ids, thinking_ids, lengths, format, content_ids
         As for :func:`prefix_branch`.
     seeds
-        Seeds of the samples at each position.
+        PrefixSeeds of the samples at each position.
     max_tokens
         Most tokens of an answer.
     sampling

@@ -11,7 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+Float32Array = npt.NDArray[np.float32]
+BoolArray = npt.NDArray[np.bool_]
 Array = npt.NDArray[Any]
+Ints = npt.NDArray[np.signedinteger]
+"""int32 or int64, whichever the values fit in."""
 
 
 def offsets_of(lengths: npt.ArrayLike) -> IntArray:

@@ -16,11 +16,9 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from stp.ragged import offsets_of
+from stp.ragged import BoolArray, IntArray, offsets_of
 from stp.tokenizers import Tokenizer, exact_ids, token_bytes
 
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 StepRule = Literal["merged", "causal"]
 """How blocks become steps: see :func:`segment` and :func:`segment_causal`."""
 

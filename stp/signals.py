@@ -15,12 +15,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from stp.curves import Curves, Int32Array, IntArray
-from stp.ragged import gather
+from stp.curves import Int32Array
+from stp.ragged import BoolArray, Float32Array, IntArray, gather
 
-FloatArray = npt.NDArray[np.float32]
 HiddenArray = npt.NDArray[np.float16]
-BoolArray = npt.NDArray[np.bool_]
 
 _OPTIONAL = ("end_entropy", "answer_entropy", "trial_logprob", "trial_probability")
 
@@ -87,15 +85,15 @@ class Signals:
     """
 
     trajectory_offsets: IntArray
-    end_logprob: FloatArray
-    other_logprob: FloatArray
+    end_logprob: Float32Array
+    other_logprob: Float32Array
     other_id: Int32Array
-    entropy: FloatArray
+    entropy: Float32Array
     end_exact: BoolArray = field(default_factory=_empty)
-    end_entropy: FloatArray = field(default_factory=_empty)
-    answer_entropy: FloatArray = field(default_factory=_empty)
-    trial_logprob: FloatArray = field(default_factory=_empty)
-    trial_probability: FloatArray = field(default_factory=_empty)
+    end_entropy: Float32Array = field(default_factory=_empty)
+    answer_entropy: Float32Array = field(default_factory=_empty)
+    trial_logprob: Float32Array = field(default_factory=_empty)
+    trial_probability: Float32Array = field(default_factory=_empty)
     trial_tokens: Int32Array = field(default_factory=_empty)
     hidden: Mapping[int, HiddenArray] = field(default_factory=dict)
     prompt_model: Int32Array = field(default_factory=lambda: np.empty(0, np.int32))
@@ -162,12 +160,12 @@ class Signals:
         return int(self.trajectory_offsets[-1])
 
     @property
-    def margin(self) -> FloatArray:
+    def margin(self) -> Float32Array:
         """Best other token's log-probability less the thinking-end's; float32 ``(positions,)``.
 
         Where ``end_exact`` is False it is a lower bound.
         """
-        margin: FloatArray = self.other_logprob - self.end_logprob
+        margin: Float32Array = self.other_logprob - self.end_logprob
         return margin
 
     def select(self, trajectory_s: npt.ArrayLike) -> Self:
@@ -187,41 +185,6 @@ class Signals:
         }
         hidden = {layer: states[elements] for layer, states in self.hidden.items()}
         return replace(self, trajectory_offsets=offsets, hidden=hidden, **columns)
-
-    def prompt_rows(self, curves: Curves) -> IntArray:
-        """Return the row of ``prompt_hidden`` of every trajectory; int64 ``(trajectories,)``.
-
-        Raises
-        ------
-        ValueError
-            If a trajectory's model and question has none.
-        """
-        known = {
-            pair: row
-            for row, pair in enumerate(
-                zip(self.prompt_model.tolist(), self.prompt_question.tolist(), strict=True)
-            )
-        }
-        asked = zip(curves.model.tolist(), curves.question.tolist(), strict=True)
-        try:
-            return np.array([known[pair] for pair in asked], np.int64)
-        except KeyError as error:
-            model, question = error.args[0]
-            raise ValueError(f"no prompt of model {model} and question {question}") from error
-
-    def check_beside(self, curves: Curves) -> None:
-        """Refuse curves of other positions.
-
-        Raises
-        ------
-        ValueError
-            If the positions of curves and signals are not the same.
-        """
-        if not np.array_equal(self.trajectory_offsets, curves.trajectory_offsets):
-            raise ValueError(
-                f"signals of {self.trajectories} trajectories with {self.positions} positions do "
-                f"not fit curves of {curves.trajectories} with {curves.positions}"
-            )
 
 
 def _absent(name: str, positions: int) -> npt.NDArray[Any]:

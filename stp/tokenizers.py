@@ -18,6 +18,9 @@ from stp.folder_tokenizer import FolderTokenizer
 Tokenizer: TypeAlias = Any
 """A :class:`FolderTokenizer`, a fast one of transformers, or a ``tokenizers.Tokenizer``."""
 
+MOST_IDS = 10_000_000
+"""Ids of a vocabulary; the largest in use have 262,144."""
+
 _BYTE_FALLBACK = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
 
@@ -105,10 +108,21 @@ def token_bytes(tokenizer: Tokenizer) -> tuple[bytes, ...]:
     -------
     tuple of bytes
         Indexed by id; ids that the vocabulary leaves out are empty.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If an id is so large that no model can have it.
     """
     inner = backend(tokenizer)
     vocabulary: dict[str, int] = inner.get_vocab(with_added_tokens=True)
-    forms = [b""] * (max(vocabulary.values(), default=-1) + 1)
+    largest = max(vocabulary.values(), default=-1)
+    if largest >= MOST_IDS:
+        raise MisuseError(
+            f"{tokenizer_name(tokenizer)}: its tokenizer has the id {largest:,}, and no model has "
+            f"{MOST_IDS:,}; restore tokenizer.json"
+        )
+    forms = [b""] * (largest + 1)
     kinds = set(_decoder_kinds(inner))
     for token, token_id in vocabulary.items():
         if "ByteLevel" in kinds:

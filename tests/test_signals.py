@@ -62,20 +62,8 @@ def test_selection_takes_whole_trajectories_in_the_order_asked():
 
 def test_selection_goes_with_that_of_curves():
     curves = curves_of([0, 0, 1, 0], [4, 7, 4, 4])
-    signals = random_signals()
-    signals.check_beside(curves)
-    signals.select([3, 1]).check_beside(curves.select([3, 1]))
-    with pytest.raises(ValueError, match="do not fit"):
-        signals.check_beside(curves.select([3, 1]))
-    with pytest.raises(ValueError, match="do not fit"):
-        signals.check_beside(curves_of([0, 0, 1, 0], [4, 7, 4, 4], lengths=(4, 1, 2, 3)))
-
-
-def test_prompt_rows_are_found_by_model_and_question():
-    signals = random_signals()
-    assert signals.prompt_rows(curves_of([1, 0, 0, 1], [4, 7, 4, 4])).tolist() == [2, 1, 0, 2]
-    with pytest.raises(ValueError, match="model 1 and question 7"):
-        signals.prompt_rows(curves_of([1, 0, 0, 1], [4, 7, 4, 7]))
+    chosen = random_signals().select([3, 1])
+    assert np.array_equal(chosen.trajectory_offsets, curves.select([3, 1]).trajectory_offsets)
 
 
 def test_what_is_left_out_was_not_measured():

@@ -64,3 +64,9 @@ def test_a_vocabulary_that_cannot_spell_a_text():
 def test_what_is_no_fast_tokenizer_is_refused():
     with pytest.raises(MisuseError, match="str is no fast tokenizer"):
         backend("tokenizer.json")
+
+
+def test_an_id_that_no_model_has_is_refused():
+    tokenizer = Tokenizer(models.WordLevel({"a": 0, "b": 2**31}, unk_token="a"))
+    with pytest.raises(MisuseError, match="has the id 2,147,483,648"):
+        token_bytes(tokenizer)

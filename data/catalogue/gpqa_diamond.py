@@ -13,14 +13,14 @@ from collections.abc import Sequence
 
 from data.benchmark import CHOICE_INSTRUCTION, Benchmark
 from data.choices import balanced_letters, letter_question, shuffled_options
-from data.files import Row, text_of
+from data.files import RawRow, text_of
 from data.public import PublicSource
 from data.question import Question
 
 WRONG_COLUMNS = ("Incorrect Answer 1", "Incorrect Answer 2", "Incorrect Answer 3")
 
 
-def parse(benchmark: str, rows: Sequence[Row], where: str) -> list[Question]:
+def parse(benchmark: str, rows: Sequence[RawRow], where: str) -> list[Question]:
     """Return one question a row, its options in the stored order."""
     places = [f"{where}, row {number}" for number in range(1, len(rows) + 1)]
     ids = [text_of(row, "Record ID", place) for row, place in zip(rows, places, strict=True)]

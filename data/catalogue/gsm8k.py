@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 from data.benchmark import MATH_INSTRUCTION, Benchmark
 from data.errors import MisuseError
-from data.files import Row, text_of
+from data.files import RawRow, text_of
 from data.public import PublicSource
 from data.question import Question
 
 
-def parse(benchmark: str, rows: Sequence[Row], where: str) -> list[Question]:
+def parse(benchmark: str, rows: Sequence[RawRow], where: str) -> list[Question]:
     """Return one question a row; the reference is the number after ``####``, without commas."""
     questions = []
     for number, row in enumerate(rows, start=1):

@@ -17,7 +17,7 @@ from typing import Final
 
 from data.benchmark import MATH_INSTRUCTION, Benchmark
 from data.errors import MisuseError
-from data.files import Row, text_of
+from data.files import RawRow, text_of
 from data.public import PublicSource
 from data.question import Question
 
@@ -25,7 +25,7 @@ UNANSWERABLE: Final = "critical thinking"
 VARIATIONS: Final = 8
 
 
-def parse(benchmark: str, rows: Sequence[Row], where: str) -> list[Question]:
+def parse(benchmark: str, rows: Sequence[RawRow], where: str) -> list[Question]:
     """Return one question a row that has an answer; ids count all rows."""
     questions = []
     for number, row in enumerate(rows, start=1):

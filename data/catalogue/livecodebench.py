@@ -14,8 +14,9 @@ import json
 from collections.abc import Sequence
 
 from data.benchmark import CODE_INSTRUCTION, Benchmark
-from data.errors import MisuseError
-from data.files import Row, text_of, value_of
+from data.code_tests import CodeTests
+from data.errors import BadReferenceError, MisuseError
+from data.files import RawRow, text_of, value_of
 from data.packed import PackedTestsError, unpack_text
 from data.public import PublicSource
 from data.question import Question
@@ -29,7 +30,7 @@ STDIN_FORM = (
 STARTER_FORM = "Complete this starter code and keep its names and signatures:"
 
 
-def parse(benchmark: str, rows: Sequence[Row], where: str) -> list[Question]:
+def parse(benchmark: str, rows: Sequence[RawRow], where: str) -> list[Question]:
     """Return one question a row; its reference holds all tests, the public ones first."""
     questions = []
     for number, row in enumerate(rows, start=1):
@@ -48,7 +49,7 @@ def parse(benchmark: str, rows: Sequence[Row], where: str) -> list[Question]:
     return questions
 
 
-def reference(row: Row, where: str) -> str:
+def reference(row: RawRow, where: str) -> str:
     """Return a row's tests as the JSON document that code answers are checked against.
 
     Returns
@@ -60,7 +61,8 @@ def reference(row: Row, where: str) -> str:
     Raises
     ------
     data.errors.MisuseError
-        If the tests cannot be read, there are none, or their kinds are mixed.
+        If the tests cannot be read, there are none, no program could pass them, or their kinds are
+        mixed.
     """
     tests = [
         *_json_list(text_of(row, "public_test_cases", where), where),
@@ -75,16 +77,13 @@ def reference(row: Row, where: str) -> str:
     if kinds == {"functional"}:
         metadata = _json(str(row.get("metadata") or "{}"), f"{where}: metadata")
         fn_name = metadata.get("func_name") if isinstance(metadata, dict) else None
-        if not fn_name:
+        if not isinstance(fn_name, str) or not fn_name:
             raise MisuseError(f"{where}: functional tests, but metadata names no func_name")
-    return json.dumps(
-        {
-            "fn_name": fn_name,
-            "inputs": [test["input"] for test in tests],
-            "outputs": [test["output"] for test in tests],
-            "time_limit_seconds": TIME_LIMIT_SECONDS,
-        }
-    )
+    inputs, outputs = (tuple(test[name] for test in tests) for name in ("input", "output"))
+    try:
+        return CodeTests(fn_name, inputs, outputs, TIME_LIMIT_SECONDS).to_json()
+    except BadReferenceError as error:
+        raise BadReferenceError(f"{where}: {error}") from error
 
 
 def _private_tests(text: str, where: str) -> list[dict[str, str]]:

@@ -12,7 +12,7 @@ The problems of levels 1 and 2 (43 and 90) are OvT-Math of OptimalThinkingBench 
 from collections.abc import Callable, Sequence
 
 from data.benchmark import MATH_INSTRUCTION, Benchmark
-from data.files import Row, text_of
+from data.files import RawRow, text_of
 from data.public import PublicSource
 from data.question import Question
 
@@ -20,7 +20,7 @@ LEVEL_COUNTS = {1: 43, 2: 90, 3: 105, 4: 128, 5: 134}
 """Problems at each level; together 500."""
 
 
-def parse(benchmark: str, rows: Sequence[Row], where: str) -> list[Question]:
+def parse(benchmark: str, rows: Sequence[RawRow], where: str) -> list[Question]:
     """Return one question a row, under the problem's place in the MATH test set."""
     questions = []
     for number, row in enumerate(rows, start=1):
@@ -36,10 +36,10 @@ def parse(benchmark: str, rows: Sequence[Row], where: str) -> list[Question]:
     return questions
 
 
-def parse_level(level: int) -> Callable[[str, Sequence[Row], str], list[Question]]:
+def parse_level(level: int) -> Callable[[str, Sequence[RawRow], str], list[Question]]:
     """Return a parser that keeps the rows of one level."""
 
-    def parse_rows(benchmark: str, rows: Sequence[Row], where: str) -> list[Question]:
+    def parse_rows(benchmark: str, rows: Sequence[RawRow], where: str) -> list[Question]:
         kept = [
             row
             for number, row in enumerate(rows, start=1)
@@ -50,7 +50,7 @@ def parse_level(level: int) -> Callable[[str, Sequence[Row], str], list[Question
     return parse_rows
 
 
-def _source(parser: Callable[[str, Sequence[Row], str], list[Question]]) -> PublicSource:
+def _source(parser: Callable[[str, Sequence[RawRow], str], list[Question]]) -> PublicSource:
     return PublicSource(
         repository="HuggingFaceH4/MATH-500",
         revision="6e4ed1a2a79af7d8630a6b768ec859cb5af4d3be",

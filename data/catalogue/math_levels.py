@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 from data.benchmark import MATH_INSTRUCTION, Benchmark
 from data.errors import MisuseError
-from data.files import Row, text_of
+from data.files import RawRow, text_of
 from data.public import PublicSource
 from data.question import Question
 
@@ -62,10 +62,10 @@ def last_box(solution: str) -> str:
     return ""
 
 
-def parse_level(level: int) -> Callable[[str, Sequence[Row], str], list[Question]]:
+def parse_level(level: int) -> Callable[[str, Sequence[RawRow], str], list[Question]]:
     """Return a parser that keeps the rows of one level."""
 
-    def parse(benchmark: str, rows: Sequence[Row], where: str) -> list[Question]:
+    def parse(benchmark: str, rows: Sequence[RawRow], where: str) -> list[Question]:
         rows_of_subject: Counter[str] = Counter()
         questions = []
         for number, row in enumerate(rows, start=1):

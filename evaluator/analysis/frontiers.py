@@ -12,11 +12,12 @@ import numpy as np
 import pandas as pd
 
 from data.progress import NOBODY, Progress
-from evaluator.analysis.nesting import AVERAGE, FloatArray, averages_of_cells
+from evaluator.analysis.nesting import AVERAGE, averages_of_cells
 from oracle.actions import STRATEGIES, Strategy
 from oracle.checks import whole_number
 from oracle.frontier import Frontier, exact_frontier, grid_budgets
-from stp.curves import Curves, IntArray
+from stp.curves import Curves
+from stp.ragged import FloatArray, IntArray
 
 STRATEGY_LABELS = {
     "routing": "Dynamic routing",

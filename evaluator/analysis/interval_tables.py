@@ -2,19 +2,18 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from evaluator.analysis.bootstrap import CurveBootstrap, Quantity
 from evaluator.analysis.frontiers import STRATEGY_LABELS, AverageFrontier
-from evaluator.analysis.nesting import AVERAGE, FloatArray
+from evaluator.analysis.nesting import AVERAGE
 from evaluator.analysis.table_labels import benchmark_label, model_label, table_note
+from evaluator.analysis.tables import FrameRow
 from evaluator.present.table import Table
 from stp.curves import Curves
-
-Row = Mapping[Hashable, Any]
+from stp.ragged import FloatArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +50,7 @@ def interval_table(curves: Curves, bootstrap: CurveBootstrap, statistic: str) ->
         A key of :data:`INTERVALS` that was resampled.
     """
     shown = INTERVALS[statistic]
-    intervals: Mapping[Hashable, Row] = bootstrap.intervals().to_dict("index")
+    intervals: Mapping[Hashable, FrameRow] = bootstrap.intervals().to_dict("index")
     models = [m for m in bootstrap.models if m != AVERAGE or len(bootstrap.models) > 2]
     benchmarks = [b for b in bootstrap.benchmarks if b != AVERAGE or len(bootstrap.benchmarks) > 2]
     values = [

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from oracle.bootstrap import percentile_interval
+from stp.ragged import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
 LEVEL = 0.95
 
 

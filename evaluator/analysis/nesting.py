@@ -16,10 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from stp.curves import integer_array
-from stp.ragged import group_offsets
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from stp.ragged import FloatArray, IntArray, group_offsets
 
 AVERAGE = -1
 """The index that stands for the equal-weight average over models, or over benchmarks."""

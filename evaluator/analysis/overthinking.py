@@ -20,8 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from evaluator.analysis.nesting import FloatArray, Nesting, nesting_of, with_averages
+from evaluator.analysis.nesting import Nesting, nesting_of, with_averages
 from stp.curves import Curves, Int32Array
+from stp.ragged import FloatArray
 
 STATISTICS = (
     "overthinking_ratio",

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numba as nb
 import numpy as np
 
-from evaluator.analysis.nesting import FloatArray, IntArray
 from stp.curves import Curves, Int32Array
+from stp.ragged import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -72,7 +72,8 @@ from evaluator.present.table import Table
 from oracle.bootstrap import bootstrap_frontiers, percentile_interval
 from stp.campaign.curves import load_curves
 from stp.campaign.store import Store
-from stp.curves import Curves, IntArray
+from stp.curves import Curves
+from stp.ragged import IntArray
 
 Direct = Mapping[tuple[str, str], float] | Curves
 """Direct answers: accuracies by (model name, reporting group), or curves that do not think."""

@@ -16,7 +16,7 @@ from data.errors import MisuseError
 from data.progress import NOBODY, Progress
 from evaluator.analysis.bootstrap import REPLICATES, Quantity, bootstrap_values
 from evaluator.analysis.frontiers import STRATEGY_LABELS
-from evaluator.analysis.nesting import AVERAGE, FloatArray, averages_of_cells
+from evaluator.analysis.nesting import AVERAGE, averages_of_cells
 from evaluator.analysis.overthinking import per_trajectory
 from evaluator.present.table import Table
 from oracle.actions import STRATEGIES
@@ -27,6 +27,7 @@ from stp.campaign.status import unit_state
 from stp.campaign.store import Store
 from stp.campaign.text import StoredTokenizer
 from stp.curves import Curves
+from stp.ragged import FloatArray
 from stp.tokenizers import exact_ids
 
 BUDGETS = (0.1, 0.25, 0.5, 1.0)

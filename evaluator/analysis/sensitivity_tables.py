@@ -1,7 +1,6 @@
 """Tables of what fewer probes or trajectories would have shown, and of what probe noise adds."""
 
 from collections.abc import Hashable, Mapping
-from typing import Any
 
 import pandas as pd
 
@@ -11,6 +10,7 @@ from evaluator.analysis.crossfit_frontier import cross_fitted_frontier
 from evaluator.analysis.frontiers import STRATEGY_LABELS
 from evaluator.analysis.nesting import AVERAGE, averages_of_cells
 from evaluator.analysis.table_labels import cell_labels, table_note
+from evaluator.analysis.tables import FrameRow
 from evaluator.analysis.thinning import probe_sensitivity, trajectory_sensitivity
 from evaluator.present.table import Table
 from oracle.actions import STRATEGIES
@@ -26,13 +26,12 @@ ESTIMATOR_LABELS = {
     "leave_one_out": "Leave one out",
     "pieces": "Pieces",
 }
-Row = Mapping[Hashable, Any]
 
 
 def sensitivity_table(curves: Curves) -> Table:
     """Return OR, AD and the probability of keeping k* with fewer probes (B.2)."""
     wanted = sorted({m for m in PROBE_COUNTS if m < curves.probes} | {curves.probes})
-    rows: Mapping[Hashable, Row] = probe_sensitivity(curves, wanted).to_dict("index")
+    rows: Mapping[Hashable, FrameRow] = probe_sensitivity(curves, wanted).to_dict("index")
     return Table(
         name="probe-sensitivity",
         title="Fewer probes per position: expected OR in %, AD in points, chance to keep k* in %",
@@ -49,7 +48,7 @@ def trajectory_sensitivity_table(curves: Curves, progress: Progress = NOBODY) ->
     """Return OR and AD with fewer trajectories per question, with their ranges (B.2)."""
     most = int(curves.sample.max(initial=0)) + 1
     wanted = sorted({r for r in POOL_SIZES if r < most} | {most})
-    rows: Mapping[Hashable, Row] = trajectory_sensitivity(
+    rows: Mapping[Hashable, FrameRow] = trajectory_sensitivity(
         curves, wanted, progress=progress
     ).to_dict("index")
     labels = {"overthinking_ratio": "OR", "accuracy_degradation": "AD"}
@@ -82,7 +81,7 @@ def bias_aware_table(curves: Curves) -> Table:
     The paper's estimate takes the maximum of noisy accuracies for what it measures; see
     :mod:`evaluator.analysis.crossfit`.
     """
-    rows: Mapping[Hashable, Row] = bias_aware(curves).to_dict("index")
+    rows: Mapping[Hashable, FrameRow] = bias_aware(curves).to_dict("index")
     estimators = [name for name in ESTIMATOR_LABELS if (name, AVERAGE, AVERAGE) in rows]
     cells: list[tuple[int, int]] = [(model, benchmark) for model, benchmark, _ in curves.cells()]
     keys = [*cells, (AVERAGE, AVERAGE)] if len(cells) > 1 else cells

@@ -18,8 +18,7 @@ from stp.campaign.status import unit_state
 from stp.campaign.store import Store, read_questions
 from stp.campaign.text import StoredTokenizer
 from stp.campaign.units import Unit
-from stp.curves import IntArray
-from stp.ragged import offsets_of
+from stp.ragged import IntArray, offsets_of
 from stp.segmentation import StepRule
 from stp.tokenizers import Tokenizer, token_bytes
 

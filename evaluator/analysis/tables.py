@@ -24,15 +24,15 @@ from evaluator.present.names import visible
 from evaluator.present.table import Table
 from stp.curves import Curves
 
-Row = Mapping[Hashable, Any]
-Value = Callable[[Row], float]
+FrameRow = Mapping[Hashable, Any]
+RowValue = Callable[[FrameRow], float]
 
 
-def _percent(name: str) -> Value:
+def _percent(name: str) -> RowValue:
     return lambda row: 100.0 * float(row[name])
 
 
-def _rows(summary: Summary) -> dict[Hashable, Row]:
+def _rows(summary: Summary) -> dict[Hashable, FrameRow]:
     """Return the averages by (model, benchmark)."""
     return {
         **summary.cells.to_dict("index"),
@@ -43,7 +43,7 @@ def _rows(summary: Summary) -> dict[Hashable, Row]:
 
 
 def _by_model_and_benchmark(
-    curves: Curves, rows: Mapping[Hashable, Row], columns: Mapping[str, Value]
+    curves: Curves, rows: Mapping[Hashable, FrameRow], columns: Mapping[str, RowValue]
 ) -> pd.DataFrame:
     """Return models x (benchmark, column), with averages where there is something to average."""
     models, benchmarks = (sorted(set(found.tolist())) for found in (curves.model, curves.benchmark))
@@ -137,7 +137,7 @@ def zero_step_table(
     """
     columns = {"Zero-step": _percent("zero_accuracy")}
     notes = ["Zero-step: probes at k = 0, in the prompt that asks for reasoning."]
-    rows: Mapping[Hashable, Row] = _rows(summary)
+    rows: Mapping[Hashable, FrameRow] = _rows(summary)
     if direct is None:
         notes.append("Direct answers were not given (--direct).")
     else:

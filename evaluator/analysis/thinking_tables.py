@@ -19,7 +19,8 @@ from evaluator.analysis.stored_thinking import OpenedCampaign, models_with_think
 from evaluator.figures.steps import step_lengths as recorded_step_lengths
 from evaluator.present.table import Table
 from stp.audit import StepLengths
-from stp.curves import Curves, IntArray
+from stp.curves import Curves
+from stp.ragged import IntArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

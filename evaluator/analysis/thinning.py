@@ -20,18 +20,12 @@ import pandas as pd
 from data.progress import NOBODY, Progress
 from evaluator.analysis.earliest_maximum import expected_choice, kept_share_table
 from evaluator.analysis.intervals import central_range
-from evaluator.analysis.nesting import (
-    AVERAGE,
-    FloatArray,
-    IntArray,
-    check_columns,
-    nesting_of,
-    with_averages,
-)
+from evaluator.analysis.nesting import AVERAGE, check_columns, nesting_of, with_averages
 from evaluator.analysis.overthinking import per_trajectory
 from oracle.checks import LARGEST_SEED, whole_number
 from oracle.resampling import raw_numbers
 from stp.curves import Curves
+from stp.ragged import FloatArray, IntArray
 from stp.seeds import PAPER_SEED
 
 DRAWS = 2000
@@ -71,20 +65,7 @@ def thin_probes(curves: Curves, m: int) -> pd.DataFrame:
     >>> thin_probes(curves, 1)[list(THINNED)].round(3).values.tolist()
     [[0.4, 0.5, 1.0]]
     """
-    chosen = expected_choice(curves, kept_share_table(curves.probes, m))
-    # E[X_n] / m = C_n / probes.
-    degradation = chosen.measure - curves.full_correct_s / curves.probes
-    return pd.DataFrame(
-        {
-            "model": curves.model,
-            "benchmark": curves.benchmark,
-            "question": curves.question,
-            "sample": curves.sample,
-            "overthinking_ratio": chosen.overthinking_ratio,
-            "accuracy_degradation": np.where(curves.full_tokens_s > 0, degradation, 0.0),
-            "keep_probability": chosen.keep_probability,
-        }
-    )
+    return expected_choice(curves, kept_share_table(curves.probes, m))
 
 
 def probe_sensitivity(curves: Curves, counts: Sequence[int] = (4, 8, 12, 16)) -> pd.DataFrame:

@@ -72,13 +72,15 @@ def last_boxes(text: str, limit: int = MAX_BOXES) -> list[Box]:
     at the end of its formula, if that end is there (a model forgot it); otherwise the box is
     reported as not closed.
     """
-    single = text.rfind("\\boxed{")
-    if single >= 0 and text.find("box") == single + 1:
+    first = text.find("box")
+    if first < 0:
+        return []
+    if text.startswith("\\boxed{", first - 1) and text.rfind("box") == first:
         # By far the commonest case: one box, and nothing but a plain value in it.
-        closing = text.find("}", single)
-        content = text[single + 7 : closing]
+        closing = text.find("}", first)
+        content = text[first + 6 : closing]
         if closing >= 0 and "{" not in content and "\\" not in content:
-            return [Box(single, closing + 1, content)]
+            return [Box(first - 1, closing + 1, content)]
     starts: list[int] = []
     position = len(text)
     for _ in range(_MAX_MENTIONS):

@@ -26,7 +26,6 @@ class Depths:
 
     def __call__(self, position: int) -> int:
         """Depth at a position that is not before the last one asked for."""
-        """Depth at a position that is not before the last one asked for."""
         while self._pending is not None and self._pending.start() < position:
             self._depth += 1 if _opens(self._pending.group()) else -1
             self._pending = next(self._brackets, None)
@@ -77,6 +76,8 @@ def inside(text: str) -> tuple[str, str] | None:
 
 def split(text: str) -> tuple[list[str], bool]:
     """Split at top-level commas, semicolons, "and", "or"; also whether an "and" was there."""
+    if _SEPARATOR.search(text) is None:
+        return [text.strip()] if text.strip() else [], False
     depths = Depths(text)
     items, start, joined_by_and = [], 0, False
     for separator in _SEPARATOR.finditer(text):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from data.question import Question
 from evaluator.answers.errors import CheckerError
-from evaluator.answers.verdict import CHECKER_VERSION, TIME_LIMIT, Verdict
+from evaluator.answers.verdict import CHECKER_VERSION, TROUBLES, Verdict
 
 _SCHEMA = """CREATE TABLE IF NOT EXISTS verdicts (
     question BLOB NOT NULL, answer BLOB NOT NULL, correct INTEGER NOT NULL, reason TEXT NOT NULL,
@@ -27,8 +27,8 @@ class VerdictFile:
     """A file of verdicts (SQLite) that several runs may share.
 
     A question's key holds everything that a verdict depends on (the checker's version, answer
-    kind, reference, choices, prompt) but not its id. Verdicts by time limit are not kept: they may
-    say more about the machine than about the answer.
+    kind, reference, choices, prompt) but not its id. Verdicts by trouble (a time limit, a rule that
+    failed) are not kept: they may say more about the machine than about the answer.
     """
 
     def __init__(self, path: Path) -> None:
@@ -69,7 +69,7 @@ class VerdictFile:
         rows = [
             (key, _digest(answer), int(verdict.right), verdict.reason)
             for key, answer, verdict in verdicts
-            if not verdict.reason.endswith(TIME_LIMIT)
+            if not verdict.reason.rpartition(": ")[2].startswith(TROUBLES)
         ]
         try:
             with self._connection:

@@ -4,6 +4,7 @@ Sees questions and the text of responses. One answer goes through: extraction (t
 verdicts → exact rules (this process) → other processes (symbolic equality, sandbox) → verdict.
 """
 
+import atexit
 import logging
 import os
 import threading
@@ -12,17 +13,20 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
+from typing import TypeVar
 
 from data.errors import StpError
 from data.question import Question
 from evaluator.answers.cache import VerdictFile
+from evaluator.answers.errors import CheckerError
 from evaluator.answers.judge import Judge, ModelVerdict, SlowTools
 from evaluator.answers.judges import judge_for
 from evaluator.answers.marked import FallbackAnswer
-from evaluator.answers.symbolic import SymbolicPool
+from evaluator.answers.symbolic import RuleFailedError, SymbolicPool
 from evaluator.answers.verdict import FALLBACK, NO_ANSWER, RULE_FAILED, Verdict
 
 LIMIT_SECONDS = 3.5
+T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 
@@ -76,6 +80,7 @@ class Checker:
     ) -> None:
         self._workers = workers or min(4, os.cpu_count() or 1)
         self._pool = SymbolicPool(self._workers, limit_seconds)
+        self._gym = SymbolicPool(self._workers, limit_seconds, "credit")
         self._unsandboxed = unsandboxed
         self._model_judge = model_judge
         self._file = VerdictFile(cache_path) if cache_path is not None else None
@@ -96,6 +101,7 @@ class Checker:
     def close(self) -> None:
         """Kill the workers and close the cache's file."""
         self._pool.close()
+        self._gym.close()
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -132,9 +138,9 @@ class Checker:
             for index, (question, response) in enumerate(pairs):
                 if question is not last:
                     last, known = question, self._known_of(question)
-                answer = _extracted(known.judge, response)
-                if answer is None:
-                    verdicts[index] = NO_ANSWER
+                answer = _guarded(known.judge.extract, response, None)
+                if answer is None or isinstance(answer, Verdict):
+                    verdicts[index] = answer or NO_ANSWER
                     continue
                 verdict = known.verdicts.get(answer)
                 if isinstance(answer, FallbackAnswer):
@@ -171,7 +177,7 @@ class Checker:
         for key in answers:
             question, answer = key
             known = self._known[question]
-            verdict = _judged(known.judge.quick, answer)
+            verdict = _guarded(known.judge.quick, answer, answer)
             if verdict is None and self._file is not None and known.file_key is not None:
                 verdict = self._file.get(known.file_key, answer)
             if verdict is None:
@@ -196,31 +202,74 @@ class Checker:
     def _judge_slowly(self, judge: Judge, answer: str) -> Verdict:
         tools = SlowTools(
             symbolic_equal=self._pool.for_one_answer(),
+            gym_credit=self._gym.credit,
             unsandboxed=self._unsandboxed,
             model_judge=self._model_judge,
         )
-        verdict = _judged(lambda text: judge.slow(text, tools), answer)
-        assert verdict is not None
-        return verdict
+        return _guarded(lambda text: judge.slow(text, tools), answer, answer)
 
 
-def _extracted(judge: Judge, response: str) -> str | None:
-    """Extract an answer; whatever a rule raises costs this response its answer, nothing more."""
+def _guarded(rule: Callable[[str], T], text: str, answer: str | None) -> T | Verdict:
+    """Apply a rule; whatever it raises is a verdict of trouble on this text, nothing more."""
+    found: T | Verdict
     try:
-        return judge.extract(response)
-    except StpError:
-        raise
-    except Exception:
-        logger.exception("extraction failed on a response of %d characters", len(response))
-        return None
+        found = rule(text)
+    except Exception as error:  # noqa: BLE001 (recorded, or raised, there)
+        found = _failed(error, answer, f"a rule on a text of {len(text)} characters")
+    return _storable(found) if isinstance(found, Verdict) else found
 
 
-def _judged(rule: Callable[[str], Verdict | None], answer: str) -> Verdict | None:
-    """Judge an answer; whatever a rule raises is a verdict on this answer, nothing more."""
+def _failed(error: Exception, answer: str | None, what: str) -> Verdict:
+    """Return the verdict where a rule raised what nobody expected: the one place for that.
+
+    It is counted as trouble wherever shares of a campaign are told, and `stp show verdicts
+    --trouble` shows it with question and response.
+
+    Raises
+    ------
+    data.errors.StpError
+        Where a worker, the sandbox or the disk failed: that says nothing about an answer.
+    """
+    if isinstance(error, StpError):
+        raise error
+    if isinstance(error, OSError):
+        raise CheckerError(f"the checker cannot work: {error}") from error
+    logger.error("%s failed", what, exc_info=error)
+    name = str(error) if isinstance(error, RuleFailedError) else type(error).__name__
+    return Verdict(False, answer, f"wrong: {RULE_FAILED} ({name})")
+
+
+def _storable(verdict: Verdict) -> Verdict:
+    """Return a verdict that can be written: half a surrogate pair is no character."""
+    texts = [verdict.reason, *([] if verdict.answer is None else [verdict.answer])]
     try:
-        return rule(answer)
-    except StpError:
-        raise
-    except Exception as error:
-        logger.exception("a rule failed on an answer of %d characters", len(answer))
-        return Verdict(False, answer, f"wrong: {RULE_FAILED} ({type(error).__name__})")
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        reason, *answer = [text.encode("utf-8", "backslashreplace").decode() for text in texts]
+        return Verdict(verdict.right, answer[0] if answer else None, reason)
+    return verdict
+
+
+_shared: Checker | None = None
+_shared_lock = threading.Lock()
+
+
+def check(question: Question, response: str) -> Verdict:
+    """Check one response with a checker that this process keeps.
+
+    Workers start only if the exact rules do not decide, and are reused by later calls.
+
+    Raises
+    ------
+    CheckerError
+        A worker could not be started.
+    BadReferenceError
+        The question's reference cannot be used.
+    """
+    global _shared  # noqa: PLW0603 (one checker for the process, made when first needed)
+    with _shared_lock:
+        if _shared is None:
+            _shared = Checker()
+            atexit.register(_shared.close)
+        checker = _shared
+    return checker.check(question, response)

@@ -75,7 +75,11 @@ class ChoiceJudge:
                 f"A to {self._letters[-1]}"
             )
         self._options = [_plain(option) for option in question.choices]
-        self._values = [Reference(option) for option in question.choices if option.strip()]
+        self._values = [
+            (letter, Reference(option))
+            for letter, option in zip(self._letters, question.choices, strict=False)
+            if option.strip()
+        ]
 
     def extract(self, response: str) -> str | None:
         """Extract the letter that a response marks, upper case; None if it marks none."""
@@ -191,7 +195,7 @@ class ChoiceJudge:
         if not re.search(r"\d|\\", content) or len(content) > _VALUE_CHARACTERS:
             return None
         matches = []
-        for letter, value in zip(self._letters, self._values, strict=False):
+        for letter, value in self._values:
             try:
                 if value.equals(content.rstrip(".")):
                     matches.append(letter)

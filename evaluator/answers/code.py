@@ -1,26 +1,29 @@
 """The judge of programs: the last fenced block of a response, run on all tests of its question.
 
-The form of a code question's reference is in `code_tests`. Outputs are compared as LiveCodeBench's
-evaluator does: what is printed line by line, without white space around, and where two lines differ
-as text, number by number; what a function returns by equality. The expected outputs never enter the
-sandbox.
+The form of a code question's reference is in `data.code_tests`. Outputs are compared as
+LiveCodeBench's evaluator does: what is printed line by line, without white space around, and where
+two lines differ as text, number by number; what a function returns by equality. The expected
+outputs never enter the sandbox.
 """
 
-import json
 import re
 import textwrap
+from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 
+from data.code_tests import CodeTests as CodeTests
+from data.code_tests import json_value
 from data.question import Question
-from evaluator.answers.code_tests import CodeTests
 from evaluator.answers.errors import BadReferenceError
 from evaluator.answers.judge import SlowTools
 from evaluator.answers.sandbox import SandboxRun, run_program
+from evaluator.answers.sandbox_runner import spelled
 from evaluator.answers.verdict import Verdict
 from evaluator.answers.visible import visible_text
 
-__all__ = ["CodeJudge", "CodeTests", "last_fenced_block", "outputs_equal", "values_equal"]
+__all__ = ["CodeJudge", "last_fenced_block", "outputs_equal", "values_equal"]
 
+_ELEMENT = re.compile(r"\S+")
 _FENCE = re.compile(r"^([ \t]{0,12})(`{3,}|~{3,})([^`\n]*)$", re.MULTILINE)
 
 
@@ -64,42 +67,45 @@ def _dedented(block: str, fence: re.Match[str]) -> str:
 def outputs_equal(output: str, expected: str) -> bool:
     r"""Compare what a program printed with what it should have, line by line.
 
+    A line at a time: a program may print far more than its grader could hold as numbers.
+
     Examples
     --------
     >>> outputs_equal("1.50 2 \n", "1.5 2")
     True
     """
-    lines, expected_lines = _stripped_lines(output), _stripped_lines(expected)
-    if len(lines) != len(expected_lines):
+    output, expected = output.strip(), expected.strip()
+    if output.count("\n") != expected.count("\n"):
         return False
-    for line, expected_line in zip(lines, expected_lines, strict=True):
-        if line == expected_line:
-            continue
-        numbers = _decimals(line)
-        if numbers is None or numbers != _decimals(expected_line):
-            return False
-    return True
+    return all(
+        line == expected_line or _same_numbers(line, expected_line)
+        for line, expected_line in zip(_lines(output), _lines(expected), strict=True)
+    )
 
 
 def values_equal(value: str | None, expected: str) -> bool:
-    """Compare a function's value with the expected one, both JSON texts, as LiveCodeBench does."""
-    if value is None:
-        return False
+    """Compare a function's value, as `sandbox_runner.spelled`, with the expected one's JSON text.
+
+    As in LiveCodeBench by equality of the values in Python.
+    """
+    return value is not None and value == spelled(json_value(expected))
+
+
+def _lines(text: str) -> Iterator[str]:
+    start = 0
+    while (end := text.find("\n", start)) >= 0:
+        yield text[start:end].strip()
+        start = end + 1
+    yield text[start:].strip()
+
+
+def _same_numbers(line: str, expected: str) -> bool:
+    """Compare two lines number by number; False where one of the two is not made of numbers."""
+    pairs = zip(_ELEMENT.finditer(line), _ELEMENT.finditer(expected), strict=True)
     try:
-        return bool(json.loads(value) == json.loads(expected))
-    except (ValueError, RecursionError):
-        return False
-
-
-def _stripped_lines(text: str) -> list[str]:
-    return [line.strip() for line in text.strip().split("\n")]
-
-
-def _decimals(line: str) -> list[Decimal] | None:
-    try:
-        return [Decimal(element) for element in line.split()]
-    except InvalidOperation:
-        return None
+        return all(Decimal(one.group()) == Decimal(other.group()) for one, other in pairs)
+    except (InvalidOperation, ValueError):
+        return False  # No number, a signalling NaN, or more elements on one side.
 
 
 class CodeJudge:

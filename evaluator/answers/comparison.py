@@ -41,7 +41,7 @@ SymbolicEqual = Callable[[str, str], bool]
 _MAX_SYMBOLIC_CHARACTERS = 400
 
 
-class Comparison:
+class FormComparison:
     """Compares a gold form with an answer's form.
 
     Parameters
@@ -300,7 +300,10 @@ def _is_zero(form: Form) -> bool:
     return isinstance(form, Value) and form.tree == Number(Fraction(0))
 
 
-def _sorted_intervals(ranges: Ranges) -> list[Interval]:
+def _sorted_intervals(ranges: Ranges) -> Sequence[Interval]:
+    if len(ranges.intervals) < 2:
+        return ranges.intervals
+
     def key(interval: Interval) -> tuple[float, float]:
         low = float("-inf") if interval.low is None else sort_key(interval.low.tree)
         high = float("inf") if interval.high is None else sort_key(interval.high.tree)

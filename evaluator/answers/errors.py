@@ -1,14 +1,12 @@
 """Errors of the checker: trouble of ours, never a verdict."""
 
-from data.errors import MisuseError, StpError
+from data.errors import BadReferenceError, MisuseError, StpError
+
+__all__ = ["BadReferenceError", "CheckerError", "SandboxMissingError"]
 
 
 class CheckerError(StpError):
     """The checker itself could not work: a worker process does not start, a cache is unreadable."""
-
-
-class BadReferenceError(MisuseError):
-    """A question's reference cannot be used to judge an answer (no tests, no such letter)."""
 
 
 class SandboxMissingError(MisuseError):

@@ -24,6 +24,9 @@ class SlowTools:
     symbolic_equal
         ``(gold, answer) -> bool`` for two LaTeX expressions. Raises
         `symbolic.SymbolicTimeoutError` or `errors.CheckerError`.
+    gym_credit
+        ``(reference, answer) -> float``: the credit that a task of Reasoning Gym gives an answer,
+        from 0 to 1. Raises as `symbolic_equal` does.
     unsandboxed
         Whether the user has said that programs may run without a sandbox.
     model_judge
@@ -31,6 +34,7 @@ class SlowTools:
     """
 
     symbolic_equal: Callable[[str, str], bool]
+    gym_credit: Callable[[str, str], float]
     unsandboxed: bool = False
     model_judge: ModelVerdict | None = None
 

@@ -38,3 +38,14 @@ def judge_for(question: Question) -> Judge:
         f"question {question.id}: unknown answer kind '{question.answer_kind}'; known: math, "
         f"choice, code, {JUDGED}, {REASONING_GYM}, {', '.join(task_names())}"
     )
+
+
+def check_reference(question: Question) -> None:
+    """Make sure that answers to a question can be judged; nothing is judged yet.
+
+    Raises
+    ------
+    BadReferenceError
+        The answer kind is unknown, or the reference cannot be used.
+    """
+    judge_for(question)

@@ -114,38 +114,50 @@ DECIMAL_COMMA = frozenset(
 
 
 _FUNCTION_WORDS = {
-    "de": "wie viel ist die der das und eine ein gib als welche sind wird den von mit für",
-    "fr": "combien est la le les des une un quel quelle dans pour avec sont donne donnez sur",
-    "es": "cuánto cuántos es el la los las una un qué cuál para con son entre escribe del por",
-    "pt": "quanto quantos é o a os as uma um qual para com são entre escreva do da por",
-    "it": "quanto quanti è il la gli una un qual quale per con sono tra scrivi del della",
-    "nl": "hoeveel is de het een en wat welke van met voor zijn geef als",
-    "pl": "ile jest i oraz jaka jaki podaj w z dla są na",
-    "ru": "сколько равен равна чему и в на из найдите чему каков какова",
-    "tr": "kaç kaçtır ve bir nedir için ile olarak",
-    "vi": "bao nhiêu là của và một cho với hãy",
-    "id": "berapa adalah dan yang sebuah untuk dengan dari",
+    code: frozenset(words.split())
+    for code, words in {
+        "de": "wie viel ist die der das und eine ein gib als welche sind wird den von mit für",
+        "fr": "combien est la le les des une un quel quelle dans pour avec sont donne donnez sur",
+        "es": "cuánto cuántos es el la los las una un qué cuál para con son entre escribe del por",
+        "pt": "quanto quantos é os as uma um qual para com são entre escreva do da por",
+        "it": "quanto quanti è il la gli una un qual quale per con sono tra scrivi del della",
+        "nl": "hoeveel is de het een en wat welke van met voor zijn geef als",
+        "pl": "ile jest oraz jaka jaki podaj dla są na",
+        "ru": "сколько равен равна чему и в на из найдите чему каков какова",
+        "tr": "kaç kaçtır ve bir nedir için ile olarak",
+        "vi": "bao nhiêu là của và một cho với hãy",
+        "id": "berapa adalah dan yang sebuah untuk dengan dari",
+    }.items()
 }
 _MIN_FUNCTION_WORDS = 3
+_ENGLISH = re.compile(
+    r"\b(?:the|of|and|what|how|find|compute|evaluate|determine|let|with|for|if|that|are|which|each|"
+    r"from|given|she|he|they|her|his)\b"
+)
+"""Words that none of the languages with a decimal comma has in a mathematical question."""
+_NO_PROSE = re.compile(
+    r"\$[^$]*\$|\\\(.*?\\\)|\\\[.*?\\\]|\[asy\].*|\\begin\{(\w+)\}.*?\\end\{\1\}|\\[a-zA-Z]+",
+    re.DOTALL,
+)
 
 
 def asked_in(prompt: str) -> str:
     """Tell a question's language with a decimal comma by its small words; empty if it has none.
 
+    Three different ones are needed, and no English one; letters in formulas are no words.
+
     Examples
     --------
     >>> asked_in("Wie viel ist 25 geteilt durch 2? Gib die Antwort als Dezimalzahl an.")
     'de'
-    >>> asked_in("What is 25 divided by 2?")
-    ''
+    >>> asked_in("What is 25 divided by 2?"), asked_in("Let $a$, $e$ be roots. Is o a root?")
+    ('', '')
     """
-    words = re.findall(r"[^\W\d_]+", prompt[:1000].lower())
-    if any(word in ("the", "what", "of", "how", "find") for word in words):
+    prose = _NO_PROSE.sub(" ", prompt[:1000].lower())
+    if _ENGLISH.search(prose):
         return ""
-    found = {
-        code: sum(word in listed.split() for word in words)
-        for code, listed in _FUNCTION_WORDS.items()
-    }
+    words = {word for word in re.findall(r"[^\W\d_]+", prose) if len(word) > 1 or word > "z"}
+    found = {code: len(words.intersection(listed)) for code, listed in _FUNCTION_WORDS.items()}
     best = max(found, key=lambda code: found[code])
     return best if found[best] >= _MIN_FUNCTION_WORDS else ""
 

@@ -5,11 +5,11 @@ import re
 from fractions import Fraction
 
 from evaluator.answers.clock import same_time
-from evaluator.answers.comparison import Comparison, SymbolicEqual
+from evaluator.answers.comparison import FormComparison, SymbolicEqual
 from evaluator.answers.forms import Equation, Form, Listing
 from evaluator.answers.judge import CannotDecideError
 from evaluator.answers.latex import normalise
-from evaluator.answers.reading import read_forms
+from evaluator.answers.reading import read_forms, read_normalised
 
 _NUMBER = re.compile(r"[-+]?(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})", re.ASCII)
 _OPTION = re.compile(
@@ -18,6 +18,7 @@ _OPTION = re.compile(
 )
 _LETTER = re.compile(r"(?:\\text\{ ?)?\(?([A-J])[.)]? ?\}?\)?")
 _COMMA_NUMBER = re.compile(r"[-+]?\d{1,3}(?:\.\d{3})+(?:,\d+)?|[-+]?\d+,\d+")
+_POINT_OR_THOUSANDS = re.compile(r"[-+]?\d{1,3}\.\d{3}")
 _PUNCTUATION = re.compile(r"[ {}]|\.(?!\d)")
 _MEANINGFUL_SPACE = re.compile(r"(?<=\d) +(?=\d)|(?<=\d,) +(?=\d{3})")
 
@@ -37,8 +38,8 @@ class Reference:
     prompt
         The question; it tells whether a bare number is meant in per cent.
     decimal_comma
-        Whether decimals are written with a comma where the question comes from: ``2,5`` may then
-        be two and a half, and ``1.000`` a thousand, on both sides.
+        Whether decimals are written with a comma where the question comes from: ``2,5`` is then
+        two and a half on both sides, and ``1.234`` may be either number that it can be.
     """
 
     def __init__(self, reference: str, prompt: str = "", *, decimal_comma: bool = False) -> None:
@@ -46,7 +47,8 @@ class Reference:
         self._decimal_comma = decimal_comma
         self._forms = read_forms(reference, as_reference=True)
         if decimal_comma and _COMMA_NUMBER.fullmatch(self._text):
-            self._forms = read_forms(_with_points(reference))
+            exact = _POINT_OR_THOUSANDS.fullmatch(self._text) is None
+            self._forms = read_forms(_with_points(reference)) + (() if exact else self._forms)
         self._number = plain_number(self._text)
         self._percent = re.search(r"per ?cent|%", prompt, re.IGNORECASE) is not None
         self._letter, self._option = _option(self._text, prompt)
@@ -82,9 +84,9 @@ class Reference:
                 return True
             if self._option is not None:
                 return self._option.equals(answer, symbolic_equal)
-        comparison = Comparison(symbolic_equal, self._percent)
+        comparison = FormComparison(symbolic_equal, self._percent)
         undecided = False
-        forms = read_forms(answer)
+        forms = read_normalised(text)
         if self._decimal_comma and _COMMA_NUMBER.match(text):
             forms = (*read_forms(_with_points(answer)), *forms)
         for gold, read in itertools.product(self._forms, forms):

@@ -13,7 +13,7 @@ One record::
 import itertools
 import re
 
-from evaluator.answers.around_boxes import is_broken, whole_content
+from evaluator.answers.around_boxes import in_its_expression, is_broken, whole_content
 from evaluator.answers.boxes import Box, last_boxes
 from evaluator.answers.characters import plain_letters, with_plain_fractions
 from evaluator.answers.marked import (
@@ -58,6 +58,14 @@ _DENIED_BEFORE = re.compile(
 )
 _LAST_OF_DENIALS = frozenset("tTrRfFnNqQeE≠")
 _MAX_GAP = 160
+_PLAIN_TAILS = frozenset(
+    [
+        closing + end
+        for closing in ("", "$", "$$", r"\)", r"\]", "\n\\]", "\n$$")
+        for end in ("", ".", "\n", ".\n", "**")
+    ]
+)
+_PLAIN_BEFORE = frozenset("$[(\n")
 
 
 def extract(response: str, parts: int = 1) -> str | None:
@@ -79,11 +87,13 @@ def extract(response: str, parts: int = 1) -> str | None:
     text = visible_text(response)
     if text is None:
         return None
-    text = plain_letters(text)
-    boxes = last_boxes(text) if "box" in text else []
+    if not text.isascii():
+        text = plain_letters(text)
+    boxes = last_boxes(text)
     if boxes and not boxes[-1].closed:
         return None  # cut inside the box: \boxed{12 may have become 12 or 123
-    boxes = [box for box in boxes if _stands_for_itself(text, box)]
+    if boxes:
+        boxes = [box for box in boxes if _stands_for_itself(text, box)]
     if boxes:
         answer = _boxed_answer(text, boxes, parts)
     else:
@@ -98,14 +108,18 @@ def _stands_for_itself(text: str, box: Box) -> bool:
     """Whether a box holds an answer: no placeholder, and not one that the text denies."""
     if not box.content[:1].isdigit() and _PLACEHOLDER.fullmatch(box.content[:80]):
         return False
-    before = text[max(0, box.start - 30) : box.start].rstrip(" \n$*([\\")
-    if before[-1:] not in _LAST_OF_DENIALS:
+    before = text[max(0, box.start - 10) : box.start].rstrip(" \n$*([\\")
+    if before and before[-1] not in _LAST_OF_DENIALS:
         return True
     return _DENIED_BEFORE.search(text[max(0, box.start - 30) : box.start]) is None
 
 
 def _boxed_answer(text: str, boxes: list[Box], parts: int) -> str | None:
     tail = text[boxes[-1].end :]
+    if len(boxes) == 1 and tail in _PLAIN_TAILS:
+        before = text[max(0, boxes[0].start - 2) : boxes[0].start]
+        if before[-1:] in _PLAIN_BEFORE and before[0] not in "-−":
+            return boxes[0].content  # by far the commonest case: nothing is left outside the box
     if len(tail) > 8:
         labelled = labelled_answer(tail[-1000:], behind_box=True)
         if labelled is not None and re.search(r"\d|\\[a-z]", labelled[0]):
@@ -113,6 +127,10 @@ def _boxed_answer(text: str, boxes: list[Box], parts: int) -> str | None:
         taken_back, value = retraction(tail)
         if taken_back:
             return value
+    if len(boxes) > 1:
+        boxes = list(dict.fromkeys([in_its_expression(text, box) for box in boxes]))
+    else:
+        boxes = [in_its_expression(text, boxes[0])]
     if is_broken(text, boxes[-1]):
         return None
     if len(boxes) == 1:

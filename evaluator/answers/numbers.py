@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from evaluator.answers import values
 from evaluator.answers.modular import same_rational
-from evaluator.answers.trees import Tree, operators, ordered, variables
+from evaluator.answers.trees import Tree, operators, ordered, remembered, variables
 
 MIN_SIGNIFICANT = 4
 MIN_GOLD_SIGNIFICANT = 3
@@ -130,15 +130,14 @@ def same_function(gold: Tree, answer: Tree) -> bool | None:
     if _OF_INTEGERS & (operators(gold) | operators(answer)):
         # There is no greatest common divisor at the points below.
         return True if ordered(gold) == ordered(answer) else None
-    names = sorted(variables(gold) | variables(answer))
+    names = tuple(sorted(variables(gold) | variables(answer)))
     agreed = 0
-    for index, point in enumerate(values.sample_points(names)):
+    for index in range(values.SAMPLE_POINTS):
         positive = index < 3
-        try:
-            same = values.same_value(values.inexact(gold, point), values.inexact(answer, point))
-        except values.NoValueError:
+        gold_value, answer_value = _value_at(gold, names, index), _value_at(answer, names, index)
+        if gold_value is None or answer_value is None:
             continue
-        if not same:
+        if not values.same_value(gold_value, answer_value):
             return False if positive else None
         agreed += positive
     if agreed < 2:
@@ -166,15 +165,13 @@ def positive_multiple(gold: Tree, answer: Tree) -> bool | None:
 
 
 def _ratios(gold: Tree, answer: Tree) -> list[values.Inexact] | None:
-    names = sorted(variables(gold) | variables(answer))
+    names = tuple(sorted(variables(gold) | variables(answer)))
     if not variables(gold) or not variables(answer):
         return None
     ratios = []
-    for point in values.sample_points(names):
-        try:
-            below = values.inexact(gold, point)
-            above = values.inexact(answer, point)
-        except values.NoValueError:
+    for index in range(values.SAMPLE_POINTS):
+        below, above = _value_at(gold, names, index), _value_at(answer, names, index)
+        if below is None or above is None:
             continue
         if below == 0 or above == 0:
             return None
@@ -182,6 +179,16 @@ def _ratios(gold: Tree, answer: Tree) -> list[values.Inexact] | None:
     return ratios if len(ratios) >= 3 else None
 
 
+@remembered
+def _value_at(tree: Tree, names: tuple[str, ...], index: int) -> values.Inexact | None:
+    """Value of a tree at one of the points at which functions are compared."""
+    try:
+        return values.inexact(tree, values.sample_points(names)[index])
+    except values.NoValueError:
+        return None
+
+
+@remembered
 def _exact_or_none(tree: Tree) -> Fraction | None:
     try:
         return values.exact(tree)
@@ -189,6 +196,7 @@ def _exact_or_none(tree: Tree) -> Fraction | None:
         return None
 
 
+@remembered
 def _inexact_or_none(tree: Tree) -> tuple[values.Inexact | None, bool]:
     """Value of a tree, and whether it is too large to have one."""
     try:

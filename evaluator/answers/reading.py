@@ -4,6 +4,7 @@ One text can have two readings (``5 m`` is a length or a product), so `read_form
 them, the likeliest first.
 """
 
+import functools
 import re
 
 from evaluator.answers.brackets import inside, split, unwrapped
@@ -52,7 +53,12 @@ def read_forms(text: str, *, as_reference: bool = False) -> tuple[Form, ...]:
 
     ``12,450`` is a number; only in a reference it may also be a list of two.
     """
-    text = normalise(text)
+    return read_normalised(normalise(text), as_reference=as_reference)
+
+
+@functools.lru_cache(maxsize=64)  # one answer is compared with each option's value
+def read_normalised(text: str, *, as_reference: bool = False) -> tuple[Form, ...]:
+    """Read what `normalise` has spelled, as `read_forms` does."""
     grouped = GROUPED.match(text)
     if grouped is not None and "," not in text[grouped.end() :]:
         forms = _readings(grouped.group().replace(",", "") + text[grouped.end() :])

@@ -5,7 +5,8 @@ read out of LaTeX before it is verified (``\frac{3}{4}``, ``P \land Q``, ``45^\c
 spellings where it may mean several; the best one counts.
 
 Some verifiers evaluate the answer as a program. What a model wrote gets there only if it is made
-of numbers, signs and a few known names.
+of numbers, signs and a few known names; and since an integral of such may take for ever, verifiers
+run in a process that is limited and can be killed (`symbolic`).
 """
 
 import ast
@@ -20,7 +21,8 @@ from evaluator.answers.boxes import last_boxes
 from evaluator.answers.errors import BadReferenceError
 from evaluator.answers.judge import SlowTools
 from evaluator.answers.marked import marked_answer
-from evaluator.answers.verdict import Verdict
+from evaluator.answers.symbolic import SymbolicTimeoutError
+from evaluator.answers.verdict import TIME_LIMIT_REASON, Verdict
 from evaluator.answers.visible import visible_text
 
 MAX_CHARACTERS = 4000
@@ -86,6 +88,7 @@ class GymJudge:
         except ValueError as error:
             raise BadReferenceError(f"question {question.id}: {error}") from error
         self._verifier = _verifier(self._dataset, tuple(sorted(parameters.items())))
+        self._question = question
 
     def extract(self, response: str) -> str | None:
         """Extract what the last box holds; without a box, what is marked as the answer."""
@@ -101,7 +104,7 @@ class GymJudge:
         return content if 0 < len(content) <= MAX_CHARACTERS else None
 
     def credit(self, answer: str) -> float:
-        """Return Reasoning Gym's own score of an answer, from 0 to 1."""
+        """Return Reasoning Gym's own score of an answer, from 0 to 1; it may take for ever."""
         best = 0.0
         for spelling in spellings(answer):
             if _harmless(self._dataset, spelling):
@@ -113,20 +116,21 @@ class GymJudge:
         return best
 
     def quick(self, answer: str) -> Verdict | None:
+        """Decide nothing: what verifiers do with an answer has no bound."""
+        return None
+
+    def slow(self, answer: str, tools: SlowTools) -> Verdict:
         """Judge by the task's verifier; full credit alone is right."""
-        credit = self.credit(answer)
+        try:
+            credit = tools.gym_credit(self._question.reference, answer)
+        except SymbolicTimeoutError:
+            return Verdict(right=False, answer=answer, reason=TIME_LIMIT_REASON)
         if credit >= 1.0:
             missing = self._missing(answer)
             if missing:
                 return Verdict(False, answer, f"wrong: {missing}")
             return Verdict(True, answer, "right: full credit by the task's verifier")
         return Verdict(False, answer, f"wrong: {_PARTIAL}{credit:.4g} by the task's verifier")
-
-    def slow(self, answer: str, tools: SlowTools) -> Verdict:
-        """Never needed: verifiers answer at once."""
-        verdict = self.quick(answer)
-        assert verdict is not None
-        return verdict
 
     def _missing(self, answer: str) -> str:
         """Say what Reasoning Gym's verifier of ``puzzle24`` does not look at.

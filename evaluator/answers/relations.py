@@ -29,11 +29,12 @@ from evaluator.answers.trees import Number, Operation, Tree, variables
 _RELATION = re.compile(r"\\approx|\\le |\\ge |\\ne |\\in(?![a-zA-Z])|\\to(?![a-zA-Z])|[=<>]")
 _MAX_RELATIONS = 12
 _APPROXIMATED_NAME = re.compile(r"[a-zA-Z](?:_\{?\w\}?)?|[a-zA-Z]\([a-zA-Z]\)")
-_NOT_REALS = re.compile(r"\\mathbb|\\Z|\\N")
 
 
 def read_relation(text: str, read: Read) -> Form | None:
     """Read a text with relations outside of its brackets; None if it has none."""
+    if _RELATION.search(text) is None:
+        return None
     depths = Depths(text)
     marks = [mark for mark in _RELATION.finditer(text) if depths(mark.start()) == 0]
     if not marks:

@@ -1,19 +1,23 @@
 """Running an untrusted program on one test, in a bubblewrap sandbox.
 
 Knows programs, inputs and limits; what the right output is, it does not know. In the sandbox there
-is no network, no file but the interpreter's own and one small temporary folder, no environment of
+is no network, no file but the standard library and one small temporary folder, no environment of
 ours, no other process, and no way to start one (`seccomp`). Time, memory, output, open files and
 file sizes are limited, and when the program ends or is killed, nothing of it is left: its process
 namespace and its folder vanish with it.
 """
 
 import contextlib
+import functools
+import json
 import os
+import select
 import selectors
 import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 from collections.abc import Iterator
@@ -21,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from data.code_tests import LONGEST_OUTPUT_CHARACTERS
 from evaluator.answers import sandbox_runner
 from evaluator.answers.errors import CheckerError, SandboxMissingError
 from evaluator.answers.seccomp import filter_program
@@ -29,12 +34,16 @@ from evaluator.answers.verdict import TIME_LIMIT
 MEMORY_BYTES = 2 * 2**30
 FILE_BYTES = 16 * 2**20
 FOLDER_BYTES = 64 * 2**20
-OUTPUT_BYTES = 32 * 2**20
+OUTPUT_BYTES = LONGEST_OUTPUT_CHARACTERS
 _ERROR_BYTES = 4096
 _GRACE_SECONDS = 2.0
 _START_SECONDS = 60.0
-_BUSY_SHARE = 0.02
-_MAX_EXTENSIONS = 10
+_GOING_SECONDS = 10.0
+_MOST_LIMITS = 11
+_PACKAGES = ("site-packages", "dist-packages")
+_OPTIONS = ("-s", "-S", "-P", "-B")
+"""No folder of packages. Not ``-I``, which would leave the hash seed to chance."""
+_FIXED = {"PYTHONHASHSEED": "0"}
 _RUNNER = Path(sandbox_runner.__file__).resolve()
 
 
@@ -47,8 +56,7 @@ class SandboxRun:
     output
         What it printed.
     value
-        For a function, the JSON text of what it returned; None if it returned nothing that can be
-        written so, or never returned.
+        For a function, what it returned as `sandbox_runner.spelled`; None if it never returned.
     trouble
         None if it ended by itself without an error; else one of ``"time limit"``,
         ``"output limit"``, or the last line of its error.
@@ -77,10 +85,10 @@ def run_program(
         Name of the function to call with the values in `test_input`; None to run the program with
         `test_input` as its standard input.
     test_input
-        See `code_tests`.
+        See `data.code_tests`.
     limit_seconds
-        CPU time. The wall-clock limit is twice as long and two seconds more, for a program that
-        does not use the processor in that time; see `_Clock`.
+        CPU time. The wall-clock limit is twice as long and two seconds more; time in which the
+        program has to wait for a processor does not count; see `_Clock`.
     unsandboxed
         Allow a run without the sandbox if bubblewrap is missing.
 
@@ -103,9 +111,12 @@ def run_program(
         reply_end, reply_start = os.pipe()
         replies = stack.enter_context(os.fdopen(reply_end, "rb", buffering=0))
         reply_writer = stack.enter_context(os.fdopen(reply_start, "wb", buffering=0))
-        descriptors = [source.fileno(), reply_writer.fileno()]
+        info_end, info_start = os.pipe()
+        info = stack.enter_context(os.fdopen(info_end, "rb", buffering=0))
+        info_writer = stack.enter_context(os.fdopen(info_start, "wb", buffering=0))
+        descriptors = [source.fileno(), reply_writer.fileno(), info_writer.fileno()]
         if bwrap is not None:
-            prefix, more = _sandbox_command(bwrap, source, stack)
+            prefix, more = _sandbox_command(bwrap, source, info_writer, stack)
             descriptors += more
             runner, path, folder = "/runner.py", "/program.py", None
         else:
@@ -113,7 +124,7 @@ def run_program(
             prefix, runner, path = [], str(_RUNNER), str(Path(folder) / "program.py")
             Path(path).write_text(program, encoding="utf-8", errors="surrogatepass")
         limits = [max(1, round(limit_seconds)), MEMORY_BYTES, FILE_BYTES, reply_writer.fileno()]
-        command = [*prefix, _python(), "-I", "-B", runner, function or "stdin", path]
+        command = [*prefix, _python(), *_OPTIONS, runner, function or "stdin", path]
         command += [str(limit) for limit in limits]
         try:
             process = subprocess.Popen(
@@ -123,13 +134,15 @@ def run_program(
                 stderr=subprocess.PIPE,
                 pass_fds=descriptors,
                 cwd=folder or "/",
-                env={} if bwrap is not None else {"PATH": os.defpath, "LANG": "C.UTF-8"},
+                env={} if bwrap is not None else {"PATH": os.defpath, "LANG": "C.UTF-8", **_FIXED},
                 start_new_session=True,
             )
         except OSError as error:
             raise CheckerError(f"cannot run {command[0]}: {error}") from error
         reply_writer.close()
-        return _watch(process, replies, 2 * limit_seconds + _GRACE_SECONDS)
+        info_writer.close()
+        first = FirstProcess(info)
+        return _watch(process, replies, first, 2 * limit_seconds + _GRACE_SECONDS)
 
 
 def _python() -> str:
@@ -148,22 +161,25 @@ def file_with(content: bytes) -> Iterator[IO[bytes]]:
 
 
 def _sandbox_command(
-    bwrap: str, source: IO[bytes], stack: contextlib.ExitStack
+    bwrap: str, source: IO[bytes], info: IO[bytes], stack: contextlib.ExitStack
 ) -> tuple[list[str], list[int]]:
     """Build bubblewrap's command line, and the descriptors that it needs."""
     command = [bwrap, "--unshare-all", "--unshare-user", "--die-with-parent", "--new-session"]
     command += ["--cap-drop", "ALL", "--uid", "65534", "--gid", "65534", "--hostname", "sandbox"]
     command += ["--clearenv", "--setenv", "PATH", "/usr/bin:/bin", "--setenv", "LANG", "C.UTF-8"]
-    command += ["--setenv", "HOME", "/tmp", "--setenv", "PYTHONHASHSEED", "0"]
+    for name, value in {"HOME": "/tmp", **_FIXED}.items():
+        command += ["--setenv", name, value]
     for path in _interpreter_paths():
         command += ["--ro-bind", path, path]
+    for path in _package_folders():
+        command += ["--tmpfs", path, "--remount-ro", path]
     command += library_links()
     for device in ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"):
         command += ["--dev-bind", device, device]
     command += ["--ro-bind", str(_RUNNER), "/runner.py"]
     command += ["--ro-bind-data", str(source.fileno()), "/program.py"]
     command += ["--size", str(FOLDER_BYTES), "--tmpfs", "/tmp", "--chdir", "/tmp"]
-    command += ["--remount-ro", "/"]
+    command += ["--remount-ro", "/", "--info-fd", str(info.fileno())]
     descriptors: list[int] = []
     filter_bytes = filter_program()
     if filter_bytes is not None:
@@ -184,15 +200,91 @@ def library_links() -> list[str]:
     return arguments
 
 
-def _interpreter_paths() -> list[str]:
+@functools.cache
+def _interpreter_paths() -> tuple[str, ...]:
     """Paths that an interpreter needs to start: its library and the system's."""
     prefix = Path(sys.base_prefix).resolve()
-    paths = ["/usr/lib", "/usr/lib64", "/usr/lib32", _python()]
-    paths += [str(prefix / "lib"), str(prefix / "lib64")]
-    return list(dict.fromkeys(path for path in paths if Path(path).exists()))
+    several = Path("/usr/lib", sysconfig.get_config_var("MULTIARCH") or "-")
+    system = several if several.is_dir() else Path("/usr/lib")
+    paths = [system, Path("/usr/lib64"), Path(_python())]
+    if prefix != Path("/usr"):
+        paths += [prefix / "lib", prefix / "lib64"]
+    paths.append(Path(sysconfig.get_path("stdlib")))
+    return tuple(dict.fromkeys(str(path) for path in paths if path.exists()))
 
 
-def _watch(process: subprocess.Popen[bytes], replies: IO[bytes], wall_seconds: float) -> SandboxRun:
+@functools.cache
+def _package_folders() -> tuple[str, ...]:
+    """Folders of installed packages in what is shown: which there are differs by machine."""
+    shown = [Path(path) for path in _interpreter_paths()]
+    found = [
+        folder.resolve()
+        for path in shown
+        for name in _PACKAGES
+        for depth in ("", "*/", "*/*/")
+        for folder in path.glob(f"{depth}{name}")
+    ]
+    inside = [folder for folder in found if any(map(folder.is_relative_to, shown))]
+    return tuple(dict.fromkeys(map(str, inside)))
+
+
+class FirstProcess:
+    """The first process in a sandbox: where it ends, all others in it end.
+
+    It is a child of bubblewrap, which takes its exit status. Where bubblewrap was ended before it,
+    it would stay behind as a zombie of the container's first process, which may be this one.
+
+    Parameters
+    ----------
+    info
+        What bubblewrap writes to ``--info-fd``.
+    """
+
+    def __init__(self, info: IO[bytes]) -> None:
+        os.set_blocking(info.fileno(), False)
+        self._info = info
+        self._descriptor: int | None = None
+
+    def find(self) -> None:
+        """Hold on to it; to be called while bubblewrap runs."""
+        if self._descriptor is None:
+            with contextlib.suppress(ValueError, KeyError, OSError):
+                found = json.loads(self._info.read() or b"")
+                self._descriptor = os.pidfd_open(int(found["child-pid"]))
+
+    def end(self, bubblewrap: subprocess.Popen[bytes], seconds: float) -> bool:
+        """End it, and bubblewrap after it; whether all is gone within so many seconds."""
+        gone = True
+        if self._descriptor is not None:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._descriptor, signal.SIGKILL)
+            # Readable when it has ended, and with it everything in the sandbox.
+            gone = bool(select.select([self._descriptor], [], [], seconds)[0])
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                bubblewrap.wait(seconds)
+        bubblewrap.kill()
+        try:
+            bubblewrap.wait(seconds)
+        except subprocess.TimeoutExpired:
+            gone = False
+        self.let_go()
+        return gone
+
+    def let_go(self) -> None:
+        """Take its exit status if it is left to us, and close the descriptor."""
+        if self._descriptor is not None:
+            with contextlib.suppress(ChildProcessError):
+                os.waitid(os.P_PIDFD, self._descriptor, os.WEXITED | os.WNOHANG)
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def _watch(
+    process: subprocess.Popen[bytes],
+    replies: IO[bytes],
+    first: FirstProcess,
+    wall_seconds: float,
+) -> SandboxRun:
     """Read what a program writes until it ends or is over a limit; then nothing of it runs."""
     assert process.stdout is not None
     assert process.stderr is not None
@@ -206,7 +298,7 @@ def _watch(process: subprocess.Popen[bytes], replies: IO[bytes], wall_seconds: f
             selector.register(stream, selectors.EVENT_READ, number)
         while selector.get_map() and trouble is None:
             events = selector.select(clock.remaining())
-            if not events and not clock.extend():
+            if clock.is_over():
                 trouble = TIME_LIMIT
             for key, _ in events:
                 chunk = os.read(key.fd, 1 << 16)
@@ -219,9 +311,10 @@ def _watch(process: subprocess.Popen[bytes], replies: IO[bytes], wall_seconds: f
                     del received[key.data][:-_ERROR_BYTES]
                 elif streams[key.data] is replies:
                     clock.start()
+                    first.find()
             if total > OUTPUT_BYTES:
                 trouble = "output limit"
-    code = _end(process, clock.remaining() if trouble is None else 0.0)
+    code = _end(process, first, clock.remaining() if trouble is None else 0.0)
     if code is None and trouble is None:
         trouble = TIME_LIMIT
     output, error_bytes, reply = map(bytes, received)
@@ -238,70 +331,81 @@ def _watch(process: subprocess.Popen[bytes], replies: IO[bytes], wall_seconds: f
 class _Clock:
     """Wall-clock limit of one run, which starts anew when the program itself starts.
 
-    On a busy machine a program gets more of it as long as it uses the processor: the limit on CPU
-    time, which the kernel keeps, then ends it. One that only sleeps is over at once.
+    Time in which the program could run and had to wait for a processor, which the kernel counts,
+    does not count: so the limit is the same on a busy machine. In all a run takes at most
+    `_MOST_LIMITS` times its limit.
     """
 
     def __init__(self, process_id: int, wall_seconds: float) -> None:
         self._process_id = process_id
         self._wall_seconds = wall_seconds
-        self._deadline = time.monotonic() + _START_SECONDS
-        self._used_seconds = 0.0
-        self._extensions = 0
         self._started = False
+        self._begin(_START_SECONDS)
 
     def start(self) -> None:
         if not self._started:
             self._started = True
-            self._deadline = time.monotonic() + self._wall_seconds
+            self._begin(self._wall_seconds)
+
+    def _begin(self, seconds: float) -> None:
+        self._begun = time.monotonic()
+        self._seconds = seconds
+        self._waited = _waited_seconds(self._process_id)
+        self._deadline = self._begun + seconds
 
     def remaining(self) -> float:
         return max(0.0, self._deadline - time.monotonic())
 
-    def extend(self) -> bool:
-        """Grant more time to a program that is at work; False if it is not, or had enough."""
+    def is_over(self) -> bool:
+        """Whether the time is over; what was spent waiting for a processor is given back."""
         if time.monotonic() < self._deadline:
-            return True
-        used = _cpu_seconds(self._process_id)
-        busy = used - self._used_seconds > _BUSY_SHARE * self._wall_seconds
-        self._used_seconds = used
-        self._extensions += 1
-        self._deadline = time.monotonic() + self._wall_seconds
-        return busy and self._extensions <= _MAX_EXTENSIONS
+            return False
+        waited = max(0.0, _waited_seconds(self._process_id) - self._waited)
+        granted = min(self._seconds + waited, _MOST_LIMITS * self._seconds)
+        self._deadline = self._begun + granted
+        return time.monotonic() >= self._deadline
 
 
-def _cpu_seconds(ancestor: int) -> float:
-    """CPU time of a process and its descendants so far; 0 where there is no /proc."""
+def _waited_seconds(ancestor: int) -> float:
+    """Longest that a thread of a process or its descendants has waited for a processor so far.
+
+    0 where the kernel does not count it.
+    """
     parents: dict[int, int] = {}
-    ticks: dict[int, int] = {}
     for entry in Path("/proc").glob("[0-9]*/stat"):
-        try:
+        with contextlib.suppress(OSError):  # it may end meanwhile
             fields = entry.read_text(errors="replace").rpartition(")")[2].split()
-        except OSError:
-            continue  # it ended meanwhile
-        process_id = int(entry.parent.name)
-        parents[process_id], ticks[process_id] = int(fields[1]), int(fields[11]) + int(fields[12])
+            parents[int(entry.parent.name)] = int(fields[1])
     family = {ancestor}
-    while True:
-        children = {child for child, parent in parents.items() if parent in family} - family
-        if not children:
-            break
+    while children := {child for child, parent in parents.items() if parent in family} - family:
         family |= children
-    return sum(ticks.get(member, 0) for member in family) / os.sysconf("SC_CLK_TCK")
+    waited = 0
+    for tasks in (Path(f"/proc/{member}/task") for member in family):
+        with contextlib.suppress(OSError, IndexError):
+            for thread in os.listdir(tasks):  # noqa: PTH208 (names alone)
+                waited = max(waited, int((tasks / thread / "schedstat").read_text().split()[1]))
+    return waited / 1e9
 
 
-def _end(process: subprocess.Popen[bytes], patience_seconds: float) -> int | None:
+def _end(
+    process: subprocess.Popen[bytes], first: FirstProcess, patience_seconds: float
+) -> int | None:
     """Wait for a process that closed its pipes, or kill it; its exit status, None if killed."""
     code: int | None = None
     with contextlib.suppress(subprocess.TimeoutExpired):
         if patience_seconds > 0:
             code = process.wait(patience_seconds)
+    if code is None:
+        first.find()
+        first.end(process, _GOING_SECONDS)
+    first.let_go()
     # In the sandbox the end of its first process has ended all others. Without it, this does.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-    if code is None:
-        process.kill()
-        process.wait()
+    # What a program without a sandbox started may be ours by now.
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.waitpid(-process.pid, 0)
     return code
 
 

@@ -66,6 +66,7 @@ _FOREIGN_TAIL = re.compile(
     r"?)?([\u0590-\u06ff\u0900-\u0dff\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff"
     r"\uac00-\ud7af/]{1,12}) ?\}?$"
 )
+_TWO_LETTERS = re.compile(r"[a-zA-Z]{2}")
 _METRES = re.compile(r"\dm ?\^ ?\{?[23]\}?$")
 _SPACES = re.compile(r" +")
 _MAX_QUANTITIES = 4
@@ -92,10 +93,11 @@ def read_value(text: str) -> Value | Words | Opaque:
         number = number_from_words(text)
         if number is not None:
             return Value(text, Number(number))
-    ratio = _RATIO_IN_WORDS.fullmatch(text)
+    ratio = _RATIO_IN_WORDS.fullmatch(text) if "to" in text else None
     if ratio is not None:
         text = f"{ratio.group(1)}:{ratio.group(2)}"
-    text = _PERCENT_BEHIND.sub("%", _SCALE.sub(_scale, text))
+    if _TWO_LETTERS.search(text) is not None:
+        text = _PERCENT_BEHIND.sub("%", _SCALE.sub(_scale, text))
     based = _BASED.fullmatch(text)
     if based is not None:
         value = _read_based(based.group(1), based.group(2) or based.group(3))
@@ -107,7 +109,7 @@ def read_value(text: str) -> Value | Words | Opaque:
         celsius = temperature.group(1)[0] in "cC"
         name = "degree_Celsius" if celsius else "degree_Fahrenheit"
         return Value(core, _tree_or_none(core), MeasureUnit.of(name))
-    foreign = _FOREIGN_TAIL.search(text)
+    foreign = None if text.isascii() else _FOREIGN_TAIL.search(text)
     if foreign is not None:
         return _with_foreign_unit(text[: foreign.start()].strip(), foreign.group(1).strip())
     try:
@@ -187,6 +189,8 @@ def with_unit(text: str) -> Value | None:
 
 def compound_quantity(text: str) -> Value | None:
     r"""Read ``2 \text{ hours } 15 \text{ minutes}`` as one quantity, in its last unit."""
+    if not text[:1].isdigit() and not text.startswith((r"\text", ",", "and")):
+        return None
     text = _SPACES.sub(" ", _UNIT_TEXT.sub(r" \1 ", text)).strip()
     parts: list[tuple[Tree, MeasureUnit]] = []
     position = 0

@@ -1,7 +1,8 @@
-"""Symbolic equality by math-verify, in worker processes that can be killed.
+"""Symbolic equality by math-verify, and Reasoning Gym's verifiers, in workers that can be killed.
 
-Sees pairs of expressions, knows nothing of questions or responses. A pair on which a worker hangs
-or dies costs that pair and nothing else: the worker is killed and the next pair gets a new one.
+Chat templates run in such a worker too. Knows nothing of questions or responses. A pair on which a
+worker hangs or dies costs that pair and nothing else: the worker is killed and the next pair gets a
+new one.
 """
 
 import contextlib
@@ -9,11 +10,13 @@ import json
 import os
 import queue
 import select
+import shlex
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, Literal
 
 from evaluator.answers.errors import CheckerError
 
@@ -27,13 +30,39 @@ class SymbolicTimeoutError(Exception):
     """A pair ran out of its time or memory, or crashed its worker."""
 
 
+class RuleFailedError(Exception):
+    """What runs in the worker raised something that nobody expected."""
+
+
+SymbolicWork = Literal["equal", "credit"]
+"""What a worker does: math-verify's equality, or the credit of Reasoning Gym's verifiers."""
+
+
 class SymbolicWorker:
     """One worker process, started when first needed.
 
     A process that had to be killed is started again at once, so that the next pair need not wait.
+
+    Parameters
+    ----------
+    work
+        What it does: its first argument, and the key of its replies.
+    module
+        What runs there, by `symbolic_worker.serve`.
+    memory_bytes
+        What it may use.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        work: str = "equal",
+        *,
+        module: str = "evaluator.answers.symbolic_worker",
+        memory_bytes: int = MEMORY_BYTES,
+    ) -> None:
+        self._work = work
+        self._module = module
+        self._memory_bytes = memory_bytes
         self._process: subprocess.Popen[bytes] | None = None
         self._ready = False
         self._buffer = b""
@@ -61,11 +90,22 @@ class SymbolicWorker:
         CheckerError
             No worker could be started.
         """
+        value, used_seconds = self.ask({"gold": gold, "answer": answer}, limit_seconds)
+        return bool(value), used_seconds
+
+    def ask(self, job: dict[str, Any], limit_seconds: float) -> tuple[Any, float]:
+        """Have one job done; as `equal`.
+
+        Raises
+        ------
+        RuleFailedError
+            What does it raised.
+        """
         process = self._started()
-        job = json.dumps({"gold": gold, "answer": answer, "seconds": limit_seconds}) + "\n"
+        line = json.dumps({**job, "seconds": limit_seconds}) + "\n"
         try:
             assert process.stdin is not None
-            process.stdin.write(job.encode())
+            process.stdin.write(line.encode())
             process.stdin.flush()
             reply = self._read_line(limit_seconds * WALL_FACTOR)
         except OSError:
@@ -75,7 +115,9 @@ class SymbolicWorker:
             self._launch()
             raise SymbolicTimeoutError
         values = json.loads(reply)
-        return bool(values["equal"]), float(values["seconds"])
+        if "failed" in values:
+            raise RuleFailedError(values["failed"])
+        return values[self._work], float(values["seconds"])
 
     def kill(self) -> None:
         """Kill the process, if there is one. A later call of `equal` starts another."""
@@ -95,22 +137,23 @@ class SymbolicWorker:
         if not self._ready:
             if self._read_line(START_SECONDS) is None:
                 self.kill()
-                raise CheckerError(
-                    "the symbolic worker did not start: run "
-                    f"'{sys.executable} -c \"import math_verify\"' to see why"
-                )
+                command = shlex.join(self._command())
+                raise CheckerError(f"a worker did not start: run '{command}' to see why")
             self._ready = True
         return process
 
+    def _command(self) -> list[str]:
+        words = ["-P", "-m", self._module, self._work, str(self._memory_bytes)]
+        return [sys.executable, *words]
+
     def _launch(self) -> subprocess.Popen[bytes]:
         """Start a process without waiting until it is ready."""
-        command = [sys.executable, "-P", "-m", "evaluator.answers.symbolic_worker"]
         environment = dict(os.environ, PYTHONPATH=str(_PACKAGE_ROOT), OMP_NUM_THREADS="1")
         self._buffer = b""
         self._ready = False
         try:
             self._process = subprocess.Popen(
-                [*command, str(MEMORY_BYTES)],
+                self._command(),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -118,9 +161,7 @@ class SymbolicWorker:
                 start_new_session=True,
             )
         except OSError as error:
-            raise CheckerError(
-                f"cannot start a symbolic worker ({sys.executable}): {error}"
-            ) from error
+            raise CheckerError(f"cannot start a worker ({sys.executable}): {error}") from error
         return self._process
 
     def _read_line(self, limit_seconds: float) -> bytes | None:
@@ -150,12 +191,14 @@ class SymbolicPool:
         How many.
     limit_seconds
         CPU time for one answer, however many pairs it takes.
+    work
+        What the workers do.
     """
 
-    def __init__(self, workers: int, limit_seconds: float) -> None:
+    def __init__(self, workers: int, limit_seconds: float, work: SymbolicWork = "equal") -> None:
         self.size = workers
         self._limit_seconds = limit_seconds
-        self._all = [SymbolicWorker() for _ in range(workers)]
+        self._all = [SymbolicWorker(work) for _ in range(workers)]
         self._idle: queue.LifoQueue[SymbolicWorker] = queue.LifoQueue()
         for worker in self._all:
             self._idle.put(worker)
@@ -177,6 +220,12 @@ class SymbolicPool:
             return same
 
         return equal
+
+    def credit(self, reference: str, answer: str) -> float:
+        """Return the credit of an answer; raises as `SymbolicWorker.ask` does."""
+        with self._borrowed() as worker:
+            job = {"reference": reference, "answer": answer}
+            return float(worker.ask(job, self._limit_seconds)[0])
 
     def close(self) -> None:
         """Kill all workers. The pool can be used again: it starts new ones."""

@@ -1,8 +1,13 @@
 """Expression trees: numbers, names and operations, and what can be read off a tree alone."""
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeVar
+
+_MAX_REMEMBERED = 256
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,27 @@ class Operation:
 Tree = Number | Name | Operation
 
 
+def remembered(function: Callable[..., T]) -> Callable[..., T]:
+    """Keep the last results of a function of a tree, by the tree object and further arguments.
+
+    A reference's tree is asked for again with every answer. Comparing objects is much cheaper
+    than hashing trees; each result is kept with its tree, so that no other object has its id.
+    """
+    known: dict[tuple[Hashable, ...], tuple[Tree, T]] = {}
+
+    @functools.wraps(function)
+    def result(tree: Tree, *more: Hashable) -> T:
+        key = (id(tree), *more)
+        found = known.get(key)
+        if found is None:
+            if len(known) >= _MAX_REMEMBERED:
+                known.clear()
+            found = known[key] = (tree, function(tree, *more))
+        return found[1]
+
+    return result
+
+
 def nodes(tree: Tree) -> Iterator[Tree]:
     """Yield all nodes of a tree, without recursion."""
     waiting = [tree]
@@ -53,6 +79,7 @@ def depth(tree: Tree) -> int:
     return deepest
 
 
+@remembered
 def variables(tree: Tree) -> frozenset[str]:
     """Names of the variables in a tree, constants excluded."""
     found: set[str] = set()
@@ -69,6 +96,7 @@ def _add_variables(tree: Tree, found: set[str]) -> None:
         found.add(tree.name)
 
 
+@remembered
 def operators(tree: Tree) -> frozenset[str]:
     """Names of the operators and functions in a tree."""
     return frozenset(node.operator for node in nodes(tree) if isinstance(node, Operation))

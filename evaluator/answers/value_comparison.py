@@ -95,7 +95,7 @@ def _lowered(tree: Tree) -> Tree:
 
 def _degrees_agree(gold: Tree, answer: Tree) -> bool:
     r"""Compare where only one side says that it is in degrees: ``60 - x/2``, ``60^\circ - x/2``."""
-    if "degree" not in operators(gold) | operators(answer):
+    if "degree" not in operators(gold) and "degree" not in operators(answer):
         return False
     gold, answer = _without_degrees(gold), _without_degrees(answer)
     if variables(gold) or variables(answer):

@@ -15,6 +15,7 @@ from evaluator.answers.trees import Name, Number, Operation, Tree
 EXACT_BITS = 12_000
 """Rational numbers with more bits are not computed exactly. Python prints no longer ones either."""
 DIGITS = 60
+SAMPLE_POINTS = 5
 EQUAL_RELATIVE = 30
 """Two inexact values are equal if they agree to this many digits."""
 _MAX_LOG2 = 1e13
@@ -103,7 +104,8 @@ def inexact(tree: Tree, assignment: Mapping[str, Inexact] | None = None) -> Inex
 def to_inexact(value: Fraction) -> Inexact:
     """Convert a fraction to an mpmath number."""
     context = _context()
-    return context.mpf(value.numerator) / context.mpf(value.denominator)
+    above = context.mpf(value.numerator)
+    return above if value.denominator == 1 else above / context.mpf(value.denominator)
 
 
 def same_value(first: Inexact, second: Inexact) -> bool:
@@ -140,11 +142,12 @@ def real_part_if_real(value: Inexact) -> Inexact | None:
     return value
 
 
-def sample_points(names: list[str]) -> list[dict[str, Inexact]]:
+@functools.lru_cache(maxsize=128)
+def sample_points(names: tuple[str, ...]) -> list[Mapping[str, Inexact]]:
     """Give the points at which functions are compared: fixed, the first three positive."""
     context = _context()
-    points = []
-    for point in range(5):
+    points: list[Mapping[str, Inexact]] = []
+    for point in range(SAMPLE_POINTS):
         assignment = {}
         for index, name in enumerate(names):
             value = context.sqrt(2 + 7 * index + 13 * point) / (3 + point) + index

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-CHECKER_VERSION = "2.0"
+CHECKER_VERSION = "2.1"
 """Stored with every verdict. It changes whenever some answer may be judged differently."""
 
 
@@ -40,5 +40,8 @@ A worker that dies counts as :data:`TIME_LIMIT`: it ran out of its time or memor
 sandbox or a worker that does not start gives no verdict: it is a
 :class:`evaluator.answers.errors.CheckerError`, and the run stops.
 """
-FALLBACK = " (fallback: the only value of the last sentence)"
-"""How the reason ends where nothing in the response marked the answer."""
+FALLBACK = " (fallback, the only value of the last sentence)"
+"""How the reason ends where nothing in the response marked the answer.
+
+No colon: what troubled a verdict is looked for behind the last one.
+"""

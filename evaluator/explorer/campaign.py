@@ -28,8 +28,8 @@ from stp.campaign.store import Store, read_questions
 from stp.campaign.tables import ORIGINAL
 from stp.campaign.text import StoredTokenizer
 from stp.campaign.units import Unit
-from stp.curves import Curves, IntArray
-from stp.ragged import offsets_of
+from stp.curves import Curves
+from stp.ragged import IntArray, offsets_of
 
 if TYPE_CHECKING:
     from evaluator.analysis.frontiers import CellFrontiers
@@ -43,7 +43,7 @@ _MOST_FITTED = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CellRows:
+class GradedCell:
     """A cell as far as it is graded.
 
     Attributes
@@ -83,7 +83,7 @@ class CampaignSource:
     def __init__(self, url: str | Path) -> None:
         self.store = Store(url)
         self.config, self.manifest = self.store.read_campaign()
-        self._cells: dict[int, CellRows] = {}
+        self._cells: dict[int, GradedCell] = {}
         self._frontiers: dict[int, CellFrontiers] = {}
         self._bands: dict[int, Piece] = {}
         self._tokenizers: dict[str, StoredTokenizer] = {}
@@ -203,7 +203,7 @@ class CampaignSource:
                 (self._frontiers[cell],) = cell_frontiers(curves)
             return self._frontiers[cell]
 
-    def rows(self, cell: int) -> CellRows:
+    def rows(self, cell: int) -> GradedCell:
         """Return the rows of a cell, read once."""
         with self._lock:
             if cell not in self._cells:
@@ -305,7 +305,7 @@ def columns(curves: Curves, finish: IntArray) -> dict[str, list[int]]:
     return {name: values.tolist() for name, values in made.items()}
 
 
-def read_cell(store: Store, config: CampaignConfig, record: CellRecord) -> CellRows:
+def read_cell(store: Store, config: CampaignConfig, record: CellRecord) -> GradedCell:
     """Read the numbers of a cell's graded units, and only the columns that they need."""
     probes = config.probing.everywhere
     tokens, correct, lengths = [], [], []
@@ -327,7 +327,7 @@ def read_cell(store: Store, config: CampaignConfig, record: CellRecord) -> CellR
     expected = (record.questions - record.too_long) * config.generation.trajectories
     if not tokens:
         none = np.empty(0, np.int64)
-        return CellRows(curves=None, finish=none, unit=none, missing=expected)
+        return GradedCell(curves=None, finish=none, unit=none, missing=expected)
     joined = {name: np.concatenate(arrays) for name, arrays in parts.items()}
     curves = Curves(
         tokens=np.concatenate(tokens),
@@ -338,7 +338,7 @@ def read_cell(store: Store, config: CampaignConfig, record: CellRecord) -> CellR
         original_correct=joined["original"],
         probes=probes,
     )
-    return CellRows(
+    return GradedCell(
         curves=curves,
         finish=joined["finish"],
         unit=joined["unit"],

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from data.errors import MisuseError, StoreError, StpError
@@ -240,7 +241,7 @@ def submissions(board: Path) -> list[Path]:
     found = [path for path in found if not path.name.startswith(".")]
     if not found:
         raise MisuseError(
-            f"{board}: no board (no {SUBMISSIONS} in it); `stp leaderboard add RESULTS {board}` "
-            "begins one"
+            f"{board}: no board (no {SUBMISSIONS} in it); `stp leaderboard add RESULTS "
+            f"{quote(str(board))}` begins one"
         )
     return found

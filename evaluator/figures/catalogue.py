@@ -8,7 +8,6 @@ from matplotlib.figure import Figure
 
 from evaluator.analysis.frontiers import CellFrontiers, average_endpoints, average_frontiers
 from evaluator.analysis.latent import LatentCurves
-from evaluator.analysis.nesting import FloatArray
 from evaluator.analysis.overthinking import Summary
 from evaluator.figures.frontiers import frontier_plot
 from evaluator.figures.latent import latent_curve
@@ -23,7 +22,8 @@ from evaluator.figures.trajectories import (
 )
 from evaluator.present.names import model_name, question_name, visible
 from evaluator.present.numbers import count
-from stp.curves import Curves, IntArray
+from stp.curves import Curves
+from stp.ragged import FloatArray, IntArray
 
 NAME_LIMIT = 40
 MOST_FIGURES = 7

@@ -14,7 +14,6 @@ from evaluator.analysis.frontiers import (
     average_frontiers,
     cell_frontiers,
 )
-from evaluator.analysis.nesting import FloatArray
 from evaluator.present.figure_style import (
     INK,
     MUTED,
@@ -24,6 +23,7 @@ from evaluator.present.figure_style import (
     new_figure,
 )
 from stp.curves import Curves
+from stp.ragged import FloatArray
 
 
 def frontiers(curves: Curves, *, title: str = "", note: str = "") -> Figure:

@@ -14,7 +14,8 @@ from evaluator.present.figure_style import (
     house_style,
     new_figure,
 )
-from stp.curves import Curves, IntArray
+from stp.curves import Curves
+from stp.ragged import IntArray
 
 _SHADES = (*SERIES_COLOURS[3:0:-1], CURVE)
 _DASHES = ((0, (6, 2, 1, 2)), (0, (1, 1.4)), (0, (5, 1.8)), "solid")

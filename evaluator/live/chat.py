@@ -5,7 +5,7 @@ several choices) is refused, never passed over.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
@@ -98,26 +98,53 @@ def read_request(values: Any) -> ChatRequest:
         raise MisuseError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
 
 
-def setting_of(request: ChatRequest, policy: Policy | None) -> Setting:
+def setting_of(
+    request: ChatRequest, policy: Policy | None, allowed: Sequence[Setting] | None = None
+) -> Setting:
     """Return the setting that a request names; None for the policy's own.
+
+    Parameters
+    ----------
+    request, policy
+        What is asked for, and the method that runs.
+    allowed
+        The settings that a request may name; None for the whole grid.
 
     Raises
     ------
     data.errors.MisuseError
-        If there is no method, or it is no setting of its grid.
+        If there is no method, or it is no setting of its grid, or not one that is allowed.
     """
     if request.stp.setting is None:
         return None
     if policy is None:
-        raise MisuseError("stp.setting: this server runs no method")
-    return find_setting(policy.label, policy.settings, str(request.stp.setting))
+        raise MisuseError("stp.setting: no method runs that it could be of")
+    setting = find_setting(policy.label, policy.settings, str(request.stp.setting))
+    if allowed is not None and setting not in allowed:
+        raise MisuseError(
+            f"stp.setting: {setting} is outside the bounds of this server, {allowed[0]} to "
+            f"{allowed[-1]}"
+        )
+    return setting
 
 
 class TextStream:
-    """Token ids to text as they come; what is half of a character waits for its other half."""
+    """Token ids to text as they come; what is half of a character waits for its other half.
 
-    def __init__(self, format: ThinkingFormat) -> None:
+    Parameters
+    ----------
+    format
+        The model's.
+    answer
+        Whether it is an answer: the family's tags around it are left out, and what may become one
+        waits until it is known. All parts together are :meth:`ThinkingFormat.answer_text`.
+    """
+
+    def __init__(self, format: ThinkingFormat, *, answer: bool = False) -> None:
         self._format = format
+        family = format.family
+        self._closing = family.answer_close if answer else ""
+        self._opening = family.answer_open.strip() if self._closing else ""
         self._ids: list[int] = []
         self._told = ""
 
@@ -125,14 +152,30 @@ class TextStream:
         """Return the text that ids add."""
         self._ids += ids
         text = self._format.decode(self._ids, skip_special=True)
-        if text.endswith("\N{REPLACEMENT CHARACTER}") and not last:
+        begins = bool(self._opening) and self._opening.startswith(text.lstrip())
+        if not last and (begins or text.endswith("\N{REPLACEMENT CHARACTER}")):
             return ""
-        new = text[len(self._told) :]
-        if text.endswith("\n") and len(self._ids) > 256:
+        if self._opening and text.lstrip().startswith(self._opening):
+            text = text.lstrip().removeprefix(self._opening)
+        if last and self._closing and text.rstrip().endswith(self._closing):
+            text = text.rstrip().removesuffix(self._closing)
+        told = text if last else text[: len(text) - self._held(text)]
+        new = told[len(self._told) :]
+        self._told = told
+        if told == text and text.endswith("\n") and len(self._ids) > 256:
             # What is behind a line break is decoded by itself: the whole would take ever longer.
-            self._ids, text = [], ""
-        self._told = text
+            self._ids, self._told, self._opening = [], "", ""
         return new
+
+    def _held(self, text: str) -> int:
+        """Return how many of the last characters may be the closing tag, or its beginning."""
+        if not self._closing:
+            return 0
+        bare = text.rstrip()
+        if bare.endswith(self._closing):
+            return len(text) - len(bare) + len(self._closing)
+        sizes = range(min(len(self._closing) - 1, len(text)), 0, -1)
+        return next((n for n in sizes if text.endswith(self._closing[:n])), 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

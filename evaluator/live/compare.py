@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from baselines.signals import with_costs
@@ -22,18 +21,16 @@ from evaluator.live.run import GRADED, KIND, TIMES
 from evaluator.live.setup import FULL, METHOD
 from evaluator.otbench.decide import decide
 from evaluator.otbench.load import Release, load_release
+from evaluator.otbench.release_tables import QuestionKey
 from evaluator.present.numbers import Span
 from evaluator.present.table import Table
 from evaluator.runs.record import RunRecord, read_record
 from stp.asking.store import ResponseStore
+from stp.ragged import FloatArray
 from stp.seeds import PAPER_SEED
 
-FloatArray = npt.NDArray[np.float64]
 REPLICATES: Final = 10_000
 _MEASURES: Final = ("accuracy, %", "thinking tokens", "signal tokens")
-
-Question = tuple[str, str]
-"""Benchmark and id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,9 +183,9 @@ def _a_minute(times: Sequence[Times]) -> float:
     return 60.0 * sum(entry.rows for entry in times) / seconds if seconds else float("nan")
 
 
-def by_question(rows: Sequence[Mapping[str, Any]]) -> dict[Question, FloatArray]:
+def by_question(rows: Sequence[Mapping[str, Any]]) -> dict[QuestionKey, FloatArray]:
     """Return of every question the means over its trajectories: percent right, tokens, signals."""
-    found: dict[Question, list[tuple[float, float, float]]] = {}
+    found: dict[QuestionKey, list[tuple[float, float, float]]] = {}
     for row in rows:
         values = (100.0 * row["right"], float(row["tokens"]), float(row["signal_tokens"]))
         found.setdefault((row["benchmark"], row["question"]), []).append(values)
@@ -225,7 +222,7 @@ def _seconds_a_row(times: Sequence[Times], batch: int) -> float | None:
 
 def _predicted(
     run: LiveRun, release: Release, progress: Progress
-) -> dict[str, dict[Question, FloatArray]]:
+) -> dict[str, dict[QuestionKey, FloatArray]]:
     """Return by arm and test question what replay says of the release's trajectories."""
     name = str(run.record.models["model"]["name"])
     setting = run.record.asked["setting"]
@@ -243,7 +240,7 @@ def _predicted(
         METHOD: (decisions.stop[place], decisions.signal_tokens[place]),
     }
     policy.close()
-    found: dict[str, dict[Question, FloatArray]] = {}
+    found: dict[str, dict[QuestionKey, FloatArray]] = {}
     for arm, (stop, signal_tokens) in stops.items():
         rows = curves.trajectory_offsets[:-1] + stop
         values = np.stack(

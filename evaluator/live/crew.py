@@ -76,7 +76,7 @@ class Crew(Generic[Result]):
             If the model or its server failed: all that are under way are lost.
         """
         if self._engine.busy:
-            for entry in self._engine.step().ended:
+            for entry in self._engine.step().trees:
                 self._take(entry)
         ended, self._ended = self._ended, []
         return ended

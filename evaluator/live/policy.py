@@ -10,7 +10,7 @@ from typing import Any
 
 from baselines.interface import Method, Setting
 from baselines.player import Seat, Start
-from baselines.registry import Description, MethodSource
+from baselines.registry import MethodDescription, MethodSource
 from baselines.signals import SIGNALS, with_costs
 from data.errors import MisuseError
 from data.hints import nearest
@@ -59,7 +59,7 @@ class Policy:
     """
 
     label: str
-    description: Description
+    description: MethodDescription
     settings: tuple[Setting, ...]
     setting: Setting
     layers: tuple[int, ...] = ()
@@ -85,6 +85,25 @@ class Policy:
     def place_of(self, setting: Setting | None) -> int:
         """Return a setting's place in the grid; the policy's own for None."""
         return self.settings.index(self.setting if setting is None else setting)
+
+    def between(self, low: str, high: str) -> tuple[Setting, ...]:
+        """Return the settings from one to another, both included, in the order of the grid.
+
+        Raises
+        ------
+        data.errors.MisuseError
+            If a text names no setting, or the policy's own setting does not lie between them.
+        """
+        ends = [
+            self.settings.index(find_setting(self.label, self.settings, t)) for t in (low, high)
+        ]
+        some = self.settings[min(ends) : max(ends) + 1]
+        if self.setting not in some:
+            raise MisuseError(
+                f"method {self.label}: its setting {self.setting} does not lie between {low} and "
+                f"{high}; name wider bounds, or another --setting"
+            )
+        return some
 
     @contextmanager
     def seat(self) -> Iterator[Seat]:

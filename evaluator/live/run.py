@@ -17,7 +17,7 @@ from data.progress import NOBODY, Progress
 from evaluator.answers import Checker
 from evaluator.live.crew import Crew
 from evaluator.live.setup import FULL, METHOD, Ready, arms_of, asked_record
-from evaluator.live.thinking import Outcome, Plan, Task, live_trajectory
+from evaluator.live.thinking import LiveTask, Outcome, Plan, live_trajectory
 from evaluator.runs.folder import locked_folder
 from evaluator.runs.record import RunRecord, check_folder, finish_run, write_record
 from stp.asking.store import ResponseStore
@@ -32,7 +32,7 @@ GRADED: Final = "graded.jsonl"
 _TURN: Final = 4
 """Batches in a turn of one arm."""
 
-Key = tuple[str, str, str, int]
+RowKey = tuple[str, str, str, int]
 """Arm, benchmark, question, trajectory."""
 
 
@@ -57,7 +57,7 @@ class LiveResult:
 
 def run_live(
     ready: Ready,
-    tasks: Sequence[Task],
+    tasks: Sequence[LiveTask],
     folder: Path,
     *,
     batch: int = 32,
@@ -123,8 +123,8 @@ def run_live(
 
 
 def make(
-    engine: Engine, plan: Plan, tasks: Iterable[Task], batch: int, stop: threading.Event
-) -> Iterable[tuple[Task, Outcome]]:
+    engine: Engine, plan: Plan, tasks: Iterable[LiveTask], batch: int, stop: threading.Event
+) -> Iterable[tuple[LiveTask, Outcome]]:
     """Make trajectories, so many at once; yield each as it ends.
 
     Raises
@@ -135,7 +135,7 @@ def make(
     crew: Crew[Outcome] = Crew(engine)
     waiting = iter(tasks)
     seats: dict[int, ExitStack] = {}
-    under_way: dict[int, Task] = {}
+    under_way: dict[int, LiveTask] = {}
     try:
         while not stop.is_set():
             while len(crew) < batch and (task := next(waiting, None)) is not None:
@@ -162,7 +162,7 @@ def make(
             seats[session].close()
 
 
-def _begin(ready: Ready, tasks: Sequence[Task], folder: Path) -> RunRecord:
+def _begin(ready: Ready, tasks: Sequence[LiveTask], folder: Path) -> RunRecord:
     """Write down what is asked, or see that it is what was asked before."""
     policy = ready.plan.policy
     label = FULL if policy is None else policy.label
@@ -186,8 +186,8 @@ def _begin(ready: Ready, tasks: Sequence[Task], folder: Path) -> RunRecord:
 
 
 def _turns(
-    ready: Ready, tasks: Sequence[Task], done: set[Key], batch: int
-) -> Iterable[tuple[str, list[Task]]]:
+    ready: Ready, tasks: Sequence[LiveTask], done: set[RowKey], batch: int
+) -> Iterable[tuple[str, list[LiveTask]]]:
     """Yield what is missing: an arm's trajectories, then the other arm's of the same questions."""
     size = _TURN * batch
     for number, start in enumerate(range(0, len(tasks), size)):
@@ -200,15 +200,15 @@ def _turns(
                 yield arm, missing
 
 
-def _key_of(arm: str, task: Task) -> Key:
+def _key_of(arm: str, task: LiveTask) -> RowKey:
     return arm, task.benchmark, task.question.id, task.trajectory
 
 
-def _key(row: Mapping[str, Any]) -> Key:
+def _key(row: Mapping[str, Any]) -> RowKey:
     return row["arm"], row["benchmark"], row["question"], row["trajectory"]
 
 
-def _row(arm: str, task: Task, outcome: Outcome) -> dict[str, Any]:
+def _row(arm: str, task: LiveTask, outcome: Outcome) -> dict[str, Any]:
     values = asdict(outcome)
     values["decisions"] = [
         # JSON has no infinity.
@@ -229,7 +229,7 @@ def _finite(score: float | None) -> bool:
 
 
 def _graded(
-    rows: Iterable[Mapping[str, Any]], tasks: Sequence[Task], plan: Plan
+    rows: Iterable[Mapping[str, Any]], tasks: Sequence[LiveTask], plan: Plan
 ) -> list[dict[str, Any]]:
     """Return the rows with text and verdict of their answers, in the order of the tasks."""
     questions = {(task.benchmark, task.question.id): task.question for task in tasks}

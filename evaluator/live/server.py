@@ -17,11 +17,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from baselines.interface import Setting
 from data import Question
 from data.errors import EngineError, MisuseError, StpError
 from evaluator.live.chat import ChatRequest, Reply, TextStream, read_request, setting_of
-from evaluator.live.service import BusyError, Job, Service
-from evaluator.live.thinking import Listener, Outcome, Plan, Task
+from evaluator.live.service import BusyError, LiveRequest, Service
+from evaluator.live.thinking import Listener, LiveTask, Outcome, Plan
 from stp.campaign.fit import fit_prompt
 
 _LOG = logging.getLogger("stp.serve")
@@ -43,12 +44,15 @@ class ServerOptions:
         Largest body of a request.
     request_seconds
         How long a request may take, waiting included.
+    settings
+        Those that a request may name; None for the method's whole grid.
     """
 
     model_name: str
     api_key: str | None = None
     body_bytes: int = 1 << 20
     request_seconds: float = 600.0
+    settings: tuple[Setting, ...] | None = None
 
 
 class _Refused(Exception):  # noqa: N818  (it is a reply, not a defect)
@@ -182,12 +186,12 @@ class ChatServer:
             )
         return asked
 
-    def _job(self, asked: ChatRequest) -> tuple[Job, Reply, _Told]:
+    def _job(self, asked: ChatRequest) -> tuple[LiveRequest, Reply, _Told]:
         """Return what is handed to the service, what replies are made with, and who is told."""
         plan = self._plan
         policy = plan.policy if asked.stp.method == "on" else None
         try:
-            setting = setting_of(asked, policy)
+            setting = setting_of(asked, policy, self._options.settings)
             prompt_ids = plan.subject.format.chat_prompt_ids([m.plain() for m in asked.messages])
         except StpError as error:
             raise _Refused(400, str(error)) from error
@@ -213,7 +217,7 @@ class ChatServer:
             )
         text = asked.messages[-1].plain()["content"]
         digest = hashlib.sha256(repr(prompt_ids).encode()).hexdigest()
-        task = Task(
+        task = LiveTask(
             benchmark="chat",
             question=Question(id=digest[:16], prompt=text, reference="0", answer_kind="math"),
             trajectory=0,
@@ -226,7 +230,7 @@ class ChatServer:
             answer_tokens=answer_tokens,
         )
         told = _Told(asyncio.get_running_loop())
-        job = Job(
+        job = LiveRequest(
             task=task,
             plan=replace(plan, subject=subject, policy=policy),
             listener=told,
@@ -244,7 +248,9 @@ class ChatServer:
 
     # -- replies -------------------------------------------------------------------------------
 
-    async def _whole(self, request: Request, job: Job, reply: Reply, told: _Told) -> Response:
+    async def _whole(
+        self, request: Request, job: LiveRequest, reply: Reply, told: _Told
+    ) -> Response:
         """Wait for the end, for the client to go, or for the time to be up."""
         end = asyncio.ensure_future(self._end_of(told))
         gone = asyncio.ensure_future(_disconnected(request))
@@ -278,7 +284,7 @@ class ChatServer:
                 return found
 
     async def _streamed(
-        self, asked: ChatRequest, job: Job, reply: Reply, told: _Told
+        self, asked: ChatRequest, job: LiveRequest, reply: Reply, told: _Told
     ) -> StreamingResponse:
         """Begin a stream; its first event is waited for, so that an early failure is a status."""
         deadline = asyncio.get_running_loop().time() + self._options.request_seconds
@@ -302,14 +308,15 @@ class ChatServer:
     async def _events(
         self,
         asked: ChatRequest,
-        job: Job,
+        job: LiveRequest,
         reply: Reply,
         told: _Told,
         deadline: float,
         event: tuple[str, Any],
     ) -> AsyncIterator[str]:
         """Yield the events of a stream; a client that goes ends the work."""
-        texts = {kind: TextStream(self._plan.subject.format) for kind in ("thinking", "answer")}
+        form = self._plan.subject.format
+        texts = {"thinking": TextStream(form), "answer": TextStream(form, answer=True)}
         try:
             yield _event(reply.chunk({"role": "assistant"}))
             while event[0] != "end":

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from data.errors import EngineError, StpError
 from evaluator.live.crew import Crew
-from evaluator.live.thinking import Listener, Outcome, Plan, Task, live_trajectory
+from evaluator.live.thinking import Listener, LiveTask, Outcome, Plan, live_trajectory
 from stp.engines.base import Engine
 
 _LOG = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ class BusyError(StpError):
 
 
 @dataclass(slots=True, eq=False)
-class Job:
+class LiveRequest:
     """A request.
 
     Attributes
@@ -40,7 +40,7 @@ class Job:
         after a cancellation.
     """
 
-    task: Task
+    task: LiveTask
     plan: Plan
     listener: Listener
     ended: Callable[[Outcome | None, StpError | None], None]
@@ -63,11 +63,11 @@ class Service:
 
     def __init__(self, engine: Engine, *, batch: int = 32, waiting: int = 256) -> None:
         self._engine, self._batch, self._waiting_most = engine, batch, waiting
-        self._new: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._new: queue.SimpleQueue[LiveRequest | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._open = 0
         self._stopping = False
-        self._jobs: dict[int, Job] = {}
+        self._jobs: dict[int, LiveRequest] = {}
         self._crew: Crew[Outcome] = Crew(engine)
         self._thread = threading.Thread(target=self._run, name="stp-serve-engine", daemon=True)
 
@@ -89,7 +89,7 @@ class Service:
         """Whether the engine's thread runs."""
         return self._thread.is_alive()
 
-    def submit(self, job: Job) -> None:
+    def submit(self, job: LiveRequest) -> None:
         """Hand over a job.
 
         Raises
@@ -105,7 +105,7 @@ class Service:
             self._open += 1
         self._new.put(job)
 
-    def cancel(self, job: Job) -> None:
+    def cancel(self, job: LiveRequest) -> None:
         """Forget a job that nobody waits for any more."""
         job.cancelled = True
         # Wakes a thread that sleeps.
@@ -123,7 +123,7 @@ class Service:
     # -- the engine's thread -------------------------------------------------------------------
 
     def _run(self) -> None:
-        backlog: list[Job] = []
+        backlog: list[LiveRequest] = []
         while not self._stopping:
             self._take_new(backlog, wait=not (self._jobs or backlog))
             self._drop_cancelled(backlog)
@@ -142,7 +142,7 @@ class Service:
             self._close_job()
             job.ended(None, EngineError("the server is shutting down"))
 
-    def _take_new(self, backlog: list[Job], *, wait: bool) -> None:
+    def _take_new(self, backlog: list[LiveRequest], *, wait: bool) -> None:
         with suppress(queue.Empty):
             job = self._new.get(timeout=_IDLE_SECONDS) if wait else self._new.get_nowait()
             while True:
@@ -150,7 +150,7 @@ class Service:
                     backlog.append(job)
                 job = self._new.get_nowait()
 
-    def _drop_cancelled(self, backlog: list[Job]) -> None:
+    def _drop_cancelled(self, backlog: list[LiveRequest]) -> None:
         for job in [job for job in backlog if job.cancelled]:
             backlog.remove(job)
             self._close_job()
@@ -158,7 +158,7 @@ class Service:
             self._crew.cancel(session)
             self._forget(session)
 
-    def _begin(self, job: Job) -> None:
+    def _begin(self, job: LiveRequest) -> None:
         session = job.task.session
         self._jobs[session] = job
         seat = None
@@ -174,7 +174,7 @@ class Service:
         if not job.cancelled:
             job.ended(outcome, error)
 
-    def _forget(self, session: int) -> Job:
+    def _forget(self, session: int) -> LiveRequest:
         job = self._jobs.pop(session)
         job._seats.close()
         self._engine.end_session(session)

@@ -15,6 +15,8 @@ from evaluator.live.setup import Ready
 
 PIECE_TOKENS: Final = 16
 """Tokens that are sampled before a client is told: streams flow, and who has gone costs no more."""
+_ATTEMPTS: Final = 2
+"""How often an upstream is asked for a piece before the client is told that it fails."""
 _BACKLOG: Final = 1024
 _SHUTDOWN_SECONDS: Final = 10
 
@@ -38,7 +40,9 @@ def open_server(
     data.errors.StpError
         If the model cannot be loaded, or its engine does not show what the method needs.
     """
-    engine, plan = ready.open()
+    # A campaign is patient with a server that is gone for minutes; a client waits meanwhile.
+    patience = {"attempts": _ATTEMPTS} if ready.wanted.engine.name == "server" else {}
+    engine, plan = ready.open(**patience)
     service = Service(engine, batch=batch, waiting=waiting)
     return ChatServer(service, replace(plan, piece_tokens=PIECE_TOKENS), options).application()
 

@@ -16,7 +16,7 @@ from data.errors import ConfigError, MisuseError
 from data.progress import NOBODY, Progress
 from evaluator.answers.judges import judge_for
 from evaluator.live.policy import HIDDEN, Policy, make_policy, model_number
-from evaluator.live.thinking import Plan, Task
+from evaluator.live.thinking import LiveTask, Plan
 from evaluator.otbench.load import Release, load_release
 from evaluator.otbench.splits import SPLITS, SplitRule, lot
 from stp.campaign.config import CampaignConfig
@@ -79,8 +79,13 @@ class Ready:
     plan: Plan
     release: Release | None
 
-    def open(self) -> tuple[Engine, Plan]:
+    def open(self, **defaults: Any) -> tuple[Engine, Plan]:
         """Load the model; return the engine, and the plan with what the engine can show.
+
+        Parameters
+        ----------
+        **defaults
+            Options of the engine where none of that name was wanted.
 
         Raises
         ------
@@ -88,7 +93,7 @@ class Ready:
             If the engine does not show what the method needs.
         """
         wanted, policy = self.wanted.engine, self.plan.policy
-        options = dict(wanted.options)
+        options = {**defaults, **wanted.options}
         if policy is not None and policy.reads and wanted.name == "vllm":
             options.setdefault("max_logprobs", -1)
         engine = open_engine(wanted.name, self.model.folder, **options)
@@ -262,7 +267,7 @@ def live_tasks(
     *,
     trajectories: int = 1,
     split: str | None = "test",
-) -> list[Task]:
+) -> list[LiveTask]:
     """Return the trajectories to make, in order of benchmark, question and number.
 
     Parameters
@@ -287,7 +292,7 @@ def live_tasks(
     if not named and release is not None:
         named = [BenchmarkConfig(name=name) for name in dict.fromkeys(b for b, _ in numbers)]
     seed = SplitRule().seed if release is None else int(release.manifest["splits"]["seed"])
-    tasks: list[Task] = []
+    tasks: list[LiveTask] = []
     for entry in named:
         benchmark, questions = load_questions(entry, plan.config.prompts.wording)
         rows = question_rows(plan.config, plan.subject, benchmark, questions).to_pylist()
@@ -299,7 +304,7 @@ def live_tasks(
             if outside or row["fit"] == "too_long":
                 continue
             tasks += [
-                Task(
+                LiveTask(
                     benchmark=benchmark.name,
                     question=question,
                     trajectory=trajectory,
@@ -316,7 +321,7 @@ def live_tasks(
     return tasks
 
 
-def asked_record(ready: Ready, tasks: Sequence[Task]) -> dict[str, Any]:
+def asked_record(ready: Ready, tasks: Sequence[LiveTask]) -> dict[str, Any]:
     """Return what is asked as plain values: what a run must be to go on."""
     plan, policy = ready.plan, ready.plan.policy
     settings = plan.config.settings()

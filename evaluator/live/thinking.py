@@ -80,7 +80,7 @@ class Listener:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class LiveTask:
     """A trajectory to make.
 
     Attributes
@@ -160,7 +160,7 @@ class Outcome:
 
 
 def live_trajectory(
-    task: Task, plan: Plan, seat: Seat | None, listener: Listener | None = None
+    task: LiveTask, plan: Plan, seat: Seat | None, listener: Listener | None = None
 ) -> Asking[Outcome]:
     """Ask for a trajectory, stopped as the method says; return it.
 
@@ -188,7 +188,7 @@ def _not_told(samples: int, tokens: int) -> None:
 class _Live:
     """A trajectory while it is made. ``output_ids`` is all that the model wrote of its thinking."""
 
-    def __init__(self, task: Task, plan: Plan, seat: Seat | None, listener: Listener) -> None:
+    def __init__(self, task: LiveTask, plan: Plan, seat: Seat | None, listener: Listener) -> None:
         self._task, self._plan, self._seat, self._listener = task, plan, seat, listener
         self._subject, self._format = plan.subject, plan.subject.format
         self._output_ids: tuple[int, ...] = ()

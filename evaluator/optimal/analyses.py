@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
 from evaluator.analysis.exact_tests import EXACT_UP_TO, exact_p
 from evaluator.optimal.methods import NO_THINKING, ROUTERS, THINKING
 from evaluator.optimal.metrics import T_MAX, area_fractions
+from stp.ragged import FloatArray
 from stp.seeds import PAPER_SEED
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 SIGNIFICANT = 0.05
 RESAMPLES = 10_000
 """Up to so many questions with a difference, all sign patterns are tried instead of a sample."""
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,8 +23,8 @@ from evaluator.optimal.metrics import T_MAX, check_t_max
 from evaluator.optimal.subsets import BENCHMARKS, GENERAL, Side
 from evaluator.present.names import benchmark_name, model_name
 from oracle import exact_frontier
-from stp.curves import Curves, IntArray
-from stp.ragged import first_greatest, first_where
+from stp.curves import Curves
+from stp.ragged import IntArray, first_greatest, first_where
 from stp.seeds import PAPER_SEED
 
 if TYPE_CHECKING:

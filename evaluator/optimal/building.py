@@ -23,7 +23,7 @@ from evaluator.optimal.card import write_data_set
 from evaluator.optimal.formats import Candidate, Dropped, SeenQuestions, parse_reply
 from evaluator.optimal.grading import decide_by_rule, reference_text
 from evaluator.optimal.judge import Case, Judgement, ModelJudge, agreement
-from evaluator.optimal.recipe import KIND, Built, Pair, Recipe
+from evaluator.optimal.recipe import KIND, Built, QuestionSort, Recipe
 from evaluator.optimal.subsets import GENERAL, Item
 from evaluator.runs.asking import ask_missing, check_answered, opened_once
 from evaluator.runs.folder import locked_folder
@@ -133,13 +133,15 @@ class _Work:
             prompt=recipe.prompts.text("judge"),
         )
         self._seen = SeenQuestions()
-        self._tried: dict[Pair, list[str]] = {pair: [] for pair in recipe.pairs()}
-        self._accepted: dict[Pair, list[GeneralQuestion]] = {pair: [] for pair in recipe.pairs()}
+        self._tried: dict[QuestionSort, list[str]] = {pair: [] for pair in recipe.pairs()}
+        self._accepted: dict[QuestionSort, list[GeneralQuestion]] = {
+            pair: [] for pair in recipe.pairs()
+        }
         self.dropped: list[Dropped] = []
         self.judgements: list[Judgement] = []
         self.by_rule = self.by_judge = 0
 
-    def lacking(self) -> list[Pair]:
+    def lacking(self) -> list[QuestionSort]:
         """Return the pairs that have too few questions."""
         return [p for p, found in self._accepted.items() if len(found) < self._recipe.per_pair]
 
@@ -147,7 +149,7 @@ class _Work:
         """Return what was accepted, pair by pair."""
         return [q for found in self._accepted.values() for q in found[: self._recipe.per_pair]]
 
-    def round(self, number: int, lacking: Sequence[Pair]) -> None:
+    def round(self, number: int, lacking: Sequence[QuestionSort]) -> None:
         """Generate for pairs, filter, and accept what stays."""
         requests = {self._name(pair, number): pair for pair in lacking}
         prompts = {name: self._prompt(pair) for name, pair in requests.items()}
@@ -198,11 +200,11 @@ class _Work:
             question=candidate.question,
         )
 
-    def _name(self, pair: Pair, number: int) -> str:
+    def _name(self, pair: QuestionSort, number: int) -> str:
         domain = "".join(c if c.isalnum() else "-" for c in pair[0].lower())
         return f"{domain}-{pair[1]}-r{number + 1}"
 
-    def _prompt(self, pair: Pair) -> str:
+    def _prompt(self, pair: QuestionSort) -> str:
         domain, kind = pair
         wanted = self._recipe.per_pair - len(self._accepted[pair])
         keys = 'the keys "question" (a text) and "answer" (a text)'
@@ -225,7 +227,9 @@ class _Work:
             keys=keys,
         )
 
-    def _fresh(self, requests: dict[str, Pair], replies: dict[str, Response]) -> list[Candidate]:
+    def _fresh(
+        self, requests: dict[str, QuestionSort], replies: dict[str, Response]
+    ) -> list[Candidate]:
         """Return the candidates of all replies that pass the checks and repeat nothing."""
         fresh = []
         for name, (domain, kind) in requests.items():

@@ -22,7 +22,7 @@ _ALONE = re.compile(r"[\s*_`\"'.]*(simple|complex)[\s*_`\"'.!]*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mode:
+class AskingMode:
     """A way of asking.
 
     Attributes
@@ -48,11 +48,11 @@ class Mode:
 MODES = {
     mode.name: mode
     for mode in (
-        Mode(name="default", thinking="default"),
-        Mode(name=THINKING, thinking="on"),
-        Mode(name=NO_THINKING, thinking="off"),
-        Mode(name="no-overthinking", thinking="on", prompt="no-overthinking"),
-        Mode(name="step-by-step", thinking="on", prompt="step-by-step"),
+        AskingMode(name="default", thinking="default"),
+        AskingMode(name=THINKING, thinking="on"),
+        AskingMode(name=NO_THINKING, thinking="off"),
+        AskingMode(name="no-overthinking", thinking="on", prompt="no-overthinking"),
+        AskingMode(name="step-by-step", thinking="on", prompt="step-by-step"),
     )
 }
 """What a model can be asked for."""

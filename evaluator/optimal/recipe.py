@@ -19,7 +19,7 @@ ROUNDS = 3
 SETTINGS = Settings(temperature=0.6, top_p=1.0, max_tokens=4096)
 KIND = "stp optimal build"
 
-Pair = tuple[str, AnswerType]
+QuestionSort = tuple[str, AnswerType]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,7 @@ class Recipe:
                     f"{count} options; a choice has {LEAST_OPTIONS} to {MOST_OPTIONS}"
                 )
 
-    def pairs(self) -> list[Pair]:
+    def pairs(self) -> list[QuestionSort]:
         """Return all pairs of constraints."""
         return [(domain, kind) for domain in self.domains for kind in self.answer_types]
 

@@ -18,14 +18,13 @@ from evaluator.analysis.bootstrap import IntervalEstimate, bootstrap_values
 from evaluator.analysis.intervals import LEVEL, central_range
 from evaluator.analysis.nesting import nesting_of
 from evaluator.optimal.metrics import T_MAX, area_fractions, check_t_max
+from stp.ragged import FloatArray
 from stp.seeds import PAPER_SEED
 
 REPLICATES = 10_000
 STATISTICS = ("accuracy", "area", "thinking_tokens", "output_tokens", "credit")
 MEASURES = ("f1", "ovt_accuracy", "ovt_thinking_tokens", "auc_oaa", "ut_accuracy", "ut_tokens")
 """The columns of the paper's tables: F1, then the overthinking side, then the other."""
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -21,7 +21,7 @@ import pandas as pd
 from evaluator.optimal.judge import Agreement
 from evaluator.optimal.methods import MODES
 from evaluator.optimal.plan import OptimalPlan, plan_of
-from evaluator.runs.graded import Source, read_graded, write_graded
+from evaluator.runs.graded import GradedFrom, read_graded, write_graded
 from evaluator.runs.plain import from_plain
 from evaluator.runs.record import RunRecord, read_record
 
@@ -151,9 +151,9 @@ def store_graded(
     return OptimalRun(folder=folder, plan=plan, record=record, rows=rows, judging=judging)
 
 
-def _source(folder: Path, plan: OptimalPlan) -> Source:
+def _source(folder: Path, plan: OptimalPlan) -> GradedFrom:
     files = [response_file(folder, mode) for mode in MODES] + [route_file(folder)]
-    return Source(
+    return GradedFrom(
         folder=folder,
         asked=plan.rows_from(),
         files=(QUESTIONS, *(path.relative_to(folder).as_posix() for path in files)),

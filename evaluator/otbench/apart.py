@@ -9,7 +9,6 @@ dealt (:mod:`baselines.apart`) and, where there is bubblewrap, no file and no ot
 import json
 import os
 import pickle
-import select
 import signal
 import socket
 import subprocess
@@ -28,7 +27,7 @@ from baselines.measurements import Measurements
 from baselines.player import PlayedQuestion, is_written, plain_setting
 from baselines.registry import (
     BUILT_IN,
-    Description,
+    MethodDescription,
     MethodSource,
     Whereabouts,
     check_name,
@@ -38,6 +37,7 @@ from baselines.registry import (
 from baselines.signals import check_needs
 from baselines.wire import Wire, WireError
 from data.errors import MisuseError, StoreError
+from evaluator.answers.sandbox import FirstProcess
 from evaluator.otbench.sandbox import bubblewrap, environment, package_folders, sandboxed
 from evaluator.present.names import visible
 
@@ -55,7 +55,7 @@ _PRINTING_SECONDS = 5.0
 _LONGEST_ERROR = 1000
 _MOST_SHOWN = 65_536
 
-_DESCRIPTION = TypeAdapter(Description)
+_DESCRIPTION = TypeAdapter(MethodDescription)
 _LIST = TypeAdapter(list[Any])
 _THINKS = TypeAdapter(list[StrictBool])
 _CAPS = TypeAdapter(list[Annotated[StrictInt, Field(ge=0)] | None])
@@ -81,7 +81,7 @@ class ApartSource:
     """
 
     where: Whereabouts
-    description: Description
+    description: MethodDescription
     hidden: tuple[Path, ...] = ()
 
     def seat(self, hyperparameters: dict[str, Any]) -> "ApartPlayer":
@@ -96,13 +96,13 @@ class ApartSource:
         return player
 
 
-Source = MethodSource | ApartSource
+AnySource = MethodSource | ApartSource
 """Where a method comes from, and what makes new ones."""
 
 
 def find_source(
     spec: str, hyperparameters: dict[str, Any], hidden: tuple[Path, ...] = ()
-) -> Source:
+) -> AnySource:
     """Return where a method comes from; one of others is looked at in its own process.
 
     Parameters
@@ -129,7 +129,7 @@ def find_source(
     return ApartSource(where=where, description=player.description, hidden=hidden)
 
 
-def isolation_of(source: Source) -> str:
+def isolation_of(source: AnySource) -> str:
     """Return where its methods run: ``"evaluator"``, ``"process"`` or ``"sandbox"``."""
     if isinstance(source, MethodSource):
         return "evaluator"
@@ -162,13 +162,13 @@ class ApartPlayer:
         self._settings: tuple[Setting, ...] = ()
         self.name = where.spec
         self._process, self._wire, self._info = _start(where, hidden)
-        self._first: int | None = None
+        self._first = FirstProcess(self._info)
         self._printed = threading.Thread(target=_pass_on, args=(self._process, self.name))
         self._printed.daemon = True
         self._printed.start()
         with _closed_on_error(self):
             answer = self._ask("find", where)
-            self._first = self._first_process()
+            self._first.find()
             self.description = self._described(answer)
             self.name = self.description.name
 
@@ -243,43 +243,14 @@ class ApartPlayer:
             If they do not end.
         """
         self._wire.close()
+        ended = self._first.end(self._process, _GOING_SECONDS)
         self._info.close()
-        ended = self._end_first()
         with suppress(ProcessLookupError, PermissionError):
             if not bubblewrap():
                 os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.kill()
-        try:
-            self._process.wait(_GOING_SECONDS)
-        except subprocess.TimeoutExpired:
-            ended = False
         if not ended:
             raise StoreError(f"method {self._where.spec}: its processes do not end")
         self._printed.join(_PRINTING_SECONDS)
-
-    def _first_process(self) -> int | None:
-        """Return a descriptor of the first process in the sandbox, where there is one."""
-        os.set_blocking(self._info.fileno(), False)
-        try:
-            return os.pidfd_open(int(json.loads(self._info.read() or b"")["child-pid"]))
-        except (ValueError, KeyError, OSError):
-            return None
-
-    def _end_first(self) -> bool:
-        """End the first process in the sandbox; whether it is gone, which is when all others are.
-
-        Whether bubblewrap itself still runs says nothing: it ends with what it started, before
-        the others do.
-        """
-        if self._first is None:
-            return True
-        try:
-            with suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self._first, signal.SIGKILL)
-            return bool(select.select([self._first], [], [], _GOING_SECONDS)[0])
-        finally:
-            os.close(self._first)
-            self._first = None
 
     def _ask(self, call: str, *arguments: Any, patient: bool = False) -> Any:
         """Make a call over there."""
@@ -321,7 +292,7 @@ class ApartPlayer:
             return f" ({signal.Signals(-code if code < 0 else code - 128).name})"
         return ""
 
-    def _described(self, answer: Any) -> Description:
+    def _described(self, answer: Any) -> MethodDescription:
         """Return what the method says of itself, as far as it can be."""
         description = self._checked(_DESCRIPTION, "find", answer)
         check_name(description.name, self._where.spec)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from baselines.player import Seat
-from baselines.registry import BUILT_IN, Description, method_names
+from baselines.registry import BUILT_IN, MethodDescription, method_names
 from data.errors import MisuseError
-from evaluator.otbench.apart import Source, find_source, isolation_of
+from evaluator.otbench.apart import AnySource, find_source, isolation_of
 from evaluator.otbench.load import Release
 
 # A file's path may hold brackets: those after its class are meant.
@@ -22,11 +22,11 @@ _CALL = re.compile(r"(?P<spec>.*\.py:[^()]+|[^()]+)\((?P<inside>.*)\)", re.DOTAL
 class AskedMethod:
     """A method to evaluate: where its class is, and its hyperparameters."""
 
-    source: Source
+    source: AnySource
     hyperparameters: dict[str, Any]
 
     @property
-    def description(self) -> Description:
+    def description(self) -> MethodDescription:
         """What the method says of itself."""
         return self.source.description
 

@@ -9,7 +9,6 @@ Axes: ``_q`` question, ``_s`` trajectory, ``_k`` position; of one cell, in the c
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,10 +30,9 @@ from evaluator.otbench.checks import (
 from evaluator.otbench.columns import columns_of, schema_of
 from evaluator.otbench.integrity import MANIFEST, ReleasedCell, ReleaseManifest, shown
 from evaluator.otbench.splits import SPLITS, divide, lot
-from stp.curves import Curves, IntArray
-from stp.ragged import index_within, offsets_of, spread
+from stp.curves import Curves
+from stp.ragged import Array, IntArray, index_within, offsets_of, spread
 
-Array = npt.NDArray[Any]
 KEYS = ("question_id", "trajectory", "position")
 """What a position is called within its cell."""
 

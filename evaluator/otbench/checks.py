@@ -7,19 +7,16 @@ another order are put in order, and missing, doubled or strange ones are named.
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from evaluator.otbench.columns import RANGES
 from evaluator.otbench.integrity import ChangedReleaseError, shown
-from stp.curves import IntArray
+from stp.ragged import Array, IntArray
 
-Array = npt.NDArray[Any]
 Owners = Mapping[str, str]
 """Columns that hold one name in all rows, as ``model``, with that name."""
 

@@ -18,11 +18,11 @@ import numpy.typing as npt
 from baselines.interface import Setting
 from baselines.measurements import Measurements
 from baselines.player import PlayedQuestion, Seat, Start
-from baselines.registry import Description
+from baselines.registry import MethodDescription
 from baselines.signals import PASS, cost_sources
 from data.errors import MisuseError
 from data.progress import NOBODY, Progress
-from stp.curves import IntArray
+from stp.ragged import IntArray
 from stp.seeds import PAPER_SEED
 
 _LAST_REPEATED = 24
@@ -51,7 +51,7 @@ class Decisions:
 
 def decide(
     start: Start,
-    description: Description,
+    description: MethodDescription,
     measurements: Measurements,
     lot_q: npt.NDArray[np.float64],
     *,
@@ -98,7 +98,7 @@ def decide(
 
 
 def _check_forgets(
-    description: Description, walk: "_Walk", seat: Seat, repeated: list[int], stop: IntArray
+    description: MethodDescription, walk: "_Walk", seat: Seat, repeated: list[int], stop: IntArray
 ) -> None:
     """Walk some units again; see that nothing changes."""
     for unit in repeated:
@@ -125,7 +125,7 @@ class _Walk:
 
     def __init__(
         self,
-        method: Description,
+        method: MethodDescription,
         settings: int,
         measurements: Measurements,
         lot_q: npt.NDArray[np.float64],
@@ -208,7 +208,7 @@ def _questions(measurements: Measurements, lot_q: npt.NDArray[np.float64]) -> li
     ]
 
 
-def _position_costs(method: Description, measurements: Measurements) -> IntArray:
+def _position_costs(method: MethodDescription, measurements: Measurements) -> IntArray:
     """Return the tokens that the method's signals take at each position."""
     costs = np.zeros(measurements.curves.positions, np.int64)
     for source in cost_sources(method.needs, "position"):
@@ -216,7 +216,7 @@ def _position_costs(method: Description, measurements: Measurements) -> IntArray
     return costs
 
 
-def _question_costs(method: Description, measurements: Measurements) -> IntArray:
+def _question_costs(method: MethodDescription, measurements: Measurements) -> IntArray:
     """Return the tokens that the method's question signals take, for each of its trajectories."""
     costs = np.zeros(measurements.questions.size, np.int64)
     for source in cost_sources(method.needs, "question"):

@@ -199,5 +199,5 @@ def _check_same_rows(store: Store, unit: Unit, verdicts: pa.Table, replies: pa.T
     if not verdicts.select(keys).equals(replies.select(keys)):
         raise StoreError(
             f"{store.url}/{unit.shard('verdicts')}: its rows are not those of the probes; run "
-            f"`stp grade {store.url} --again`"
+            f"`stp grade {store.argument} --again`"
         )

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -235,12 +236,12 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
     if not path.is_file():
         raise MisuseError(
             f"{folder}: no release ({MANIFEST} is missing); make one with "
-            f"`stp release CAMPAIGN --out {folder}`"
+            f"`stp release CAMPAIGN --out {quote(str(folder))}`"
         )
     if not (folder / CHECKSUM).is_file() and (folder / "campaign.toml").is_file():
         raise MisuseError(
             f"{folder}: a campaign, no release; freeze it first with "
-            f"`stp release {folder} --out RELEASE`"
+            f"`stp release {quote(str(folder))} --out RELEASE`"
         )
     try:
         encoded = path.read_bytes()

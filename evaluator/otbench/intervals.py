@@ -29,11 +29,10 @@ from evaluator.otbench.summary import SUMMARIES, gaps, shares, summarise
 from oracle import grid, resampling
 from oracle.actions import Actions, Strategy, strategy_actions
 from oracle.frontier import grid_budgets
-from stp.curves import Curves, IntArray
-from stp.ragged import gather
+from stp.curves import Curves
+from stp.ragged import FloatArray, IntArray, gather
 from stp.seeds import PAPER_SEED
 
-FloatArray = npt.NDArray[np.float64]
 REPLICATES = 10_000
 POINT_COLUMNS = ("tokens_fraction", "accuracy", "gap", "share")
 """Numbers of every point that get an interval."""

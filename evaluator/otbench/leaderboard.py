@@ -26,7 +26,7 @@ import numpy.typing as npt
 import pandas as pd
 from pydantic import ValidationError
 
-from baselines.registry import BUILT_IN, Description, locate
+from baselines.registry import BUILT_IN, MethodDescription, locate
 from data.errors import MisuseError, StoreError
 from evaluator.analysis.intervals import central_range
 from evaluator.otbench.apart import isolation_of
@@ -187,7 +187,7 @@ def _cells(release: Release, result: MethodResult) -> list[dict[str, Any]]:
 
 
 def check_replaceable(
-    folder: Path, release: Release, methods: Iterable[tuple[str, Description]]
+    folder: Path, release: Release, methods: Iterable[tuple[str, MethodDescription]]
 ) -> None:
     """Refuse to write rows where rows of another release, or of other methods, would be lost.
 

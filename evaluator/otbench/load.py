@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pyarrow as pa
 
 from baselines.measurements import Measurements
@@ -40,10 +39,9 @@ from evaluator.otbench.checks import (
 from evaluator.otbench.columns import columns_of, hidden_column
 from evaluator.otbench.integrity import MANIFEST, ReleaseManifest, read_manifest, verify
 from evaluator.otbench.splits import SPLITS
-from stp.curves import Curves, IntArray
-from stp.ragged import gather, index_within, offsets_of, row_of
+from stp.curves import Curves
+from stp.ragged import Array, IntArray, gather, index_within, offsets_of, row_of
 
-Array = npt.NDArray[Any]
 # Of the trial answer at k = 0: made here from other columns.
 _AT_ZERO = {"short_answer_logprob": "trial_logprob", "short_answer_tokens": "trial_tokens"}
 _ALWAYS = frozenset({"answer", "answer_hedged", "answer_tokens", "prompt_tokens"})
@@ -321,6 +319,8 @@ def by_appearance(answer_k: Array, position_k: Array) -> Array:
     Stored numbers count over all of a question's probes: a small one is likely right, and says
     something of answers that are still to come.
     """
+    import pandas as pd  # A live method that learns nothing does without.
+
     trajectory = np.cumsum(position_k == 0)
     given = answer_k >= 0
     codes, _ = pd.factorize(

@@ -16,10 +16,9 @@ import numpy.typing as npt
 from oracle import exact_frontier
 from oracle.actions import Strategy
 from oracle.frontier import Frontier, grid_budgets
-from stp.curves import Curves, IntArray
+from stp.curves import Curves
+from stp.ragged import BoolArray, FloatArray, IntArray
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 GRID_STEPS = 100
 # Averages of exact fractions carry rounding noise near 1e-16 a cell.
 _NOISE = 1e-12

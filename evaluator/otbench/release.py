@@ -28,7 +28,7 @@ from evaluator.otbench.gather import Gathered, gather
 from evaluator.otbench.integrity import write_manifest
 from evaluator.otbench.release_tables import (
     Division,
-    Key,
+    QuestionKey,
     cell_rows,
     questions_table,
     write_cell,
@@ -215,7 +215,7 @@ def _check_together(gathered: Sequence[Gathered]) -> None:
             f"the campaigns have {' and '.join(map(str, sorted(probes)))} probes a position; a "
             "release needs the same number everywhere"
         )
-    seen: dict[Key, str] = {}
+    seen: dict[QuestionKey, str] = {}
     for item in gathered:
         for cell in item.asked:
             if cell in seen:
@@ -254,15 +254,15 @@ def _of_model(item: Gathered, model: str) -> Gathered:
 def _notes(gathered: Sequence[Gathered]) -> list[str]:
     return [
         f"{item.store.url} has no signals: methods that need them cannot run; make them with `stp "
-        f"signals {item.store.url}` and release anew."
+        f"signals {item.store.argument}` and release anew."
         for item in gathered
         if not _has_signals(item)
     ]
 
 
-def _common_questions(gathered: Sequence[Gathered]) -> tuple[set[Key], int]:
+def _common_questions(gathered: Sequence[Gathered]) -> tuple[set[QuestionKey], int]:
     """Return the questions that every model of their benchmark has, and how many are left out."""
-    having: dict[str, list[set[Key]]] = {}
+    having: dict[str, list[set[QuestionKey]]] = {}
     for item in gathered:
         for model, benchmark in item.asked:
             names = {
@@ -277,7 +277,7 @@ def _common_questions(gathered: Sequence[Gathered]) -> tuple[set[Key], int]:
     return kept, len(every) - len(kept)
 
 
-def _divide(gathered: Sequence[Gathered], kept: set[Key], rule: SplitRule) -> Division:
+def _divide(gathered: Sequence[Gathered], kept: set[QuestionKey], rule: SplitRule) -> Division:
     division = Division()
     for item in gathered:
         for questions in item.asked.values():

@@ -1,5 +1,6 @@
 """The tables of a release, made from what a campaign gave."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,10 @@ from evaluator.otbench.columns import SIGNAL_COLUMNS, hidden_column, schema_of
 from evaluator.otbench.gather import AskedQuestion, Gathered
 from evaluator.otbench.splits import SplitRule, lot, prompt_digest
 from stp.curves import Curves
+from stp.ragged import Array
 from stp.signals import Signals
 
-Key = tuple[str, str]
+QuestionKey = tuple[str, str]
 """A question: (benchmark, question id)."""
 
 
@@ -31,8 +33,8 @@ class Division:
         What is known of it.
     """
 
-    split: dict[Key, str] = field(default_factory=dict)
-    asked: dict[Key, AskedQuestion] = field(default_factory=dict)
+    split: dict[QuestionKey, str] = field(default_factory=dict)
+    asked: dict[QuestionKey, AskedQuestion] = field(default_factory=dict)
 
 
 def questions_table(division: Division, groups: dict[str, str], rule: SplitRule) -> pa.Table:
@@ -73,7 +75,6 @@ def write_cell(
     keep_s[rows_s] = True
     rows_k = np.flatnonzero(item.curves.spread(keep_s))
     curves = item.curves.select(rows_s)
-    lengths = np.diff(curves.trajectory_offsets)
     ids = np.array([names[q] for q in curves.question.tolist()], object)
     splits = [division.split[benchmark, name] for name in ids.tolist()]
     keys = {
@@ -83,26 +84,8 @@ def write_cell(
         "trajectory": curves.spread(curves.sample),
         "position": curves.position_k.astype(np.int32),
     }
-    write_table(
-        folder,
-        f"trajectories/{stem}",
-        _table(
-            schema_of("trajectories"),
-            {
-                "model": np.full(curves.trajectories, model, object),
-                "benchmark": np.full(curves.trajectories, benchmark, object),
-                "question_id": ids,
-                "split": splits,
-                "trajectory": curves.sample,
-                "steps": (lengths - 1).astype(np.int32),
-                "full_tokens": curves.full_tokens_s,
-                "zero_correct": curves.zero_correct_s,
-                "full_correct": curves.full_correct_s,
-                "probes": np.full(curves.trajectories, curves.probes, np.int32),
-                "original_correct": curves.original_correct,
-            },
-        ),
-    )
+    trajectories = _trajectories_table(curves, model, benchmark, ids, splits)
+    write_table(folder, f"trajectories/{stem}", trajectories)
     positions = {
         **keys,
         "tokens": curves.tokens,
@@ -121,24 +104,12 @@ def write_cell(
         for key, question in sorted(item.asked[model, benchmark].items())
         if (benchmark, key) in division.asked
     ]
-    prompts: dict[str, Any] = {
-        "model": [model] * len(asked),
-        "benchmark": [benchmark] * len(asked),
-        "question_id": [question.question_id for question in asked],
-        "prompt_tokens": np.array([question.prompt_tokens for question in asked], np.int32),
-    }
-    prompts_table = _table(schema_of("prompts"), prompts)
-    if signals is not None:
-        model_number = item.curves.model_names.index(model)
-        pairs = zip(signals.prompt_model.tolist(), signals.prompt_question.tolist(), strict=True)
-        place = {pair: row for row, pair in enumerate(pairs)}
-        if signals.prompt_hidden:
-            rows = [place[model_number, number[question.question_id]] for question in asked]
-            prompts_table = _with_layers(prompts_table, signals.prompt_hidden, rows)
-        if signals.hidden:
-            hidden = _with_layers(_table(schema_of("hidden"), keys), signals.hidden, rows_k)
-            write_table(folder, f"hidden/{stem}", hidden)
-    write_table(folder, f"prompts/{stem}", prompts_table)
+    write_table(
+        folder, f"prompts/{stem}", _prompts_table(item, signals, model, benchmark, number, asked)
+    )
+    if signals is not None and signals.hidden:
+        hidden = _with_layers(_table(schema_of("hidden"), keys), signals.hidden, rows_k)
+        write_table(folder, f"hidden/{stem}", hidden)
     return {
         "model": model,
         "benchmark": benchmark,
@@ -150,6 +121,54 @@ def write_cell(
         "layers": sorted(signals.hidden) if signals is not None else [],
         "prompt_layers": sorted(signals.prompt_hidden) if signals is not None else [],
     }
+
+
+def _trajectories_table(
+    curves: Curves, model: str, benchmark: str, ids: Array, splits: list[str]
+) -> pa.Table:
+    return _table(
+        schema_of("trajectories"),
+        {
+            "model": np.full(curves.trajectories, model, object),
+            "benchmark": np.full(curves.trajectories, benchmark, object),
+            "question_id": ids,
+            "split": splits,
+            "trajectory": curves.sample,
+            "steps": (np.diff(curves.trajectory_offsets) - 1).astype(np.int32),
+            "full_tokens": curves.full_tokens_s,
+            "zero_correct": curves.zero_correct_s,
+            "full_correct": curves.full_correct_s,
+            "probes": np.full(curves.trajectories, curves.probes, np.int32),
+            "original_correct": curves.original_correct,
+        },
+    )
+
+
+def _prompts_table(
+    item: Gathered,
+    signals: Signals | None,
+    model: str,
+    benchmark: str,
+    number: Mapping[str, int],
+    asked: Sequence[AskedQuestion],
+) -> pa.Table:
+    """Return the table of prompts; ``number`` has the questions' numbers in the curves by id."""
+    table = _table(
+        schema_of("prompts"),
+        {
+            "model": [model] * len(asked),
+            "benchmark": [benchmark] * len(asked),
+            "question_id": [question.question_id for question in asked],
+            "prompt_tokens": np.array([question.prompt_tokens for question in asked], np.int32),
+        },
+    )
+    if signals is None or not signals.prompt_hidden:
+        return table
+    model_number = item.curves.model_names.index(model)
+    pairs = zip(signals.prompt_model.tolist(), signals.prompt_question.tolist(), strict=True)
+    place = {pair: row for row, pair in enumerate(pairs)}
+    rows = [place[model_number, number[question.question_id]] for question in asked]
+    return _with_layers(table, signals.prompt_hidden, rows)
 
 
 def _measured(signals: Signals | None, name: str) -> bool:

@@ -10,7 +10,14 @@ from oracle.actions import Strategy
 # Whole numbers stay whole: a row is written again as it was read.
 _Number = Annotated[int, Field(strict=True)] | Annotated[float, Field(allow_inf_nan=False)]
 _Whole = Annotated[int, Field(ge=0, lt=2**63)]
-_MOST_REPLICATES = 10_000_000
+# A stranger's accuracy of 300 % is no result.
+_Share = Annotated[_Number, Field(ge=0, le=1)]
+_Positive = Annotated[_Number, Field(ge=0)]
+MOST_REPLICATES = 100_000
+"""Whoever checks a stranger's row makes it again with as many."""
+
+_SHARES = ("best_accuracy", "selected_accuracy")
+"""Of a row's summary, the numbers that are accuracies."""
 
 
 class _Part(BaseModel):
@@ -38,7 +45,7 @@ class ReleasePart(_Part):
 class Resampling(_Part):
     """How intervals were made: replicates (0: none) and their seed."""
 
-    replicates: Annotated[int, Field(ge=0, le=_MOST_REPLICATES)]
+    replicates: Annotated[int, Field(ge=0, le=MOST_REPLICATES)]
     seed: _Whole
 
 
@@ -61,8 +68,8 @@ class PointPart(_Part):
     """An operating point."""
 
     setting: Any
-    tokens_fraction: _Number
-    accuracy: _Number
+    tokens_fraction: _Positive
+    accuracy: _Share
     on_curve: bool
 
 
@@ -78,8 +85,8 @@ class Row(_Part):
     method: MethodPart
     release: ReleasePart
     resampling: Resampling
-    full_accuracy: _Number
-    zero_accuracy: _Number
+    full_accuracy: _Share
+    zero_accuracy: _Share
     selected: SelectedPart
     summary: dict[str, ValuePart]
     points: Annotated[list[PointPart], Field(min_length=1)]
@@ -93,6 +100,10 @@ class Row(_Part):
         missing = SUMMARIES.keys() - self.summary.keys()
         if missing:
             raise ValueError(f"summary: no {min(missing)}")
+        for name in _SHARES:
+            part = self.summary[name]
+            if any(not 0 <= value <= 1 for value in (part.value, part.low, part.high) if value):
+                raise ValueError(f"summary: {name} is no share of 1")
         if self.selected.index >= len(self.points):
             raise ValueError("selected: there is no such point")
         return self

@@ -16,7 +16,7 @@ import numpy as np
 from baselines.interface import Setting
 from baselines.measurements import Measurements
 from baselines.player import Start
-from baselines.registry import Description
+from baselines.registry import MethodDescription
 from baselines.signals import with_costs
 from data.errors import MisuseError
 from data.progress import NOBODY, Progress
@@ -28,7 +28,8 @@ from evaluator.otbench.points import CellTotals, Points, cell_frontiers_of, cell
 from evaluator.otbench.points import operating_points as points_of
 from evaluator.otbench.splits import SPLITS
 from evaluator.otbench.summary import select, summarise
-from stp.curves import Curves, IntArray
+from stp.curves import Curves
+from stp.ragged import IntArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -48,7 +49,7 @@ class Trained:
     """
 
     start: Start
-    description: Description
+    description: MethodDescription
     seen: IntArray
     hyperparameters: dict[str, Any]
 

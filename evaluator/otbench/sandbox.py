@@ -24,14 +24,21 @@ _SYSTEM = (
     *("/usr/bin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/share"),
     *("/usr/local/bin", "/usr/local/lib", "/usr/local/cuda", "/bin", "/sbin"),
     *("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d"),
-    *("/etc/localtime", "/sys/devices", "/sys/bus/pci", "/sys/module/nvidia"),
+    *("/etc/localtime", "/sys/devices/system/cpu", "/sys/devices/system/node"),
 )
+_OF_GPUS = ("/sys/devices", "/sys/bus/pci", "/sys/module/nvidia")
 _OF_PYTHON = ("bin", "lib", "lib64", "include", "share", "pyvenv.cfg")
-# Counters of the whole machine, by which a process could tell a later one something.
+# Of /proc what says how the machine is made. Not the counters of the whole machine, by which a
+# process could tell a later one something, and not what a process sees of its own memory there
+# (pagemap, smaps): which pages of a file are in memory is left by whoever read it before.
+_OF_MACHINE = ("cpuinfo", "filesystems", "meminfo", "version")
+# A GPU's driver looks at more; then these are hidden.
 _COUNTERS = (
-    *("buddyinfo", "diskstats", "interrupts", "locks", "pagetypeinfo", "schedstat", "slabinfo"),
-    *("softirqs", "timer_list", "vmallocinfo", "vmstat", "zoneinfo"),
+    *("buddyinfo", "diskstats", "interrupts", "loadavg", "locks", "pagetypeinfo", "pressure"),
+    *("schedstat", "slabinfo", "softirqs", "stat", "timer_list", "uptime", "vmallocinfo"),
+    *("vmstat", "zoneinfo"),
 )
+_NODE_COUNTERS = ("meminfo", "numastat", "vmstat")
 _DEVICES = ("nvidia*", "kfd", "dri")
 _START_SECONDS = 30
 _FOLDER_BYTES = 2**30
@@ -93,7 +100,7 @@ def sandboxed(
     if bwrap is None:
         return command, []
     around, descriptors = _walls(bwrap, stack)
-    for device in (str(path) for kind in _DEVICES for path in sorted(Path("/dev").glob(kind))):
+    for device in _gpus():
         around += ["--dev-bind-try", device, device]
     shown = [*_python_folders(), *readable]
     for folder in shown:
@@ -102,6 +109,8 @@ def sandboxed(
         around += ["--tmpfs", str(folder)]
     # Numba writes compiled code beside its source where it is not told otherwise.
     around += ["--setenv", "HOME", _HOME, "--setenv", "NUMBA_CACHE_DIR", _HOME]
+    # Its pools of processes look their processes up in /proc.
+    around += ["--setenv", "JOBLIB_MULTIPROCESSING", "0"]
     around += ["--info-fd", str(info), "--remount-ro", "/", "--chdir", "/tmp", "--"]
     return [*around, *command], [*descriptors, info]
 
@@ -109,20 +118,41 @@ def sandboxed(
 def _walls(bwrap: str, stack: contextlib.ExitStack) -> tuple[list[str], list[int]]:
     """Return what every command is in: no process, network or key of ours, the system's files."""
     around = [bwrap, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
-    around += ["--dev", "/dev", "--proc", "/proc"]
-    for counter in (f"/proc/{name}" for name in _COUNTERS):
-        if Path(counter).exists():
-            around += ["--ro-bind", "/dev/null", counter]
-    around += ["--remount-ro", "/proc"]
+    around += ["--dev", "/dev"]
+    around += _machine(bool(_gpus()))
     around += ["--size", str(_FOLDER_BYTES), "--tmpfs", "/tmp", "--dir", _HOME]
     around += library_links()
-    for path in _SYSTEM:
+    for path in (*_SYSTEM, *(_OF_GPUS if _gpus() else ())):
         around += ["--ro-bind-try", path, path]
+    for node in Path("/sys/devices/system/node").glob("node*"):
+        for counter in (str(node / name) for name in _NODE_COUNTERS):
+            around += ["--ro-bind-try", "/dev/null", counter]
     rules = filter_program(processes=True)
     if rules is None:
         return around, []
     file = stack.enter_context(file_with(rules))
     return [*around, "--seccomp", str(file.fileno())], [file.fileno()]
+
+
+@functools.cache
+def _gpus() -> tuple[str, ...]:
+    """Return the devices of GPUs."""
+    return tuple(str(path) for kind in _DEVICES for path in sorted(Path("/dev").glob(kind)))
+
+
+def _machine(gpus: bool) -> list[str]:
+    """Return bubblewrap's arguments for what is seen of /proc."""
+    if not gpus:
+        shown = (f"/proc/{name}" for name in _OF_MACHINE)
+        return [word for path in shown for word in ("--ro-bind-try", path, path)]
+    counters = (f"/proc/{name}" for name in _COUNTERS)
+    hidden = []
+    for counter in (path for path in map(Path, counters) if path.exists()):
+        if counter.is_dir():
+            hidden += ["--tmpfs", str(counter)]
+        else:
+            hidden += ["--ro-bind", "/dev/null", str(counter)]
+    return ["--proc", "/proc", *hidden, "--remount-ro", "/proc"]
 
 
 def _wherever(hidden: Iterable[Path], shown: Iterable[Path]) -> list[Path]:

@@ -6,7 +6,8 @@ replicate's points give a replicate of each.
 
 import numpy as np
 
-from evaluator.otbench.points import FloatArray, Points
+from evaluator.otbench.points import Points
+from stp.ragged import FloatArray
 
 _NOISE = 1e-12
 

@@ -173,7 +173,8 @@ def _bars(view: Bars, axes: Axes, figure: Figure) -> None:
         heights = [math.nan if value is None else value for value in values]
         look: dict[str, Any] = {
             "color": SERIES_COLOURS[number % len(SERIES_COLOURS)],
-            "hatch": _HATCHES[number % len(_HATCHES)],
+            # Shifted by one for each round of the colours, so that no two series look alike.
+            "hatch": _HATCHES[(number + number // len(SERIES_COLOURS)) % len(_HATCHES)],
             "edgecolor": "white",
             "linewidth": 0.5,
             "label": visible(name, _NAME),

@@ -5,10 +5,15 @@ them seen. Escaping for HTML, LaTeX or Markdown is done by whoever writes these.
 """
 
 import re
+from typing import TYPE_CHECKING
 
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd
 
-from stp.curves import Curves
+    from stp.curves import Curves
+
+if TYPE_CHECKING:  # Names alone do without tables.
+    import pandas as pd
 
 # Characters that a browser hides or that turn the reading direction: shown by name instead.
 _HIDDEN = re.compile(
@@ -51,27 +56,27 @@ def _name(names: tuple[str, ...], index: int, kind: str, limit: int) -> str:
     return name if len(name) <= limit else name[: limit - 1] + "\u2026"
 
 
-def model_name(curves: Curves, model: int, limit: int = 120) -> str:
+def model_name(curves: "Curves", model: int, limit: int = 120) -> str:
     """Return a model's name, or ``"model 3"`` where it has none."""
     return _name(curves.model_names, model, "model", limit)
 
 
-def benchmark_name(curves: Curves, benchmark: int, limit: int = 120) -> str:
+def benchmark_name(curves: "Curves", benchmark: int, limit: int = 120) -> str:
     """Return a benchmark's name, or ``"benchmark 3"`` where it has none."""
     return _name(curves.benchmark_names, benchmark, "benchmark", limit)
 
 
-def question_name(curves: Curves, question: int, limit: int = 120) -> str:
+def question_name(curves: "Curves", question: int, limit: int = 120) -> str:
     """Return a question's name, or ``"question 3"`` where it has none."""
     return _name(curves.question_names, question, "question", limit)
 
 
-def cell_name(curves: Curves, model: int, benchmark: int) -> str:
+def cell_name(curves: "Curves", model: int, benchmark: int) -> str:
     """Return ``"model · benchmark"``."""
     return f"{model_name(curves, model)} \u00b7 {benchmark_name(curves, benchmark)}"
 
 
-def with_names(frame: pd.DataFrame, curves: Curves) -> pd.DataFrame:
+def with_names(frame: "pd.DataFrame", curves: "Curves") -> "pd.DataFrame":
     """Return a frame with names where it has the indices of models, benchmarks and questions.
 
     Parameters
@@ -83,6 +88,7 @@ def with_names(frame: pd.DataFrame, curves: Curves) -> pd.DataFrame:
 
     Examples
     --------
+    >>> import pandas as pd
     >>> curves = Curves(tokens=[0], correct=[1], trajectory_offsets=[0, 1], question=[0], probes=4,
     ...                 model_names=("small",))
     >>> with_names(pd.DataFrame({"model": [0], "or": [0.5]}), curves)["model"].tolist()

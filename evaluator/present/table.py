@@ -8,15 +8,12 @@ import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from evaluator.present.numbers import MISSING, Span, absent, as_text
 from stp.files import write_durably
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 LATEX_ROWS = 50
 _LATEX = {
@@ -139,12 +136,6 @@ class Table:
                 "",
             ]
         )
-
-    def to_html(self) -> "Markup":
-        """Return the table and its note for a page, all text escaped."""
-        from evaluator.present.page import fragment
-
-        return fragment("table", self)
 
     @property
     def index_names(self) -> list[str]:

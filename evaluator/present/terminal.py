@@ -19,7 +19,7 @@ _TEXT_WIDTH = 18
 _BETWEEN = 3
 """Characters between two columns."""
 
-Line = tuple[list[str], list[str]]
+TextLine = tuple[list[str], list[str]]
 
 
 def rich_table(table: Table, width: int = 80) -> Group:
@@ -33,7 +33,7 @@ def rich_table(table: Table, width: int = 80) -> Group:
         Columns of the terminal. A table that is wider is shown in several parts, one below the
         other, each with the rows' labels: no number and no word is cut.
     """
-    lines: list[Line] = [
+    lines: list[TextLine] = [
         (labels, ["\n".join(filter(None, cell)) for cell in cells])
         for labels, cells in table.lines()
     ]
@@ -74,7 +74,7 @@ def _cell_width(label: tuple[str, ...], texts: Sequence[str]) -> int:
 
 
 def _parts(
-    rows: Sequence[tuple[str, Line]], names: Sequence[str], table: Table, width: int
+    rows: Sequence[tuple[str, TextLine]], names: Sequence[str], table: Table, width: int
 ) -> list[list[int]]:
     """Return the columns of each part: as many neighbours as fit, a group kept together."""
     label_columns = zip(*(labels for _, (labels, _) in rows), strict=True) if rows else [()] * 9
@@ -103,7 +103,7 @@ def _parts(
 
 
 def _part(
-    rows: Sequence[tuple[str, Line]],
+    rows: Sequence[tuple[str, TextLine]],
     names: Sequence[str],
     labels: Sequence[tuple[str, ...]],
     part: Sequence[int],

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
+from shlex import quote
 
 from data.errors import MisuseError
 from evaluator.analysis.groups import pool_benchmarks, recorded_groups
@@ -43,7 +44,9 @@ def load_report_data(
     reader = CampaignReader(url)
     curves = load_curves(url, allow_incomplete=allow_incomplete)
     if curves.trajectories == 0:
-        raise MisuseError(f"{url}: no trajectory is graded yet; go on with `stp run {url}`")
+        raise MisuseError(
+            f"{url}: no trajectory is graded yet; go on with `stp run {quote(str(url))}`"
+        )
     # Reporting groups, as in the analysis: a report and a table must not average differently.
     pooled = pool_benchmarks(curves, recorded_groups([url]))
     selection = select_trajectories(pooled, limits)

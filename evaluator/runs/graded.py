@@ -24,7 +24,7 @@ class StaleGradesError(MisuseError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class GradedFrom:
     """What graded rows are made from.
 
     Attributes
@@ -54,7 +54,7 @@ class Source:
 
 
 def write_graded(
-    source: Source, rows: Iterable[Mapping[str, Any]], notes: Mapping[str, Any] | None = None
+    source: GradedFrom, rows: Iterable[Mapping[str, Any]], notes: Mapping[str, Any] | None = None
 ) -> None:
     """Write graded rows, what they were made from, and notes on how.
 
@@ -68,7 +68,7 @@ def write_graded(
     write_durably(source.folder / GRADING, json_bytes(values, indent=2) + b"\n")
 
 
-def read_graded(source: Source) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def read_graded(source: GradedFrom) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Return graded rows and the notes on how they were made.
 
     Raises
@@ -89,7 +89,7 @@ def read_graded(source: Source) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     return read_json_lines(path), notes
 
 
-def _why_stale(source: Source) -> tuple[str | None, dict[str, Any]]:
+def _why_stale(source: GradedFrom) -> tuple[str | None, dict[str, Any]]:
     try:
         values = read_json(source.folder / GRADING)
     except FileNotFoundError:

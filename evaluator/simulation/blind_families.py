@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from evaluator.analysis.nesting import FloatArray, IntArray
+from stp.ragged import FloatArray, IntArray
 
 Drawn = tuple[list[IntArray], list[FloatArray], IntArray]
-Family = Callable[[np.random.Generator, int, int], Drawn]
+DrawCell = Callable[[np.random.Generator, int, int], Drawn]
 
 
 def _lengths(
@@ -129,6 +129,6 @@ def mixed_minds(rng: np.random.Generator, trajectories: int = 300, questions: in
     return tokens, truth, question
 
 
-BLIND_FAMILIES: dict[str, Family] = {
+BLIND_FAMILIES: dict[str, DrawCell] = {
     family.__name__: family for family in (insight_and_relapse, slow_fatigue, doubt, mixed_minds)
 }

@@ -12,12 +12,12 @@ import pandas as pd
 from evaluator.analysis.bootstrap import Quantity, bootstrap_curves
 from evaluator.analysis.crossfit import estimates
 from evaluator.analysis.crossfit_frontier import action_rewards, cross_fitted_frontier
-from evaluator.analysis.nesting import AVERAGE, FloatArray, IntArray, nesting_of, with_averages
+from evaluator.analysis.nesting import AVERAGE, nesting_of, with_averages
 from evaluator.analysis.overthinking import per_trajectory
 from evaluator.simulation.worlds import Population, World, make_world
 from oracle.actions import STRATEGIES
 from oracle.frontier import exact_frontier, grid_budgets
-from stp.ragged import first_where, greatest
+from stp.ragged import FloatArray, IntArray, first_where, greatest
 
 _MILLION = 1_000_000
 COVERED = ("overthinking_ratio", "accuracy_degradation", "original_accuracy", "full_tokens")

@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from evaluator.analysis.nesting import FloatArray, IntArray
-from evaluator.simulation.blind_families import BLIND_FAMILIES, Drawn, Family
+from evaluator.simulation.blind_families import BLIND_FAMILIES, DrawCell, Drawn
 from evaluator.simulation.worlds import World, make_world, paper_population
 from oracle.checks import whole_number
 from stp.curves import Curves
+from stp.ragged import FloatArray, IntArray
 
 AS_THE_PAPER = "as_the_paper"
 
@@ -117,7 +117,7 @@ def wandering(rng: np.random.Generator, trajectories: int, questions: int) -> Dr
     return tokens, truth, question
 
 
-OWN_FAMILIES: dict[str, Family] = {
+OWN_FAMILIES: dict[str, DrawCell] = {
     family.__name__: family
     for family in (monotone_logistic, free_steps, double_rise, zero_or_one, wandering)
 }

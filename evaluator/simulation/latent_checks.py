@@ -12,11 +12,11 @@ from scipy.stats import betabinom
 from sklearn.isotonic import IsotonicRegression
 
 from evaluator.analysis.latent import LatentCurves, choose_positions, fit, read_others
-from evaluator.analysis.nesting import FloatArray
 from evaluator.simulation.estimators import true_overthinking
 from evaluator.simulation.families import thinned
 from evaluator.simulation.worlds import World
 from stp.curves import Curves
+from stp.ragged import FloatArray
 
 TOLERANCE = 0.03
 _CERTAIN = 0.01

@@ -16,11 +16,10 @@ from tokenizers.models import WordLevel
 
 from data.errors import MisuseError
 from data.progress import NOBODY, Progress
-from evaluator.analysis.nesting import IntArray
 from evaluator.simulation.worlds import Population, World
 from stp.campaign.config import CampaignConfig
 from stp.campaign.manifest import CellRecord, ModelRecord, new_manifest, text_hash
-from stp.campaign.models import tokenizer_folder
+from stp.campaign.models import files_hash, tokenizer_folder
 from stp.campaign.store import Store
 from stp.campaign.tables import (
     ORIGINAL,
@@ -29,16 +28,16 @@ from stp.campaign.tables import (
     trajectory_source,
     verdict_source,
 )
-from stp.campaign.units import Cell, Table, Unit, questions_shard
+from stp.campaign.units import Cell, TableName, Unit, questions_shard
 from stp.curves import Curves
 from stp.formats import get_family
-from stp.ragged import offsets_of
+from stp.ragged import IntArray, offsets_of
 
 CHECKER_VERSION = "synthetic"
 _WORDS = ("wrong", "right")
 _ANSWER_LIMIT = 4_096
 
-Columns = dict[str, npt.NDArray[np.int64]]
+WorldColumns = dict[str, npt.NDArray[np.int64]]
 
 
 def write_campaign(
@@ -119,7 +118,7 @@ def _model_records(population: Population, tokenizer: Tokenizer) -> list[ModelRe
             path=model.name,
             revision=None,
             weights_hash=text_hash(""),
-            tokenizer_hash=text_hash(tokenizer.to_str()),
+            tokenizer_hash=files_hash([("tokenizer.json", tokenizer.to_str().encode())]),
             context_limit=2 * population.thinking_limit,
             family=family,
         )
@@ -156,8 +155,8 @@ def _write_unit(store: Store, unit: Unit, world: World, first: int) -> None:
     curves, cut = world.curves.select(np.arange(first, last)), world.cut[first:last]
     each = unit.trajectory_stop - unit.trajectory_start
     question_s = np.repeat(np.arange(unit.question_start, unit.question_stop), each)
-    keys_s: Columns = {"question": question_s, "trajectory": curves.sample.astype(np.int64)}
-    keys_k: Columns = {
+    keys_s: WorldColumns = {"question": question_s, "trajectory": curves.sample.astype(np.int64)}
+    keys_k: WorldColumns = {
         "question": curves.spread(question_s),
         "trajectory": curves.spread(keys_s["trajectory"]),
         "position": curves.position_k,
@@ -166,7 +165,7 @@ def _write_unit(store: Store, unit: Unit, world: World, first: int) -> None:
     keys_p = {key: np.repeat(values, curves.probes) for key, values in keys_k.items()}
     keys_p["sample"] = np.tile(np.arange(curves.probes), curves.positions)
 
-    def write(table: Table, rows: pa.Table, source: str) -> str:
+    def write(table: TableName, rows: pa.Table, source: str) -> str:
         return store.write_shard(table, unit.shard(table), rows, source=source)
 
     trajectories = write(
@@ -193,7 +192,7 @@ def _right_answers(curves: Curves) -> npt.NDArray[np.bool_]:
 
 
 def _trajectories(
-    cell: Cell, keys: Columns, curves: Curves, cut: npt.NDArray[np.bool_]
+    cell: Cell, keys: WorldColumns, curves: Curves, cut: npt.NDArray[np.bool_]
 ) -> pa.Table:
     count = curves.trajectories
     none = np.zeros(count, np.int64)
@@ -212,7 +211,7 @@ def _trajectories(
     )
 
 
-def _probes(cell: Cell, keys: Columns, right: npt.NDArray[np.bool_]) -> pa.Table:
+def _probes(cell: Cell, keys: WorldColumns, right: npt.NDArray[np.bool_]) -> pa.Table:
     return _table(
         "probes",
         cell,
@@ -225,7 +224,7 @@ def _probes(cell: Cell, keys: Columns, right: npt.NDArray[np.bool_]) -> pa.Table
     )
 
 
-def _verdicts(cell: Cell, keys: Columns, right: npt.NDArray[np.bool_]) -> pa.Table:
+def _verdicts(cell: Cell, keys: WorldColumns, right: npt.NDArray[np.bool_]) -> pa.Table:
     return _table(
         "verdicts",
         cell,
@@ -237,7 +236,7 @@ def _verdicts(cell: Cell, keys: Columns, right: npt.NDArray[np.bool_]) -> pa.Tab
     )
 
 
-def _table(name: Table, cell: Cell, count: int, **columns: object) -> pa.Table:
+def _table(name: TableName, cell: Cell, count: int, **columns: object) -> pa.Table:
     """Return a table of the store; a text or a single number stands for a column of its copies."""
     arrays = []
     columns = {"model": cell.model, "benchmark": cell.benchmark, **columns}

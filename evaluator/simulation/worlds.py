@@ -34,10 +34,9 @@ from dataclasses import dataclass, replace
 import numba as nb
 import numpy as np
 
-from evaluator.analysis.nesting import FloatArray, IntArray
 from oracle.checks import whole_number
 from stp.curves import Curves
-from stp.ragged import offsets_of
+from stp.ragged import FloatArray, IntArray, offsets_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from evaluator.thinkbench.lengths import LogNormalFit, fit_log_normal
 from evaluator.thinkbench.pools import (
     Pool,
     PoolKind,
-    Results,
+    PoolResults,
     Score,
     TaskResult,
     make_pool,
@@ -22,13 +22,13 @@ from evaluator.thinkbench.pools import (
 )
 from evaluator.thinkbench.significance import (
     DEFAULT_REPLICATES,
-    FloatArray,
     PairedTest,
     bootstrap_scores,
     paired_tests,
 )
 from evaluator.thinkbench.stability import Stability, leave_one_out
 from evaluator.thinkbench.stored import ThinkRun
+from stp.ragged import FloatArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ class Comparison:
     paired: bool
 
 
-def run_results(runs: Sequence[ThinkRun]) -> Results:
+def run_results(runs: Sequence[ThinkRun]) -> PoolResults:
     """Return the accuracies and mean tokens of runs, by name and task.
 
     Raises

@@ -36,8 +36,8 @@ PATTERN_MEANINGS: Final[Mapping[str, str]] = {
     "stopping-failure": "characters, phrases or noise go on without end",
     "helpful-decomposition": "steps that lead to the result, and little else",
 }
-Kind = Literal["error", "pattern"]
-_LABELS: Final[Mapping[Kind, Mapping[str, str]]] = {
+JudgedKind = Literal["error", "pattern"]
+_LABELS: Final[Mapping[JudgedKind, Mapping[str, str]]] = {
     "error": ERROR_MEANINGS,
     "pattern": PATTERN_MEANINGS,
 }
@@ -95,7 +95,7 @@ def judge_runs(
     """
     stores = [ResponseStore(run.folder / REPLIES) for run in runs]
     share = -(-samples // len(runs))
-    asked: dict[Kind, list[tuple[str, str | None]]] = {}
+    asked: dict[JudgedKind, list[tuple[str, str | None]]] = {}
     labels: dict[str, str | None] = {}
     works: list[tuple[KeptJudge[str], ThinkRun, ResponseStore, dict[str, str]]] = []
     for kind in _LABELS:
@@ -127,7 +127,7 @@ def judge_runs(
     )
 
 
-def _drawn(kind: Kind, run: ThinkRun, share: int, seed: int) -> Iterator[tuple[Graded, str]]:
+def _drawn(kind: JudgedKind, run: ThinkRun, share: int, seed: int) -> Iterator[tuple[Graded, str]]:
     """Yield the responses of a run that are judged, and what the judge is asked of each."""
     items = {item.id: item for item in plan_questions(run.config)}
     responses = read_responses(run.folder)
@@ -155,11 +155,11 @@ def read_label(text: str, labels: Sequence[str]) -> str | None:
     return named.pop() if len(named) == 1 else None
 
 
-def _rule(kind: Kind, row: Graded) -> str | None:
+def _rule(kind: JudgedKind, row: Graded) -> str | None:
     return row.error if kind == "error" else row.pattern
 
 
-def _prompt(kind: Kind, item: TaskQuestion, response: Response) -> str:
+def _prompt(kind: JudgedKind, item: TaskQuestion, response: Response) -> str:
     asked = "What went wrong" if kind == "error" else "What dominates the text"
     listed = "\n".join(f"- {label}: {meaning}" for label, meaning in _LABELS[kind].items())
     return (

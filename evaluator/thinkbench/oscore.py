@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from data.errors import MisuseError
+from stp.ragged import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
 Numbers = float | npt.ArrayLike
 
 

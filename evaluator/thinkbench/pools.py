@@ -31,7 +31,7 @@ class TaskResult:
     tokens: float
 
 
-Results = Mapping[str, Mapping[str, TaskResult]]
+PoolResults = Mapping[str, Mapping[str, TaskResult]]
 """By model and task."""
 
 
@@ -83,7 +83,7 @@ class Pool:
         return dataclasses.asdict(self)
 
 
-def make_pool(results: Results, kind: PoolKind = "global") -> Pool:
+def make_pool(results: PoolResults, kind: PoolKind = "global") -> Pool:
     """Return the pool of some models.
 
     Raises
@@ -106,7 +106,7 @@ def make_pool(results: Results, kind: PoolKind = "global") -> Pool:
     )
 
 
-def common_tasks(results: Results) -> tuple[str, ...]:
+def common_tasks(results: PoolResults) -> tuple[str, ...]:
     """Return the tasks that all models were measured on.
 
     Raises
@@ -191,7 +191,7 @@ def score_model(tasks: Mapping[str, TaskResult], pool: Pool) -> Score:
     )
 
 
-def score_all(results: Results, pool: Pool) -> dict[str, Score]:
+def score_all(results: PoolResults, pool: Pool) -> dict[str, Score]:
     """Return the scores of several models in one pool."""
     return {model: score_model(tasks, pool) for model, tasks in results.items()}
 

@@ -6,16 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import stats
 
 from data.errors import MisuseError
 from data.progress import NOBODY, Progress
 from evaluator.analysis.intervals import central_range
 from evaluator.thinkbench.pools import PoolKind
+from stp.ragged import FloatArray
 from stp.seeds import PAPER_SEED
-
-FloatArray = npt.NDArray[np.float64]
 
 DEFAULT_REPLICATES = 10_000
 ALPHA = 0.05

@@ -8,7 +8,7 @@ from scipy import stats
 
 from data.errors import MisuseError
 from evaluator.thinkbench.correlations import finite
-from evaluator.thinkbench.pools import PoolKind, Results, make_pool, score_all
+from evaluator.thinkbench.pools import PoolKind, PoolResults, make_pool, score_all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class Stability:
 
 
 def leave_one_out(
-    results: Results, kind: PoolKind = "global", removed: Sequence[str] | None = None
+    results: PoolResults, kind: PoolKind = "global", removed: Sequence[str] | None = None
 ) -> Stability:
     """Return how stable the ranking is when models leave the pool one at a time.
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from data.errors import StoreError
-from evaluator.runs.graded import Source, StaleGradesError, read_graded
+from evaluator.runs.graded import GradedFrom, StaleGradesError, read_graded
 from evaluator.runs.plain import from_plain
 from evaluator.runs.record import RECORD, RunRecord, read_record
 from evaluator.thinkbench.config import ThinkConfig
@@ -125,9 +125,9 @@ def read_responses(folder: Path) -> Mapping[str, Response]:
     return ResponseStore(path).read()
 
 
-def graded_source(folder: Path, config: ThinkConfig) -> Source:
+def graded_source(folder: Path, config: ThinkConfig) -> GradedFrom:
     """Return what the graded rows of a run are made from."""
-    return Source(
+    return GradedFrom(
         folder=folder,
         # Rows of another shape are made again, not read.
         asked={"questions": config.questions_hash(), "rows": 2},

@@ -9,7 +9,7 @@ from evaluator.present.names import visible
 from evaluator.present.table import Table
 from evaluator.runs.plain import to_plain
 from evaluator.thinkbench.grading import FEWEST_COUNTED
-from evaluator.thinkbench.pools import Results
+from evaluator.thinkbench.pools import PoolResults
 from evaluator.thinkbench.stored import ThinkRun, read_responses
 from evaluator.thinkbench.theory import (
     FEWEST_BUDGETS,
@@ -21,7 +21,7 @@ from evaluator.thinkbench.tool_failures import TOOL_FAILURES, tool_failures
 from stp.files import json_bytes
 
 
-def theory_tables(runs: Sequence[ThinkRun], results: Results) -> list[Table]:
+def theory_tables(runs: Sequence[ThinkRun], results: PoolResults) -> list[Table]:
     """Return the tables that these runs allow.
 
     Parameters
@@ -40,7 +40,7 @@ def theory_tables(runs: Sequence[ThinkRun], results: Results) -> list[Table]:
     return [table for table in tables if table is not None]
 
 
-def _definition_2(results: Results) -> Table:
+def _definition_2(results: PoolResults) -> Table:
     found = overthinking_by_task(results)
     tasks = sorted({task for each in results.values() for task in each})
     frame = pd.DataFrame(

@@ -94,7 +94,7 @@ def _precision(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class RunSetting:
     """One way in which a run was made: what it is called, and its place among the others."""
 
     label: str
@@ -117,51 +117,51 @@ class Study:
 
     kind: str
     title: str
-    groups: Mapping[str, Sequence[tuple[Setting, ThinkRun]]]
+    groups: Mapping[str, Sequence[tuple[RunSetting, ThinkRun]]]
 
 
-def _budget(run: ThinkRun) -> Setting:
+def _budget(run: ThinkRun) -> RunSetting:
     settings = run.config.settings
     if settings.thinking == "off":
-        return Setting(label="no thinking", place=_FIRST)
+        return RunSetting(label="no thinking", place=_FIRST)
     if settings.thinking_tokens is not None:
-        return Setting(
+        return RunSetting(
             label=f"{settings.thinking_tokens:,} tokens", place=float(settings.thinking_tokens)
         )
     if settings.reasoning_effort is not None:
         # After all budgets in tokens, from the least effort on.
         place = _MOST + _EFFORTS.index(settings.reasoning_effort)
-        return Setting(label=f"{settings.reasoning_effort} effort", place=place)
-    return Setting(label="no budget", place=_LAST)
+        return RunSetting(label=f"{settings.reasoning_effort} effort", place=place)
+    return RunSetting(label="no budget", place=_LAST)
 
 
-def _cap(run: ThinkRun) -> Setting:
+def _cap(run: ThinkRun) -> RunSetting:
     cap = run.config.settings.max_tokens
     # The paper's order: what the model does by itself, then capped ones from the largest on.
     return (
-        Setting(label="no cap", place=-_LAST)
+        RunSetting(label="no cap", place=-_LAST)
         if cap is None
-        else Setting(label=f"{cap:,} tokens", place=-float(cap))
+        else RunSetting(label=f"{cap:,} tokens", place=-float(cap))
     )
 
 
-def _precision_setting(run: ThinkRun) -> Setting:
+def _precision_setting(run: ThinkRun) -> RunSetting:
     precision = variant_of(run).precision
     bits = re.match(r"\d+", precision)
-    return Setting(label=precision, place=-float(bits[0]) if bits else -_LAST)
+    return RunSetting(label=precision, place=-float(bits[0]) if bits else -_LAST)
 
 
-def _style(run: ThinkRun) -> Setting:
+def _style(run: ThinkRun) -> RunSetting:
     order = ("standard", "concise", "ultra-concise")
-    return Setting(label=run.config.style, place=float(order.index(run.config.style)))
+    return RunSetting(label=run.config.style, place=float(order.index(run.config.style)))
 
 
-def _tools(run: ThinkRun) -> Setting:
+def _tools(run: ThinkRun) -> RunSetting:
     tools = run.config.settings.tools
-    return Setting(label=" + ".join(tools) or "no tools", place=float(len(tools)))
+    return RunSetting(label=" + ".join(tools) or "no tools", place=float(len(tools)))
 
 
-_KINDS: Final[dict[str, tuple[str, Callable[[ThinkRun], Setting]]]] = {
+_KINDS: Final[dict[str, tuple[str, Callable[[ThinkRun], RunSetting]]]] = {
     "budget": ("thinking budget or effort", _budget),
     "cap": ("cap on all tokens", _cap),
     "precision": ("precision", _precision_setting),
@@ -185,7 +185,7 @@ def studies(runs: Sequence[ThinkRun]) -> list[Study]:
     """
     found = []
     for kind, (title, setting) in _KINDS.items():
-        groups: dict[tuple[str, ...], list[tuple[Setting, ThinkRun]]] = {}
+        groups: dict[tuple[str, ...], list[tuple[RunSetting, ThinkRun]]] = {}
         for run in runs:
             groups.setdefault(_shared(run, kind), []).append((setting(run), run))
         kept = {

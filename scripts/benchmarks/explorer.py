@@ -21,7 +21,7 @@ from selenium import webdriver
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 
-_READY = "const v = document.getElementById('view'); return v && v.dataset.ready !== undefined"
+_READY = "const v = document.getElementById('view'); return !!v && v.dataset.ready !== undefined"
 _FIRST = "return document.querySelectorAll('#view tbody tr').length > 0"
 _FILTER = """
 const field = document.querySelector('#filter-text'), table = document.querySelector('.sortable');
@@ -47,6 +47,8 @@ def main(
         options = Options()
         for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1400,1000"):
             options.add_argument(flag)
+        # The cells that are read one after the other would hold back the end of loading.
+        options.page_load_strategy = "none"
         driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
         driver.set_script_timeout(patience)
         try:

@@ -1,209 +1,308 @@
-"""What live methods save: tokens and time, against full thinking and plain generation.
+"""What live methods save: tokens and time, against full thinking by plain generation.
 
-Every arm makes the same trajectories in the same run: plain generation (two calls of the engine,
-no runner), the runner without a method, and every early-exit method at the setting that OTBench
-selects on validation questions. Seconds are those of the process's CPU on one thread, which other
-work on the machine does not change; the clock's are beside them.
+Every arm makes the same trajectories in the same run, in turns of some questions each: plain
+generation (two calls of the engine, no runner), the runner without a method, and every early-exit
+method at the setting that OTBench selects on validation questions. A turn goes through all arms, so
+that what else the machine does meets all of them. Seconds are those of the process's CPU on one
+thread; answers a minute are by the clock. Stopped, the same command goes on; the table is printed
+at the end.
 
-    python scripts/benchmarks/live.py RELEASE --model demo --tasks 12,24,40 --batches 1,8,32
+    python scripts/benchmarks/live.py RELEASE --out FOLDER
+    python scripts/benchmarks/live.py --out FOLDER --engine vllm     # the runner's overhead alone
 """
 
 import argparse
+import gc
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, cast
 
 from baselines.registry import BUILT_IN, find_method
+from data.errors import MisuseError
 from evaluator.answers import Checker
 from evaluator.live.policy import Policy, make_policy
 from evaluator.live.run import make
 from evaluator.live.setup import Wanted, get_ready, live_tasks
-from evaluator.live.thinking import Plan, Task
+from evaluator.live.thinking import LiveTask, Plan
 from evaluator.otbench.asked import parse_method
-from evaluator.otbench.load import Release, load_release
-from evaluator.otbench.run import evaluate
+from evaluator.runs.folder import locked_folder
+from evaluator.runs.record import RunRecord, check_folder, write_record
+from stp.asking.store import ResponseStore
 from stp.campaign.fit import answer_limit
-from stp.campaign.sections import EngineConfig, ModelConfig
-from stp.engines.base import Branch, Engine, PromptTree
+from stp.campaign.sections import BenchmarkConfig, EngineConfig, ModelConfig
+from stp.cli.progress import Screen, shown_progress
+from stp.engines.base import Branch, Engine, PromptTree, TreeCompletions
 from stp.seeds import sample_seed
+
+KIND: Final = "scripts/benchmarks/live.py"
+PLAIN: Final = "full thinking, plain generation"
+RUNNER: Final = "full thinking, the runner"
+LIMITS: Final = {
+    "generation": {"thinking_limit": 512, "answer_tokens": 32},
+    "probing": {"step_tokens": 16, "answer_tokens": 32},
+}
+"""Of docs/examples/live_demo.toml, where no release says."""
+
+Made = tuple[LiveTask, int, int, tuple[int, ...]]
+"""A trajectory: thinking tokens, signal tokens, and its answer's ids."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arm:
-    """What an arm took and gave; accuracy is None where nothing was graded."""
+class Turn:
+    """Questions that all arms answer, one arm after the other."""
 
-    name: str
-    cpu_seconds: float
-    clock_seconds: float
-    tokens: int
-    signal_tokens: int
-    accuracy: float | None
+    batch: int
+    number: int
+    tasks: Sequence[LiveTask]
 
 
-def timed(work: Callable[[], Any]) -> tuple[float, float, Any]:
-    """Return CPU seconds, seconds of the clock, and what the work gives."""
-    cpu, clock = time.process_time(), time.perf_counter()
-    made = work()
-    return time.process_time() - cpu, time.perf_counter() - clock, made
+class _Plain:
+    """Thinking and answering without the runner: trees in, completions out."""
 
+    def __init__(self, engine: Engine, plan: Plan, batch: int) -> None:
+        self._engine, self._plan, self._batch = engine, plan, batch
 
-def plain(engine: Engine, plan: Plan, tasks: Sequence[Task], batch: int) -> int:
-    """Think and answer without the runner, so many at once; return the thinking tokens."""
-    form, total = plan.subject.format, 0
+    def make(self, tasks: Sequence[LiveTask]) -> list[Made]:
+        """Make trajectories, so many at once."""
+        plan, form = self._plan, self._plan.subject.format
+        prompts = {
+            place: self._tree(task, task.prompt_ids, "think", task.thinking_limit)
+            for place, task in enumerate(tasks)
+        }
+        outputs = self._drained(prompts)
+        follow = {}
+        for place, ids in outputs.items():
+            prompt = tasks[place].prompt_ids + ids
+            limit = answer_limit(
+                len(prompt),
+                answer_tokens=plan.config.generation.answer_tokens,
+                context_limit=plan.subject.context_limit,
+            )
+            if form.split(ids).closed:
+                follow[place] = self._tree(tasks[place], prompt, "answer", limit)
+        answers = self._drained(follow)
+        return [
+            (task, len(form.split(outputs[place]).thinking_ids), 0, answers.get(place, ()))
+            for place, task in enumerate(tasks)
+        ]
 
-    def seed(task: Task, phase: str) -> int:
-        return sample_seed(
-            plan.config.seed,
-            model=plan.subject.name,
+    def _tree(self, task: LiveTask, ids: tuple[int, ...], phase: str, most: int) -> PromptTree:
+        subject = self._plan.subject
+        seed = sample_seed(
+            self._plan.config.seed,
+            model=subject.name,
             benchmark=task.benchmark,
             question=task.question.id,
             trajectory=task.trajectory,
             phase=phase,
         )
-
-    def tree(task: Task, ids: tuple[int, ...], phase: str, most: int) -> PromptTree:
+        thinks = phase == "think"
         return PromptTree(
             trunk_ids=ids,
-            branches=(Branch(cut=len(ids), suffix_ids=(), seeds=(seed(task, phase),)),),
+            branches=(Branch(cut=len(ids), suffix_ids=(), seeds=(seed,)),),
             max_tokens=most,
-            stop_ids=form.thinking_stop_ids if phase == "think" else form.answer_stop_ids,
-            sampling=plan.subject.sampling,
+            stop_ids=subject.format.thinking_stop_ids if thinks else subject.format.answer_stop_ids,
+            sampling=subject.sampling,
         )
 
-    def drained(trees: dict[int, PromptTree], then: Callable[[int, tuple[int, ...]], None]) -> None:
-        waiting, tickets = list(trees.items()), {}
+    def _drained(self, trees: Mapping[int, PromptTree]) -> dict[int, tuple[int, ...]]:
+        waiting, tickets = list(trees.items()), dict[int, int]()
+        found: dict[int, tuple[int, ...]] = {}
         while waiting or tickets:
-            while waiting and len(tickets) < batch:
-                place, asked = waiting.pop(0)
-                tickets[engine.submit(asked)] = place
-            for entry in engine.step().ended:
-                then(tickets.pop(entry.ticket), entry.made[0][0].token_ids)
+            while waiting and len(tickets) < self._batch:
+                place, tree = waiting.pop(0)
+                tickets[self._engine.submit(tree)] = place
+            for entry in self._engine.step().trees:
+                if entry.error is not None:
+                    raise entry.error
+                made = cast("TreeCompletions", entry.made)
+                found[tickets.pop(entry.ticket)] = made[0][0].token_ids
+        return found
 
-    outputs: dict[int, tuple[int, ...]] = {}
-    drained(
-        {
-            place: tree(task, task.prompt_ids, "think", task.thinking_limit)
-            for place, task in enumerate(tasks)
-        },
-        outputs.__setitem__,
+
+def by_runner(engine: Engine, plan: Plan, tasks: Sequence[LiveTask], batch: int) -> list[Made]:
+    """Make trajectories with the live runner."""
+    return [
+        (task, found.tokens, found.signal_tokens, found.answer_ids)
+        for task, found in make(engine, plan, tasks, batch, threading.Event())
+    ]
+
+
+def row_of(arm: str, turn: Turn, work: Callable[[], list[Made]], plan: Plan) -> dict[str, Any]:
+    """Return what an arm took for a turn, and what it gave."""
+    gc.collect()
+    cpu, clock = time.process_time(), time.perf_counter()
+    made = work()
+    cpu, clock = time.process_time() - cpu, time.perf_counter() - clock
+    text = plan.subject.format.answer_text
+    with Checker() as checker:
+        verdicts = checker.check_many([(task.question, text(ids)) for task, _, _, ids in made])
+    return {
+        "batch": turn.batch,
+        "turn": turn.number,
+        "arm": arm,
+        "cpu_seconds": cpu,
+        "clock_seconds": clock,
+        "trajectories": len(made),
+        "right": sum(verdict.right for verdict in verdicts),
+        "tokens": sum(tokens for _, tokens, _, _ in made),
+        "signal_tokens": sum(tokens for _, _, tokens, _ in made),
+    }
+
+
+def turns_of(
+    tasks: Sequence[LiveTask], batches: Sequence[int], counts: Sequence[int], least: int
+) -> Iterator[Turn]:
+    """Yield the turns: of two batches each, so that rows that end are followed by others."""
+    for batch, count in zip(batches, counts, strict=True):
+        size = max(least, 2 * batch)
+        for number, start in enumerate(range(0, min(count, len(tasks)), size)):
+            yield Turn(batch=batch, number=number, tasks=tasks[start : min(start + size, count)])
+
+
+def selected(wanted: Wanted, screen: Screen) -> dict[str, Policy]:
+    """Return every early-exit method at the setting that OTBench selects, by its label."""
+    # Tables are read here only: the environment of a real vLLM has no pandas.
+    from evaluator.otbench.load import load_release
+    from evaluator.otbench.run import evaluate
+
+    assert wanted.release is not None
+    release = load_release(wanted.release, progress=screen)
+    names = [name for name in BUILT_IN if find_method(name).method.strategy == "early_exit"]
+    shown, found = screen.stage("training the methods"), {}
+    for done, name in enumerate(names, start=1):
+        chosen = evaluate(release, parse_method(name, release))
+        setting = str(chosen.settings[chosen.selected])
+        found[f"{name} at {setting}"] = make_policy(name, setting, release, wanted.model.name)
+        shown(done, len(names))
+    return found
+
+
+def measure(options: argparse.Namespace, screen: Screen) -> list[dict[str, Any]]:
+    """Make what is missing in the folder; return all rows."""
+    wanted = Wanted(
+        model=ModelConfig(path=options.model),
+        release=options.release,
+        engine=EngineConfig(
+            name=options.engine, options={"threads": 1} if options.engine == "transformers" else {}
+        ),
+        changes={} if options.release else LIMITS,
     )
-    answers = {}
-    for place, ids in outputs.items():
-        parts = form.split(ids)
-        total += len(parts.thinking_ids)
-        prompt = tasks[place].prompt_ids + ids
-        limit = answer_limit(
-            len(prompt),
-            answer_tokens=plan.config.generation.answer_tokens,
-            context_limit=plan.subject.context_limit,
-        )
-        if parts.closed:
-            answers[place] = tree(tasks[place], prompt, "answer", limit)
-    drained(answers, lambda place, ids: None)
-    return total
-
-
-def measured(
-    name: str,
-    engine: Engine,
-    plan: Plan,
-    tasks: Sequence[Task],
-    batch: int,
-    checker: Checker,
-) -> Arm:
-    """Return what the runner took for trajectories, and what they gave."""
-    cpu, clock, made = timed(lambda: list(make(engine, plan, tasks, batch, threading.Event())))
-    text = plan.subject.format.decode
-    verdicts = checker.check_many(
-        [(task.question, text(found.answer_ids, skip_special=True)) for task, found in made]
+    ready = get_ready(wanted, progress=screen)
+    named = () if options.release else (BenchmarkConfig(name="demo", limit=200),)
+    tasks = live_tasks(ready, named)
+    batches, counts = (
+        [int(number) for number in text.split(",")] for text in (options.batches, options.questions)
     )
-    return Arm(
-        name=name,
-        cpu_seconds=cpu,
-        clock_seconds=clock,
-        tokens=sum(found.tokens for _, found in made),
-        signal_tokens=sum(found.signal_tokens for _, found in made),
-        accuracy=100.0 * sum(verdict.right for verdict in verdicts) / len(verdicts),
-    )
+    turns = [
+        replace(turn, number=repeat * len(tasks) + turn.number)
+        for repeat in range(options.repeats)
+        for turn in turns_of(tasks, batches, counts, options.turn)
+    ]
+    asked = {
+        "release": None if ready.release is None else ready.release.checksum,
+        "model": ready.model.name,
+        "engine": options.engine,
+        "turns": [[turn.batch, turn.number, len(turn.tasks)] for turn in turns],
+    }
+    record = RunRecord(kind=KIND, name=ready.model.name, asked=asked, models={})
+    with locked_folder(options.out):
+        before = check_folder(options.out, KIND)
+        if before is None:
+            write_record(options.out, record)
+        elif before.asked != asked:
+            raise MisuseError(f"{options.out}: holds other measurements; name another folder")
+        store = ResponseStore(options.out / "rows.jsonl")
+        done = {(row["batch"], row["turn"], row["arm"]) for row in store.rows()}
+        policies = selected(wanted, screen) if options.release else {}
+        arms: dict[str, Policy | None] = {PLAIN: None, RUNNER: None, **policies}
+        missing = [
+            (turn, arm)
+            for number, turn in enumerate(turns)
+            for arm in (arms if number % 2 == 0 else reversed(arms))
+            if (turn.batch, turn.number, arm) not in done
+        ]
+        if missing:
+            screen.stage("loading the model")
+            engine, plan = ready.open()
+            layers = {n for p in policies.values() for n in (*p.layers, *p.prompt_layers)}
+            plan = replace(plan, layers=tuple(sorted(layers)))
+            with closing(engine), store as rows:
+                shown = screen.stage("thinking")
+                warm = tasks[: min(4, len(tasks))]
+                _Plain(engine, plan, len(warm)).make(warm)
+                by_runner(engine, plan, warm, len(warm))
+                for number, (turn, arm) in enumerate(missing, start=1):
+                    own, plain = replace(plan, policy=arms[arm]), arm == PLAIN
+
+                    def work(turn: Turn = turn, own: Plan = own, plain: bool = plain) -> list[Made]:
+                        if plain:
+                            return _Plain(engine, own, turn.batch).make(turn.tasks)
+                        return by_runner(engine, own, turn.tasks, turn.batch)
+
+                    rows.append_row(row_of(arm, turn, work, own))
+                    shown(number, len(missing))
+        return list(store.rows())
 
 
-def selected(release: Release, method: str) -> Policy:
-    """Return a method at the setting that OTBench selects."""
-    found = evaluate(release, parse_method(method, release))
-    return make_policy(method, str(found.settings[found.selected]), release)
+def markdown(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the table: accuracy and tokens at the largest batch, time and pace at each."""
+    batches = sorted({row["batch"] for row in rows})
+    arms = list(dict.fromkeys(row["arm"] for row in rows if row["turn"] == 0))
+    ordered = [arm for arm in (PLAIN, RUNNER) if arm in arms]
+    ordered += sorted(arm for arm in arms if arm not in ordered)
+
+    def total(arm: str, batch: int, name: str) -> float:
+        return float(sum(r[name] for r in rows if r["arm"] == arm and r["batch"] == batch))
+
+    heads = ["", "right, %", "thinking", "signals", "tokens with signals"]
+    heads += [f"time, batch {batch}" for batch in batches]
+    heads += [f"answers a minute, batch {batch}" for batch in batches]
+    lines = ["| " + " | ".join([*heads, "costs more time than it saves"]) + " |"]
+    lines.append("|---|" + "---:|" * (len(heads) - 1) + "---|")
+    most = batches[-1]
+    for arm in ordered:
+        count = total(arm, most, "trajectories")
+        tokens = [total(arm, most, name) for name in ("tokens", "signal_tokens")]
+        time_taken = [
+            total(arm, batch, "cpu_seconds") / total(PLAIN, batch, "cpu_seconds")
+            for batch in batches
+        ]
+        pace = [
+            60 * total(arm, batch, "trajectories") / total(arm, batch, "clock_seconds")
+            for batch in batches
+        ]
+        dearer = [str(batch) for batch, share in zip(batches, time_taken, strict=True) if share > 1]
+        shown = [arm, f"{100 * total(arm, most, 'right') / count:.0f}"]
+        shown += [f"{each / count:.1f}" for each in tokens]
+        shown.append(f"{100 * sum(tokens) / total(PLAIN, most, 'tokens'):.0f} %")
+        shown += [f"{100 * share:.0f} %" for share in time_taken]
+        shown += [f"{each:.0f}" for each in pace]
+        said = f"at batch {', '.join(dearer)}" if dearer and arm not in (PLAIN, RUNNER) else ""
+        lines.append("| " + " | ".join([*shown, said]) + " |")
+    sizes = ", ".join(f"{total(PLAIN, batch, 'trajectories'):.0f}" for batch in batches)
+    lines.append(f"\nTrajectories at batch {', '.join(map(str, batches))}: {sizes}.")
+    return "\n".join(lines)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("release", type=Path)
+    parser.add_argument("release", type=Path, nargs="?", help="with causal steps and signals")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the measurements")
     parser.add_argument("--model", default="demo")
+    parser.add_argument("--engine", default="transformers")
     parser.add_argument("--batches", default="1,8,32")
-    parser.add_argument("--tasks", default="12,24,40", help="trajectories at each batch size")
-    parser.add_argument("--trajectories", type=int, default=2, help="of every question")
+    parser.add_argument("--questions", default="12,32,60", help="at each batch size")
+    parser.add_argument("--turn", type=int, default=4, help="least questions in a turn")
+    parser.add_argument("--repeats", type=int, default=1, help="of everything")
     options = parser.parse_args()
-    release = load_release(options.release)
-    wanted = Wanted(
-        model=ModelConfig(path=options.model),
-        release=options.release,
-        engine=EngineConfig(options={"threads": 1}),
-    )
-    ready = get_ready(wanted)
-    every = live_tasks(ready, (), trajectories=options.trajectories, split=None)
-    names = [name for name in BUILT_IN if find_method(name).method.strategy == "early_exit"]
-    policies = {name: selected(release, name) for name in names}
-    layers = sorted({layer for p in policies.values() for layer in (*p.layers, *p.prompt_layers)})
-    engine, plan = ready.open()
-    plan = replace(plan, layers=tuple(layers))
-    with closing(engine), Checker() as checker:
-        sizes = zip(options.batches.split(","), options.tasks.split(","), strict=True)
-        for batch, count in ((int(a), int(b)) for a, b in sizes):
-            tasks = every[:count]
-            plain(engine, plan, tasks[:2], batch)  # warm
-            cpu, clock, tokens = timed(partial(plain, engine, plan, tasks, batch))
-            arms = [
-                Arm(
-                    name="plain generation",
-                    cpu_seconds=cpu,
-                    clock_seconds=clock,
-                    tokens=tokens,
-                    signal_tokens=0,
-                    accuracy=None,
-                ),
-                measured("runner, no method", engine, plan, tasks, batch, checker),
-            ]
-            for name, policy in policies.items():
-                own = replace(plan, policy=policy)
-                label = f"{name} at {policy.setting}"
-                arms.append(measured(label, engine, own, tasks, batch, checker))
-            show(batch, len(tasks), arms)
-
-
-def show(batch: int, count: int, arms: Sequence[Arm]) -> None:
-    """Print a Markdown table."""
-    print(f"\nbatch {batch}, {count} trajectories\n")
-    heads = ("", "accuracy, %", "thinking", "signals", "tokens", "CPU s", "time", "clock s")
-    print("| " + " | ".join(heads) + " |")
-    print("|---|" + "---:|" * (len(heads) - 1))
-    full = arms[1]
-    for arm in arms:
-        accuracy = "" if arm.accuracy is None else f"{arm.accuracy:.0f}"
-        tokens = (arm.tokens + arm.signal_tokens) / full.tokens
-        shown = (
-            arm.name,
-            accuracy,
-            f"{arm.tokens:,}",
-            f"{arm.signal_tokens:,}",
-            f"{100 * tokens:.0f} %",
-            f"{arm.cpu_seconds:.2f}",
-            f"{100 * arm.cpu_seconds / full.cpu_seconds:.0f} %",
-            f"{arm.clock_seconds:.1f}",
-        )
-        print("| " + " | ".join(shown) + " |", flush=True)
+    with shown_progress(at_once=True) as screen:
+        rows = measure(options, screen)
+    print(markdown(rows))
 
 
 if __name__ == "__main__":

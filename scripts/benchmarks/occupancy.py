@@ -13,28 +13,25 @@ asked for the rows of every step. Minutes.
 ``ray``: the same on two transformers engines that a Ray pool gives units, as ``stp run --ray``
 does. (a) gives each engine one unit of half the questions. Minutes.
 
-``server``: the same on a real vLLM server with ``concurrency`` 8: the server's own count of steps,
-the rows in them, and the share of time in which all 8 requests were under way until the last
-question was handed over. Minutes.
+``server``: the same on a real vLLM server with ``concurrency`` 8, and the share of the time in
+which all 8 requests were under way until the last one was sent. The demo model's step takes some
+milliseconds, less than a request's way to the server and back, so that even requests that are all
+there find a server that has gone on without them. So every step is made to last as long as one of a
+large model does (``--step-ms 0``: as it is). Minutes.
 
     PYTHONPATH=. .venv/bin/python scripts/benchmarks/occupancy.py clock
     PYTHONPATH=. OMP_NUM_THREADS=1 .venv-vllm/bin/python scripts/benchmarks/occupancy.py vllm
     PYTHONPATH=. OMP_NUM_THREADS=1 .venv/bin/python scripts/benchmarks/occupancy.py ray
-    PYTHONPATH=. OMP_NUM_THREADS=1 .venv/bin/python scripts/benchmarks/occupancy.py server \
-        --vllm-python .venv-vllm/bin/python
+    PYTHONPATH=. OMP_NUM_THREADS=1 .venv-vllm/bin/python scripts/benchmarks/occupancy.py server
 """
 
 import argparse
 import contextlib
 import json
+import logging
 import os
-import re
-import signal
-import socket
-import subprocess
-import sys
 import tempfile
-import time
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,7 +45,8 @@ from stp.campaign.config import CampaignConfig, parse_config
 from stp.campaign.pool import RayPool
 from stp.campaign.run import PoolOpener, SilentObserver, configured_engine, run_campaign
 from stp.campaign.simulation import Load, Simulated, handed_over, simulate
-from stp.engines import Engine, open_engine
+from stp.campaign.store import Store
+from stp.engines import Engine
 
 THINKING_LIMIT = 32_768
 ANSWER_LIMIT = 4_096
@@ -154,84 +152,86 @@ answer_tokens = 32
 [shards]
 questions = {per_unit}
 
-{engine}
+[engine]
 """
 
-VLLM = """
-[engine]
+ENGINE = {
+    "vllm": """
 name = "vllm"
 options = {{ max_num_seqs = {rows}, kv_cache_memory_bytes = 134217728 }}
-"""
-
-# An engine of its own accord takes one unit at a time here: on a CPU it repeats exactly.
-RAY = """
-[engine]
+""",
+    # An engine of its own accord takes one unit at a time here: on a CPU it repeats exactly.
+    "ray": """
 name = "transformers"
 actors = {engines}
 units_in_flight = {units}
 options = {{ max_rows = {rows}, threads = 1 }}
-"""
-
-SERVER = """
-[engine]
+""",
+    "server": """
 name = "server"
 options = {{ url = "{url}", concurrency = {rows} }}
-"""
+""",
+}
+
+COUNTS = "STP_OCCUPANCY_COUNTS"
+STEP_MS = "STP_OCCUPANCY_STEP_MS"
+"""Environment variables of a server: where its steps are counted, and how long they last."""
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
-    """Of a campaign that is really run: questions, questions of a unit, rows of an engine."""
+class Counts:
+    """Steps of an engine, and the rows in them, in a folder.
 
-    questions: int
-    per_unit: int
-    rows: int
+    An engine may live in another process, which is killed in the end: what it has counted must be
+    on the disk by then.
+    """
 
-    @property
-    def units(self) -> int:
-        """Number of units."""
-        return -(-self.questions // self.per_unit)
+    def __init__(self, folder: str) -> None:
+        path = Path(folder) / f"{os.getpid()}"
+        self._counts = np.memmap(path, np.int64, "w+", shape=(2,))
 
-    def ways(self, engine: str, engines: int = 1) -> dict[str, CampaignConfig]:
-        """Return the campaign in three ways: how the engines get its units."""
-        text = CAMPAIGN.format(questions=self.questions, per_unit=self.per_unit, engine=engine)
-        config = parse_config(text, source="occupancy")
-        share = -(-self.questions // engines)
-        alone = config.engine.model_copy(update={"units_in_flight": 1})
-        at_once = config.shards.model_copy(update={"questions": share})
-        return {
-            "in_one_call": config.model_copy(update={"shards": at_once, "engine": alone}),
-            "flowing": config,
-            "one_at_a_time": config.model_copy(update={"engine": alone}),
-        }
+    def step(self, rows: int) -> None:
+        """Count a step."""
+        self._counts[:] += 1, rows
+
+    @staticmethod
+    def read(folder: str) -> npt.NDArray[np.int64]:
+        """Return what engines have counted: shape (engines, 2)."""
+        files = sorted(Path(folder).iterdir())
+        counts = [np.fromfile(file, np.int64) for file in files]
+        return np.array(counts, np.int64).reshape(-1, 2)
 
 
-def compared(ways: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Return the figures of all ways in one line, with their steps beside those of one call."""
-    once = ways["in_one_call"]["steps"]
-    line: dict[str, Any] = {}
-    for name, figures in ways.items():
-        line |= {f"{name}_{key}": value for key, value in figures.items()}
-        line[f"{name}_of_one_call"] = round(figures["steps"] / once, 3)
-    return line
+def counting_opener(config: CampaignConfig, folder: str) -> Callable[[str, Path], Engine]:
+    """Return what opens an engine that counts its steps into a folder."""
+    opens = configured_engine(config)
 
+    def open_model(name: str, model: Path) -> Engine:
+        engine: Any = opens(name, model)
+        counts = Counts(folder)
+        if config.engine.name == "vllm":
+            scheduler = engine._engine.engine_core.engine_core.scheduler
+            schedule = scheduler.schedule
 
-class Rows:
-    """Counts the steps of a vLLM engine's scheduler, and the requests in each."""
+            def counted_schedule(*args: Any, **named: Any) -> Any:
+                output = schedule(*args, **named)
+                if output.num_scheduled_tokens:
+                    counts.step(len(output.num_scheduled_tokens))
+                return output
 
-    def __init__(self, engine: Any) -> None:
-        self.steps = self.rows = 0
-        scheduler = engine._engine.engine_core.engine_core.scheduler
-        schedule = scheduler.schedule
+            scheduler.schedule = counted_schedule
+        else:
+            decoder = engine._decoder
+            advance = decoder._advance
 
-        def counting(*args: Any, **named: Any) -> Any:
-            output = schedule(*args, **named)
-            if output.num_scheduled_tokens:
-                self.steps += 1
-                self.rows += len(output.num_scheduled_tokens)
-            return output
+            def counted_advance() -> None:
+                counts.step(sum(row is not None for row in decoder._rows))
+                advance()
 
-        scheduler.schedule = counting
+            decoder._advance = counted_advance
+        opened: Engine = engine
+        return opened
+
+    return open_model
 
 
 class MostUnits(SilentObserver):
@@ -245,9 +245,8 @@ class MostUnits(SilentObserver):
         self, stage: Any, unit: Any, fraction: float, samples: int, tokens: int
     ) -> None:
         """Count the unit."""
-        if stage != "grade":
-            self._under_way.add((stage, unit))
-            self.most = max(self.most, len(self._under_way))
+        self._under_way.add((stage, unit))
+        self.most = max(self.most, len(self._under_way))
 
     def unit_finished(self, stage: Any, unit: Any, work: Any) -> None:
         """Leave the unit out."""
@@ -256,11 +255,13 @@ class MostUnits(SilentObserver):
 
 def run(
     config: CampaignConfig,
-    open_model: Callable[[str, Path], Engine] | None = None,
+    counts: str,
+    open_model: Callable[[str, Path], Engine],
     open_pool: PoolOpener | None = None,
-) -> MostUnits:
-    """Run the engine stages of a campaign in a folder that is then removed."""
+) -> dict[str, Any]:
+    """Run the engine stages of a campaign in a folder that is then removed; return figures."""
     seen = MostUnits()
+    before = Counts.read(counts).sum(axis=0)
     with tempfile.TemporaryDirectory() as folder:
         run_campaign(
             config,
@@ -270,240 +271,155 @@ def run(
             open_pool=open_pool,
             observer=seen,
         )
-    return seen
-
-
-def on_vllm(size: Size) -> dict[str, Any]:
-    """Run the same campaign in three ways on a vLLM engine."""
-    ways = size.ways(VLLM.format(rows=size.rows))
-    figures = {name: _vllm_way(config) for name, config in ways.items()}
-    return {"units": size.units, "rows": size.rows, **compared(figures)}
-
-
-def _vllm_way(config: CampaignConfig) -> dict[str, Any]:
-    opened: list[Engine] = []
-    counted: list[Rows] = []
-
-    def open_model(name: str, folder: Path) -> Engine:
-        options = {"context_limit": 1024, **config.engine.options}
-        opened.append(open_engine("vllm", folder, **options))
-        counted.append(Rows(opened[-1]))
-        return opened[-1]
-
-    seen = run(config, open_model)
+        stages = Store(folder).read_manifest().stages
+    usage = stages["generate"].usage + stages["probe"].usage
+    steps, rows = (Counts.read(counts).sum(axis=0) - before).tolist()
     return {
-        "steps": counted[-1].steps,
-        "rows": round(counted[-1].rows / counted[-1].steps, 2),
-        "prefill": round(opened[-1].usage.block_amplification, 3),
+        "steps": steps,
+        "rows": round(rows / steps, 2),
+        "prefill": round(usage.block_amplification, 3),
         "units_under_way": seen.most,
     }
 
 
-ENGINES = 2
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Of a campaign that is really run: questions, questions of a unit, rows of an engine."""
+
+    questions: int
+    per_unit: int
+    rows: int
+
+    def compared(
+        self,
+        engine: str,
+        run_way: Callable[[CampaignConfig], dict[str, Any]],
+        *,
+        engines: int = 1,
+        url: str = "",
+    ) -> dict[str, Any]:
+        """Run the campaign in three ways; return their figures, beside those of one call."""
+        units = -(-self.questions // self.per_unit)
+        text = (CAMPAIGN + ENGINE[engine]).format(
+            questions=self.questions,
+            per_unit=self.per_unit,
+            rows=self.rows,
+            units=units,
+            engines=engines,
+            url=url,
+        )
+        config = parse_config(text, source="occupancy")
+        share = -(-self.questions // engines)
+        alone = config.engine.model_copy(update={"units_in_flight": 1})
+        at_once = config.shards.model_copy(update={"questions": share})
+        ways = {
+            "in_one_call": config.model_copy(update={"shards": at_once, "engine": alone}),
+            "flowing": config,
+            "one_at_a_time": config.model_copy(update={"engine": alone}),
+        }
+        line: dict[str, Any] = {"units": units, "rows": self.rows, "engines": engines}
+        for name, way in ways.items():
+            line |= {f"{name}_{key}": value for key, value in run_way(way).items()}
+            steps, once = line[f"{name}_steps"], line["in_one_call_steps"]
+            line[f"{name}_of_one_call"] = round(steps / once, 3)
+        return line
 
 
-def counting_opener(config: CampaignConfig, folder: str) -> Callable[[str, Path], Engine]:
-    """Return what opens an engine that writes its steps, and the rows in them, into a folder.
+def on_vllm(size: Size) -> dict[str, Any]:
+    """Run a campaign on a vLLM engine."""
 
-    An engine lives in another process, which is killed in the end: what it has counted must be on
-    the disk by then.
-    """
-    opens = configured_engine(config)
+    def run_way(config: CampaignConfig) -> dict[str, Any]:
+        with tempfile.TemporaryDirectory() as counts:
+            return run(config, counts, counting_opener(config, counts))
 
-    def open_model(name: str, model: Path) -> Engine:
-        engine: Any = opens(name, model)
-        counts = np.memmap(Path(folder) / f"{os.getpid()}", np.int64, "w+", shape=(2,))
-        decoder = engine._decoder
-        advance = decoder._advance
-
-        def counting() -> None:
-            counts[:] += 1, sum(row is not None for row in decoder._rows)
-            advance()
-
-        decoder._advance = counting
-        opened: Engine = engine
-        return opened
-
-    return open_model
+    return size.compared("vllm", run_way)
 
 
 def on_ray(size: Size) -> dict[str, Any]:
-    """Run the same campaign in three ways on two transformers engines of a Ray pool."""
+    """Run a campaign on two transformers engines of a Ray pool."""
     import ray
 
     ray.init(
         address="local",
-        num_cpus=ENGINES,
+        num_cpus=2,
         include_dashboard=False,
         log_to_driver=False,
-        logging_level="ERROR",
+        logging_level=logging.ERROR,
     )
-    engine = RAY.format(engines=ENGINES, units=size.units, rows=size.rows)
-    ways = {}
-    for name, config in size.ways(engine, ENGINES).items():
-        with tempfile.TemporaryDirectory() as folder:
-            run(
+
+    def run_way(config: CampaignConfig) -> dict[str, Any]:
+        with tempfile.TemporaryDirectory() as counts:
+            figures = run(
                 config,
-                counting_opener(config, folder),
+                counts,
+                counting_opener(config, counts),
                 lambda prepared, opener: RayPool(prepared, open_model=opener, address="local"),
             )
-            files = sorted(Path(folder).iterdir())
-            counts = np.array([np.fromfile(file, np.int64) for file in files])
-        steps, rows = counts.T
-        ways[name] = {
-            "steps": int(steps.sum()),
-            "steps_by_engine": steps.tolist(),
-            "rows": round(float(rows.sum() / steps.sum()), 2),
-        }
+            # Units of a pool are seen when they are done.
+            del figures["units_under_way"]
+            return figures | {"steps_by_engine": Counts.read(counts)[:, 0].tolist()}
+
+    line = size.compared("ray", run_way, engines=2)
     ray.shutdown()
-    return {"units": size.units, "rows": size.rows, "engines": ENGINES, **compared(ways)}
-
-
-class InFlight(dict[Any, Any]):
-    """The requests under way of a server engine, with how long there were how many.
-
-    ``supplied`` is the same up to the last question that was handed over: from then on there may
-    be nothing to send in place of one that ended, since the rest depends on what still runs.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seconds: dict[int, float] = {}
-        self.supplied: dict[int, float] = {}
-        self._since: float | None = None
-
-    def _note(self) -> None:
-        now = time.monotonic()
-        if self._since is not None:
-            self.seconds[len(self)] = self.seconds.get(len(self), 0.0) + now - self._since
-        self._since = now
-
-    def __setitem__(self, task: Any, request: Any) -> None:
-        self._note()
-        super().__setitem__(task, request)
-
-    def pop(self, task: Any, *default: Any) -> Any:
-        """Note that a request has ended."""
-        self._note()
-        return super().pop(task, *default)
-
-    def handed_over(self) -> None:
-        """Note that a question was handed over."""
-        self._note()
-        self.supplied = dict(self.seconds)
-
-    @property
-    def mean(self) -> float:
-        """Requests under way, averaged over the whole time."""
-        whole = sum(self.seconds.values())
-        return sum(count * spent for count, spent in self.seconds.items()) / whole
-
-    def share_with(self, count: int) -> float:
-        """Return the share of the time with so many under way, while questions were left."""
-        return self.supplied.get(count, 0.0) / sum(self.supplied.values())
+    return line
 
 
 @contextlib.contextmanager
-def served(python: str, rows: int) -> Iterator[str]:
-    """Serve the demo model with a vLLM of a Python; yield where."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    url = f"http://127.0.0.1:{port}"
-    options = {
-        "model": Path(data.__file__).parent / "demo_model",
-        "served-model-name": "demo",
-        "host": "127.0.0.1",
-        "port": port,
-        "dtype": "float32",
-        "block-size": 32,
-        "kv-cache-memory-bytes": 128 << 20,
-        "max-model-len": 1024,
-        "max-num-batched-tokens": 8192,
-        "max-num-seqs": rows,
-    }
-    # A seeded request whose prefill is split crashes vLLM 0.32 on a CPU.
-    flags = ("--enforce-eager", "--enable-prompt-tokens-details", "--no-enable-chunked-prefill")
-    given = [text for key, value in options.items() for text in (f"--{key}", str(value))]
-    with tempfile.TemporaryFile() as log:
-        process = subprocess.Popen(
-            [python, "-m", "vllm.entrypoints.openai.api_server", *given, *flags],
-            env={**os.environ, "OMP_NUM_THREADS": "1", "TORCH_COMPILE_DISABLE": "1"},
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        try:
-            while not _healthy(url):
-                if process.poll() is not None:
-                    log.seek(0)
-                    raise SystemExit(log.read().decode(errors="replace")[-4000:])
-                time.sleep(1)
-            yield url
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGTERM)
-            process.wait()
+def watched(engine: Any) -> Iterator[list[tuple[int, int]]]:
+    """Look every few milliseconds how many requests of an engine are under way, and wait."""
+    seen: list[tuple[int, int]] = []
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(0.005):
+            seen.append((len(engine._tasks), engine._waiting))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        yield seen
+    finally:
+        over.set()
+        thread.join()
 
 
-def _healthy(url: str) -> bool:
-    import httpx
+def on_server(size: Size, step_ms: int) -> dict[str, Any]:
+    """Run a campaign on a server with so many requests under way."""
+    from tests.engines.serving import vllm_serve
 
-    with contextlib.suppress(httpx.TransportError):
-        return httpx.get(f"{url}/health").is_success
-    return False
-
-
-def _server_counts(url: str) -> npt.NDArray[np.int64]:
-    """Return the steps that a server's engine has done, and the tokens that it has generated."""
-    import httpx
-
-    text = httpx.get(f"{url}/metrics").text
-    found = [
-        re.search(rf"^vllm:{name}\{{[^}}]*\}} (\S+)", text, re.MULTILINE)
-        for name in ("iteration_tokens_total_count", "generation_tokens_total")
-    ]
-    return np.array([int(float(match[1])) for match in found if match is not None])
-
-
-def on_server(size: Size, python: str) -> dict[str, Any]:
-    """Run the same campaign in three ways on a server with so many requests under way."""
-    with served(python, 4 * size.rows) as url:
-        ways = size.ways(SERVER.format(url=url, rows=size.rows))
-        figures = {name: _server_way(config, url, size.rows) for name, config in ways.items()}
-    return {"units": size.units, "concurrency": size.rows, **compared(figures)}
+    model = Path(data.__file__).parent / "demo_model"
+    with tempfile.TemporaryDirectory() as counts, tempfile.TemporaryDirectory() as logs:
+        path = f"{Path(__file__).parent}:{os.environ.get('PYTHONPATH', '')}"
+        os.environ |= {COUNTS: counts, STEP_MS: str(step_ms), "PYTHONPATH": path}
+        options = {
+            "scheduler-cls": "paced_scheduler.PacedScheduler",
+            "kv-cache-memory-bytes": 128 << 20,
+            "max-model-len": 1024,
+            "max-num-seqs": 4 * size.rows,
+        }
+        given = [text for key, value in options.items() for text in (f"--{key}", str(value))]
+        with vllm_serve(model, Path(logs) / "log", "--no-async-scheduling", *given) as server:
+            return size.compared("server", lambda way: _server_way(way, counts), url=server.url)
 
 
-def _server_way(config: CampaignConfig, url: str, rows: int) -> dict[str, Any]:
-    under_way = InFlight()
+def _server_way(config: CampaignConfig, counts: str) -> dict[str, Any]:
     opens = configured_engine(config)
-    opened: list[Engine] = []
+    with contextlib.ExitStack() as held:
+        looks: list[list[tuple[int, int]]] = []
 
-    def open_model(name: str, folder: Path) -> Engine:
-        engine: Any = opens(name, folder)
-        engine._tasks = under_way
-        submit = engine.submit
+        def open_model(name: str, folder: Path) -> Engine:
+            engine = opens(name, folder)
+            looks.append(held.enter_context(watched(engine)))
+            return engine
 
-        def noting(tree: Any) -> Any:
-            if tree.max_tokens == config.generation.thinking_limit:
-                under_way.handed_over()
-            return submit(tree)
-
-        engine.submit = noting
-        opened.append(engine)
-        return opened[-1]
-
-    before, begin = _server_counts(url), time.monotonic()
-    seen = run(config, open_model)
-    steps, tokens = (_server_counts(url) - before).tolist()
-    return {
-        "steps": steps,
-        "rows": round(tokens / steps, 2),
-        "seconds": round(time.monotonic() - begin, 1),
-        "requests_under_way": round(under_way.mean, 2),
-        "share_of_time_full": round(under_way.share_with(rows), 3),
-        "prefill": round(opened[-1].usage.block_amplification, 3),
-        "units_under_way": seen.most,
+        figures = run(config, counts, open_model)
+    under_way, waiting = np.array(looks[0]).T
+    busy = np.flatnonzero(under_way)
+    supplied = slice(busy[0], np.flatnonzero(waiting)[-1] + 1)
+    full = under_way[supplied] == config.engine.options["concurrency"]
+    return figures | {
+        "requests_under_way": round(float(under_way[busy[0] : busy[-1] + 1].mean()), 2),
+        "share_of_time_full": round(float(full.mean()), 3),
     }
 
 
@@ -514,7 +430,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=24)
     parser.add_argument("--per-unit", type=int, default=1)
     parser.add_argument("--rows", type=int, help="of an engine; a server's requests under way")
-    parser.add_argument("--vllm-python", default=sys.executable, help="whose vLLM serves")
+    parser.add_argument("--step-ms", type=int, default=30, help="least milliseconds of a server's")
     arguments = parser.parse_args()
     rows = arguments.rows or (8 if arguments.what == "server" else 16)
     size = Size(arguments.questions, arguments.per_unit, rows)
@@ -526,7 +442,7 @@ def main() -> None:
     elif arguments.what == "ray":
         lines = [on_ray(size)]
     else:
-        lines = [on_server(size, arguments.vllm_python)]
+        lines = [on_server(size, arguments.step_ms)]
     for line in lines:
         print(json.dumps(line), flush=True)
 

@@ -8,7 +8,7 @@ Nothing here knows benchmarks, answers or verdicts.
 import logging
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
@@ -263,7 +263,7 @@ def parted_noted(on_response: OnResponse) -> Iterator[OnResponse]:
             )
 
 
-Description = Mapping[str, str | int | float | None]
+Description = dict[str, str | int | float | None]
 """What :meth:`Responder.describe` says."""
 
 

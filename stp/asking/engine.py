@@ -13,6 +13,7 @@ from typing import cast
 
 from data.errors import ConfigError, EngineError, MisuseError
 from stp.asking.base import (
+    Description,
     Finish,
     OnResponse,
     Request,
@@ -41,8 +42,6 @@ MAX_FAILURES_IN_A_ROW = 5
 
 ChatChooser = Callable[[Settings], Chat]
 """Returns how the model is spoken to under some settings."""
-
-Description = dict[str, str | int | float | None]
 
 
 @dataclass(slots=True)
@@ -161,7 +160,7 @@ class EngineResponder(Responder):
                 self._ask_alone(sample, work)
             return lost
         over = []
-        for entry in progress.ended:
+        for entry in progress.trees:
             sample = in_flight.pop(entry.ticket)
             if entry.error is None:
                 ((completion,),) = cast("TreeCompletions", entry.made)

@@ -206,6 +206,8 @@ def _first_engine(spec: ModelSpec, kind: str, folder: Path) -> "tuple[Engine, st
 
 
 def _open_local(spec: ModelSpec, kind: str) -> Responder:
+    from pydantic import ValidationError
+
     from stp.asking.chat import Chat, choose_chat
     from stp.asking.engine import DEFAULT_BATCH, EngineResponder
     from stp.campaign.models import locate_model
@@ -218,9 +220,13 @@ def _open_local(spec: ModelSpec, kind: str) -> Responder:
     if spec.base_url is not None:
         raise ConfigError(f"a base URL needs the engine api, not {kind}")
     # Any name and family will do to find the folder; what they are is decided below.
-    config = ModelConfig(
-        path=spec.model, name="model", family="written-tags", revision=spec.revision
-    )
+    try:
+        config = ModelConfig(
+            path=spec.model, name="model", family="written-tags", revision=spec.revision
+        )
+    except ValidationError as error:  # No text: half a character.
+        why = error.errors(include_url=False)[0]["msg"]
+        raise ConfigError(f"model {spec.model!a}: {why}") from error
     folder = locate_model(config).folder
     name = "demo" if spec.model == "demo" else Path(spec.model).name or folder.resolve().name
     tokenizer = load_tokenizer(folder)

@@ -73,7 +73,7 @@ def check_questions(store: Store, record: CellRecord, rows: pa.Table) -> None:
     raise StoreMismatchError(
         f"{store.url}: the questions of {record.benchmark} are no longer those of this campaign: "
         f"{what}; restore the question file, or start a campaign in another folder (a mended "
-        f"reference is taken by `stp grade {store.url} --again --references FILE`)"
+        f"reference is taken by `stp grade {store.argument} --again --references FILE`)"
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
-from stp.engines.base import Engine, Made, Tree
+from stp.engines.base import AnyTree, Engine, Made
 
 Result = TypeVar("Result")
 
@@ -26,7 +26,7 @@ class Ask:
         Called with the number of samples that ended since the last call, and their tokens.
     """
 
-    trees: Sequence[Tree]
+    trees: Sequence[AnyTree]
     on_ended: Callable[[int, int], None]
 
 

@@ -33,6 +33,7 @@ import tomli_w
 from pydantic import Field, ValidationError, model_validator
 
 from data.errors import ConfigError
+from data.files import plain_file
 from data.hints import did_you_mean, nearest
 from stp.campaign.sections import (
     SCHEDULING_OPTIONS,
@@ -184,12 +185,17 @@ class CampaignConfig(Section):
 
     def content_hash(self) -> str:
         """Return the SHA-256 of :meth:`settings`, as 64 hexadecimal digits."""
-        text = json.dumps(self.settings(), sort_keys=True, allow_nan=False)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return settings_hash(self.settings())
 
     def to_toml(self) -> str:
         """Return the campaign file with every setting written out (except those that are unset)."""
         return tomli_w.dumps(self.model_dump(mode="json", exclude_none=True))
+
+
+def settings_hash(settings: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of :meth:`CampaignConfig.settings`, as 64 hexadecimal digits."""
+    text = json.dumps(settings, sort_keys=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def load_config(path: str | Path) -> CampaignConfig:
@@ -207,7 +213,7 @@ def load_config(path: str | Path) -> CampaignConfig:
     path = Path(path)
     try:
         # Some editors put a byte order mark first.
-        text = path.read_text(encoding="utf-8-sig")
+        text = plain_file(path).read_text(encoding="utf-8-sig")
     except IsADirectoryError as error:
         raise ConfigError(
             f"{path}: a folder without a campaign in it; give a campaign file (TOML), or the "

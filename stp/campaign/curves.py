@@ -178,7 +178,7 @@ def _gather(
             if state.grading_mark != record.grading_mark:
                 raise StoreError(
                     f"{store.url}: some verdicts on {record.benchmark} are on references from "
-                    f"before they were mended; run `stp grade {store.url}`"
+                    f"before they were mended; run `stp grade {store.argument}`"
                 )
             if numbers is None:
                 numbers = _question_numbers(store, unit.cell, gathered)
@@ -187,13 +187,13 @@ def _gather(
     if lacking and not allow_incomplete:
         raise StoreError(
             f"{store.url}: {lacking} units lack some of {rounds} rounds of more probes; go on with "
-            f"`stp run {store.url}`, or take what is there with --allow-incomplete"
+            f"`stp run {store.argument}`, or take what is there with --allow-incomplete"
         )
     check_complete(store.url, missing, needed="graded", allow_incomplete=allow_incomplete)
     if len(versions) > 1:
         raise StoreError(
             f"{store.url}: verdicts of checker versions {' and '.join(sorted(versions))} are "
-            f"mixed; run `stp grade {store.url}`"
+            f"mixed; run `stp grade {store.argument}`"
         )
 
 
@@ -226,7 +226,7 @@ def _gather_unit(
         if not np.array_equal(_column(verdicts, name)[probed], asked):
             raise StoreError(
                 f"{store.url}/{unit.shard('verdicts')}: its rows are not those of the positions; "
-                f"run `stp grade {store.url} --again`"
+                f"run `stp grade {store.argument} --again`"
             )
     first = np.flatnonzero(keys["position"] == 0)
     if any(
@@ -235,7 +235,7 @@ def _gather_unit(
     ):
         raise StoreError(
             f"{store.url}/{unit.shard('verdicts')}: an original answer is missing; run "
-            f"`stp grade {store.url} --again`"
+            f"`stp grade {store.argument} --again`"
         )
     gathered.tokens.append(_column(positions, "tokens"))
     gathered.correct.append(right[probed].reshape(-1, config.probing.everywhere).sum(axis=1))

@@ -30,7 +30,7 @@ from stp.campaign.prepare import Prepared, Subject, make_subject, prepare_campai
 from stp.campaign.shares import CellShares
 from stp.campaign.store import Store, read_questions
 from stp.campaign.tables import Work, content_digest, encode_shard
-from stp.campaign.units import Table, Unit
+from stp.campaign.units import TableName, Unit
 from stp.campaign.warm_up_shares import warm_up_shares
 from stp.campaign.workers import EngineOpener
 from stp.engines.base import Engine
@@ -48,7 +48,7 @@ _WARM_UP_ANSWER_TOKENS = 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Expected:
+class ExpectedWork:
     """What a stage of a cell is expected to take.
 
     Attributes
@@ -69,9 +69,9 @@ class Expected:
     seconds: float = 0.0
     bytes: int = 0
 
-    def times(self, factor: float) -> "Expected":
+    def times(self, factor: float) -> "ExpectedWork":
         """Return what so many times as many samples are expected to take."""
-        return Expected(
+        return ExpectedWork(
             samples=round(self.samples * factor),
             tokens=round(self.tokens * factor),
             most_tokens=round(self.most_tokens * factor),
@@ -79,8 +79,8 @@ class Expected:
             bytes=round(self.bytes * factor),
         )
 
-    def __add__(self, other: "Expected") -> "Expected":
-        return Expected(
+    def __add__(self, other: "ExpectedWork") -> "ExpectedWork":
+        return ExpectedWork(
             samples=self.samples + other.samples,
             tokens=self.tokens + other.tokens,
             most_tokens=self.most_tokens + other.most_tokens,
@@ -134,9 +134,9 @@ class CellPlan:
     warm_up_seconds: float = 0.0
     warm_up_ended: int = 0
     warm_up_trajectories: int = 0
-    generate: Expected = field(default_factory=Expected)
-    probe: Expected = field(default_factory=Expected)
-    other_probe: Expected = field(default_factory=Expected)
+    generate: ExpectedWork = field(default_factory=ExpectedWork)
+    probe: ExpectedWork = field(default_factory=ExpectedWork)
+    other_probe: ExpectedWork = field(default_factory=ExpectedWork)
     turn_end: dict[str, tuple[str, ...]] = field(default_factory=dict)
     shares: CellShares | None = None
     forecast: Forecast | None = None
@@ -150,9 +150,9 @@ class DryRunPlan:
     free_bytes: int | None
 
     @property
-    def total(self) -> Expected:
+    def total(self) -> ExpectedWork:
         """All stages of all cells."""
-        total = Expected()
+        total = ExpectedWork()
         for cell in self.cells:
             total = total + cell.generate + cell.probe
         return total
@@ -299,15 +299,12 @@ def _warm_up(
     short, questions = _cut_short(config, rows)
     asked = record.questions - record.too_long
     per_question = min(config.trajectories_per_unit, _WARM_UP_TRAJECTORIES)
+    most = min(config.shards.questions, max(1, _WARM_UP_TRAJECTORIES // per_question))
     unit = Unit(
         cell=record.cell,
         number=0,
         question_start=0,
-        question_stop=min(
-            questions.num_rows,
-            config.shards.questions,
-            max(1, _WARM_UP_TRAJECTORIES // per_question),
-        ),
+        question_stop=min(questions.num_rows, most),
         trajectory_start=0,
         trajectory_stop=per_question,
     )
@@ -329,7 +326,7 @@ def _warm_up(
     count = asked * config.generation.trajectories
     generated = int(count * (thinks + replies))
     made = int(thinking.sum() + answers.sum())
-    generate = Expected(
+    generate = ExpectedWork(
         samples=2 * count if config.generation.mode == "thinking" else count,
         tokens=generated,
         most_tokens=int(count * (mean_limit + answer_limit)),
@@ -382,7 +379,7 @@ def answers_per_position(config: CampaignConfig) -> float:
     return probing.probes if probing.plan == "uniform" else probing.share * probing.probes
 
 
-def costs_of_plans(config: CampaignConfig, plan: DryRunPlan) -> dict[tuple[str, str], Expected]:
+def costs_of_plans(config: CampaignConfig, plan: DryRunPlan) -> dict[tuple[str, str], ExpectedWork]:
     """Return what probing is expected to take by plan and kind of answers.
 
     Returns
@@ -397,8 +394,8 @@ def costs_of_plans(config: CampaignConfig, plan: DryRunPlan) -> dict[tuple[str, 
     spent = probing.share * probing.probes
     if probing.first_probes < spent:
         share[f"adaptive, {probing.share:.0%}"] = spent
-    own = sum((cell.probe for cell in plan.cells), Expected())
-    other = sum((cell.other_probe for cell in plan.cells), Expected())
+    own = sum((cell.probe for cell in plan.cells), ExpectedWork())
+    other = sum((cell.other_probe for cell in plan.cells), ExpectedWork())
     kinds = {"free": other, "opened": own} if probing.answer_opening else {}
     kinds = kinds or {"free": own, "opened": other}
     return {
@@ -429,7 +426,7 @@ class _ProbeWarmUp:
     thinks: float
     clock: Clock
 
-    def measured(self, subject: Subject) -> tuple[Expected, pa.Table, float]:
+    def measured(self, subject: Subject) -> tuple[ExpectedWork, pa.Table, float]:
         """Return what probing is expected to take, the probes' rows, and their seconds."""
         probing, engine = self.config.probing, self.engine
         here = max(1, _WARM_UP_THINKING_TOKENS // probing.step_tokens + 1)
@@ -441,7 +438,7 @@ class _ProbeWarmUp:
             lambda: answered(job.ask(engine, subject, self.short, _quiet), engine), self.clock
         )
         if self.config.generation.mode != "thinking" or not answers.num_rows:
-            return Expected(), answers, seconds
+            return ExpectedWork(), answers, seconds
         opened = len(subject.opening_ids)
         lengths = np.maximum(_lengths(answers, "answer_ids") - opened, 0)
         stopped = int(pc.sum(pc.equal(answers["finish"], "stop")).as_py() or 0)
@@ -454,7 +451,7 @@ class _ProbeWarmUp:
         samples = int(self.count * (1 + steps) * answers_per_position(self.config))
         tokens = int(samples * answer)
         made = max(1, int(lengths.sum()))
-        expected = Expected(
+        expected = ExpectedWork(
             samples=samples,
             tokens=tokens,
             most_tokens=samples * probing.answer_tokens,
@@ -526,7 +523,7 @@ def _expected_length(lengths: np.ndarray, ended: int, limit: float) -> float:
     return float(mean * -np.expm1(-limit / mean)) if mean > 0 else 0.0
 
 
-def _bytes(table: Table, rows: pa.Table, factor: float) -> int:
+def _bytes(table: TableName, rows: pa.Table, factor: float) -> int:
     content = encode_shard(table, rows, digest=content_digest(rows), source="", work=Work())
     return int(len(content) * factor)
 

@@ -16,6 +16,7 @@ from data import Question
 from evaluator.answers import CHECKER_VERSION, Checker, Verdict
 from stp.campaign.grade import grade_unit
 from stp.campaign.round_reader import graded_rounds
+from stp.campaign.row_counts import trouble_of
 from stp.campaign.status import unit_state
 from stp.campaign.store import Store, read_questions
 from stp.campaign.tables import ORIGINAL, SCHEMAS, question_of
@@ -93,6 +94,7 @@ def graded_answers(
     url: str | Path,
     *,
     right: bool | None = None,
+    trouble: bool = False,
     model: str | None = None,
     benchmark: str | None = None,
     limit: int | None = None,
@@ -106,6 +108,8 @@ def graded_answers(
         A campaign's folder.
     right
         True or False for right or wrong answers only.
+    trouble
+        Only verdicts that trouble decided, not the answer: a rule that failed, a time limit.
     model, benchmark
         Only this model or benchmark.
     limit
@@ -124,6 +128,8 @@ def graded_answers(
         if right is not None:
             verdicts = verdicts.filter(pc.field("right") == right)
         for row in verdicts.to_pylist():
+            if trouble and trouble_of(row["reason"]) is None:
+                continue
             key = _key(unit, row)
             if key in distinct:
                 distinct[key] = replace(distinct[key], count=distinct[key].count + 1)

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from data.errors import MisuseError, StoreError
 from data.prompts import Prompts
-from stp.campaign.config import CampaignConfig
+from stp.campaign.config import CampaignConfig, settings_hash
 from stp.campaign.tables import SCHEMA_VERSION, Work
 from stp.campaign.units import Cell
 from stp.engines.base import Usage
@@ -39,6 +39,13 @@ _PACKAGES = (
 )
 
 
+_MOST_QUESTIONS = 10_000_000
+"""Of a cell. How many there are says their shard; this holds where that is gone."""
+
+
+_DIGEST = "digest"
+
+
 class _Record(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -48,7 +55,8 @@ class ModelRecord(_Record):
 
     ``turn_end`` holds the ids that end an answer, by the place that names them (see
     :mod:`stp.formats.turn_end`); empty in campaigns from before it was recorded. ``engine`` is what
-    the engine said of itself when it was opened first; empty before that.
+    the engine said of itself when it was opened first; empty before that. ``made_tokenizer_hash``
+    is that of the ``tokenizer.json`` which was made where the model has none.
     """
 
     name: str
@@ -60,6 +68,7 @@ class ModelRecord(_Record):
     family: dict[str, Any]
     turn_end: dict[str, list[int]] = Field(default_factory=dict)
     engine: dict[str, Any] = Field(default_factory=dict)
+    made_tokenizer_hash: str = ""
 
     def difference(self, other: "ModelRecord") -> str | None:
         """Return the name of a field by which another record is of another model, or None.
@@ -97,9 +106,9 @@ class CellRecord(_Record):
 
     model: str
     benchmark: str
-    questions: int
-    shortened: int
-    too_long: int
+    questions: int = Field(ge=0, le=_MOST_QUESTIONS)
+    shortened: int = Field(ge=0)
+    too_long: int = Field(ge=0)
     digest: str
     group: str = ""
     references: dict[str, str] = Field(default_factory=dict)
@@ -204,8 +213,9 @@ class Manifest(_Record):
         ]
 
     def to_json(self) -> str:
-        """Return the file's text."""
-        return strict_json(self.model_dump(mode="python"))
+        """Return the file's text, with a digest of all else that it says."""
+        values = json.loads(strict_json(self.model_dump(mode="python")))
+        return strict_json({**values, _DIGEST: _digest(values)})
 
 
 def new_manifest(
@@ -236,7 +246,7 @@ def parse_manifest(text: str, *, path: str) -> Manifest:
     Raises
     ------
     data.errors.StoreError
-        If it is no manifest, or one of another schema version.
+        If it is no manifest, was changed since it was written, or is one of another schema version.
     """
     try:
         values = json.loads(text)
@@ -246,12 +256,27 @@ def parse_manifest(text: str, *, path: str) -> Manifest:
                 f"{path}: the campaign has schema version {found}, and this release reads "
                 f"{SCHEMA_VERSION}; use the release that wrote it ({values.get('packages')})"
             )
-        return Manifest.model_validate(values)
-    except (ValueError, KeyError, TypeError, ValidationError, RecursionError) as error:
+        # Manifests of the first releases have none.
+        if (digest := values.pop(_DIGEST, None)) not in (None, _digest(values)):
+            raise ValueError(f"its content is not what was written: its digest was {digest:.12}")
+        manifest = Manifest.model_validate(values)
+        if settings_hash(manifest.settings) != manifest.config_hash:
+            raise ValueError("its settings are not those of its config_hash")
+        return manifest
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        why = str(error).splitlines()[0]
+        if isinstance(error, ValidationError):
+            first = error.errors(include_url=False, include_input=False)[0]
+            why = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
         raise StoreError(
-            f"{path}: not a whole manifest ({str(error).splitlines()[0]}); restore it from a copy, "
+            f"{path}: not a whole manifest ({why}); restore it from a copy, "
             "or start the campaign in another folder"
         ) from error
+
+
+def _digest(values: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of plain values, whatever the order of their keys."""
+    return text_hash(json.dumps(values, sort_keys=True))
 
 
 def text_hash(text: str) -> str:

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 from data.errors import MisuseError, StoreError, StoreMismatchError
 from data.progress import NOBODY, Progress
@@ -16,7 +17,7 @@ from stp.campaign.manifest import Manifest
 from stp.campaign.signal_record import SIGNALS_FILE, read_signals_record
 from stp.campaign.status import campaign_status
 from stp.campaign.store import Store
-from stp.campaign.units import STAGE_TABLES, STAGES, Stage, Table, Unit, questions_shard
+from stp.campaign.units import STAGE_TABLES, STAGES, Stage, TableName, Unit, questions_shard
 from stp.records import differences
 
 _LOG = logging.getLogger(__name__)
@@ -150,7 +151,8 @@ def _check_signals(sources: Sequence[Store]) -> None:
         if settings != wanted:
             raise StoreMismatchError(
                 f"{first} and {url} hold signals with different settings: {wanted} and {settings}; "
-                f"`stp signals {url} --again`, with the options of the first, reads them anew"
+                f"`stp signals {quote(url)} --again`, with the options of the first, reads them "
+                "anew"
             )
 
 
@@ -188,7 +190,7 @@ def _copy_shards(
     return written
 
 
-def _copy_shard(target: Store, sources: Sequence[Store], unit: Unit, table: Table) -> int:
+def _copy_shard(target: Store, sources: Sequence[Store], unit: Unit, table: TableName) -> int:
     """Copy a unit's shard of a table from the first folder that has it; return 1 if it was."""
     name = unit.shard(table)
     digests = {

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from data.errors import MissingDependencyError, MisuseError
+from data.errors import MissingDependencyError, MisuseError, StoreError
 from data.hints import nearest
 from stp.campaign.manifest import ModelRecord
 from stp.campaign.sections import ModelConfig
@@ -34,8 +34,9 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 _INDEX = "model.safetensors.index.json"
 _SMALL_FILES = ("*.json", "*.jinja", "*.txt", "*.model")
 
+_TOKENIZER = "tokenizer.json"
 _TOKENIZER_FILES = (
-    "tokenizer.json",
+    _TOKENIZER,
     "tokenizer_config.json",
     "special_tokens_map.json",
     "added_tokens.json",
@@ -88,6 +89,9 @@ def record_model(model: LocatedModel, *, context_limit: int) -> ModelRecord:
         context_limit=min(context_limit, own_context(model.folder) or context_limit),
         family=model.family.model_dump(mode="json"),
         turn_end={name: list(ids) for name, ids in turn_end_of(model).sources.items()},
+        made_tokenizer_hash=""
+        if _has_own(model.folder)
+        else _sha256(_made_tokenizer(model.folder)),
     )
 
 
@@ -98,34 +102,64 @@ def turn_end_of(model: LocatedModel) -> TurnEnd:
 
 def tokenizer_hash(folder: Path) -> str:
     """Return the SHA-256 over names and contents of a folder's tokenizer files."""
-    return _files_hash((path.name, path.read_bytes()) for path in _tokenizer_files(folder))
+    return files_hash((path.name, path.read_bytes()) for path in _tokenizer_files(folder))
 
 
-def stored_tokenizer_hash(store: Store, model: LocatedModel) -> str | None:
-    """Return the same of the files that the campaign keeps; None if one of them is gone."""
-    names = [path.name for path in _tokenizer_files(model.folder)]
-    kept = tokenizer_folder(model.name)
-    # That one is made for reading a campaign, where a model has none itself.
-    if not all(store.exists(f"{kept}/{name}") for name in {*names, "tokenizer.json"}):
-        return None
-    return _files_hash((name, store.read_bytes(f"{kept}/{name}")) for name in names)
+def stored_tokenizer(store: Store, record: ModelRecord) -> bytes:
+    """Return the ``tokenizer.json`` that a campaign keeps of a model; all its files are checked.
+
+    Raises
+    ------
+    data.errors.StoreError
+        If a file is gone, or the files are not those that the campaign began with.
+    """
+    kept = tokenizer_folder(record.name)
+    names = [name for name in _TOKENIZER_FILES if store.exists(f"{kept}/{name}")]
+    files = {name: store.read_bytes(f"{kept}/{name}") for name in names}
+    content = files.get(_TOKENIZER)
+    whole = files_hash(files.items()) == record.tokenizer_hash
+    if content is not None and not whole:
+        # It may be one that was made for reading the campaign, where the model has none itself.
+        del files[_TOKENIZER]
+        made = record.made_tokenizer_hash in ("", _sha256(content))
+        whole = made and files_hash(files.items()) == record.tokenizer_hash
+    if content is None or not whole:
+        raise StoreError(
+            f"{store.url}/{kept}: the tokenizer is not the one that this campaign began with; "
+            f"`stp run {store.argument}` copies it from the model again"
+        )
+    return content
 
 
-def _files_hash(files: Iterable[tuple[str, bytes]]) -> str:
+def files_hash(files: Iterable[tuple[str, bytes]]) -> str:
+    """Return the SHA-256 over names and contents of files."""
     digest = hashlib.sha256()
     for name, content in files:
         digest.update(f"{name} {len(content)}\n".encode() + content)
     return digest.hexdigest()
 
 
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _has_own(folder: Path) -> bool:
+    return (folder / _TOKENIZER).is_file()
+
+
+def _made_tokenizer(folder: Path) -> bytes:
+    """Return the one form that reading a campaign takes, of a model that has older ones only."""
+    text: str = backend(load_tokenizer(folder)).to_str()
+    return text.encode()
+
+
 def copy_tokenizer(model: LocatedModel, store: Store) -> None:
     """Copy a model's tokenizer files into the campaign."""
     for path in _tokenizer_files(model.folder):
         store.write_bytes(f"{tokenizer_folder(model.name)}/{path.name}", path.read_bytes())
-    if not (model.folder / "tokenizer.json").is_file():
-        # Older models keep their vocabulary only; reading a campaign takes the one form.
-        text = backend(load_tokenizer(model.folder)).to_str()
-        store.write_bytes(f"{tokenizer_folder(model.name)}/tokenizer.json", text.encode())
+    if not _has_own(model.folder):
+        made = _made_tokenizer(model.folder)
+        store.write_bytes(f"{tokenizer_folder(model.name)}/{_TOKENIZER}", made)
 
 
 def tokenizer_folder(model_name: str) -> str:

@@ -12,8 +12,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from stp.engines.base import Branch, Engine, PromptTree, Tree
+from stp.engines.base import AnyTree, Branch, Engine, PromptTree
 from stp.engines.clock import ClockEngine, Pace
+from stp.ragged import IntArray
 
 _ROWS = (1, 4, 16, 64, 256)
 _TOKENS = 24
@@ -21,7 +22,6 @@ _PREFILL_TOKENS = 256
 _COPIES = 16
 """Of each length, so that those that were cut become several."""
 
-IntArray = npt.NDArray[np.int64]
 
 Clock: TypeAlias = Callable[[], float]
 """Seconds from some beginning: of a clock on the wall, or of a processor's work."""
@@ -73,7 +73,7 @@ def measured_pace(
 def calibrated(
     pace: Pace,
     engine: Engine,
-    phases: Sequence[tuple[Sequence[Tree], Sequence[int]]],
+    phases: Sequence[tuple[Sequence[AnyTree], Sequence[int]]],
     seconds: float,
 ) -> float:
     """Return by which factor real work was slower than a pace says.

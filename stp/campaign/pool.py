@@ -3,8 +3,7 @@
 The driver alone reads and writes the campaign's folder; an actor gets jobs with the rows that they
 need and gives rows back, with several units under way at once (:mod:`stp.campaign.stream`). So
 nodes need the models (a path or hub id that they can read), not the folder. A unit whose actor or
-node is lost is given to another; what it gives back depends on the unit alone, so the store is that
-of an unbroken run on one machine.
+node is lost is given to another; what is asked for it depends on the unit alone.
 """
 
 import asyncio
@@ -42,6 +41,9 @@ _LOG = logging.getLogger(__name__)
 
 _WAIT_SECONDS = 1.0
 """How often the driver looks whether it was asked to stop."""
+
+_NO_NODE_SECONDS = 10.0
+"""How long a cluster may be without any node while no actor runs."""
 
 _LOOK_SECONDS = 0.01
 """How often an actor looks whether its engine wants more."""
@@ -82,6 +84,7 @@ class _Actor:
         self._open_model = open_model
         self._room: EngineRoom | None = None
         self._inbox: queue.SimpleQueue[tuple[UnitTask, _Future]] = queue.SimpleQueue()
+        self._given = threading.Event()
         self._futures: dict[int, _Future] = {}
         self._wants = True
         self._window = 1
@@ -102,6 +105,7 @@ class _Actor:
         future: _Future = concurrent.futures.Future()
         self._wants = False
         self._inbox.put((task, future))
+        self._given.set()
         # One that is at work already takes it too, and this one finds nothing to do.
         self._thread.submit(self._work).add_done_callback(self._ended)
         return await asyncio.wrap_future(future)
@@ -112,10 +116,12 @@ class _Actor:
         stream = Stream(room, self._config, lambda *_: None)
         with room.watchdog.watching(stream.signs, stream.names):
             while True:
+                self._given.clear()
                 self._take_tasks(stream)
                 if stream.empty and not stream.failed:
                     return
-                time.sleep(stream.pause_seconds or 0.0)
+                # While what failed waits, other tasks may come.
+                self._given.wait(stream.pause_seconds or 0.0)
                 self._give(stream.step())
 
     def _ended(self, work: "concurrent.futures.Future[None]") -> None:
@@ -293,11 +299,8 @@ class RayPool:
                 break
             if busy or not self._starting:
                 waiting_since = time.monotonic()
-            elif time.monotonic() - waiting_since > self._start_seconds:
-                raise EngineError(
-                    f"no engine actor could start on the Ray cluster in {self._start_seconds:.0f} "
-                    "seconds; run the same command again when it has nodes to spare"
-                )
+            else:
+                self._check_wait(time.monotonic() - waiting_since)
             for ref in self._wait():
                 if ref in self._starting:
                     self._started(ref)
@@ -316,6 +319,19 @@ class RayPool:
                     yield result
         if failure is not None:
             raise failure
+
+    def _check_wait(self, seconds: float) -> None:
+        """Refuse to wait any longer for an actor to start."""
+        if seconds > self._start_seconds:
+            raise EngineError(
+                f"no engine actor could start on the Ray cluster in {self._start_seconds:.0f} "
+                "seconds; run the same command again when it has nodes to spare"
+            )
+        if seconds > _NO_NODE_SECONDS and not any(node["Alive"] for node in self._ray.nodes()):
+            raise EngineError(
+                "no node of the Ray cluster is left; nothing that was finished is lost: run the "
+                "same command again to go on there"
+            )
 
     def _hand_out(self, tasks: Tasks, again: list[tuple[UnitTask, int]]) -> None:
         """Give tasks to the engines that want some, those that were lost before first."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from data import Benchmark, Question, get_benchmark
-from data.errors import ConfigError, MisuseError, StoreMismatchError, StpError
+from data.errors import ConfigError, MisuseError, StoreError, StoreMismatchError, StpError
 from data.prompts import Prompts
 from evaluator.answers import check_reference
 from stp.campaign.asked import check_questions
@@ -26,7 +26,7 @@ from stp.campaign.models import (
     copy_tokenizer,
     locate_model,
     record_model,
-    stored_tokenizer_hash,
+    stored_tokenizer,
 )
 from stp.campaign.references import check_references
 from stp.campaign.sections import BenchmarkConfig
@@ -392,7 +392,9 @@ def _mend_config(store: Store, config: CampaignConfig) -> None:
 def _mend_tokenizers(store: Store, manifest: Manifest, models: tuple[LocatedModel, ...]) -> None:
     """Copy again tokenizers that are gone or damaged; that the models have the same is checked."""
     for model in models:
-        if stored_tokenizer_hash(store, model) != manifest.model_record(model.name).tokenizer_hash:
+        try:
+            stored_tokenizer(store, manifest.model_record(model.name))
+        except StoreError:
             copy_tokenizer(model, store)
             _LOG.warning("%s: the tokenizer of %s is copied anew", store.url, model.name)
 

@@ -41,7 +41,7 @@ class _Probed:
     tree: PromptTree
 
 
-Chosen = Mapping[tuple[int, int], Mapping[int, range]]
+ChosenProbes = Mapping[tuple[int, int], Mapping[int, range]]
 """By question and trajectory: positions to ask at, rising, and which samples there."""
 
 
@@ -52,7 +52,7 @@ def probe_unit(
     *,
     subject: Subject,
     config: CampaignConfig,
-    chosen: Chosen | None = None,
+    chosen: ChosenProbes | None = None,
     on_progress: OnProgress | None = None,
 ) -> Asking[tuple[pa.Table, pa.Table]]:
     """Ask for a unit's probes; return its ``positions`` and ``probes`` rows.
@@ -94,7 +94,7 @@ def _plant(
     row: dict[str, Any],
     subject: Subject,
     config: CampaignConfig,
-    chosen: Chosen | None,
+    chosen: ChosenProbes | None,
 ) -> _Probed:
     """Segment a trajectory and make its tree."""
     lengths = segment_by(

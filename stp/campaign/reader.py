@@ -21,7 +21,7 @@ from stp.campaign.status import UnitState, unit_state
 from stp.campaign.store import Store, read_questions
 from stp.campaign.tables import ORIGINAL, question_of
 from stp.campaign.text import StoredTokenizer
-from stp.campaign.units import Cell, Table, Unit
+from stp.campaign.units import Cell, TableName, Unit
 from stp.formats import ModelFamily, ThinkingFormat
 from stp.prefixes import branch_ids, prefix_branch
 from stp.segmentation import boundary_token_ids, content_token_ids
@@ -264,8 +264,8 @@ class CampaignReader:
             found += [(record, row) for row in match]
         if not found:
             raise MisuseError(
-                f"{self.store.url}: no question {question_id!r}; `stp show {self.store.url}` lists "
-                "them"
+                f"{self.store.url}: no question {question_id!r}; `stp show "
+                f"{self.store.argument}` lists them"
             )
         if len(found) > 1:
             cells = ", ".join(f"{record.model} on {record.benchmark}" for record, _ in found)
@@ -368,7 +368,7 @@ class CampaignReader:
         if int((~own).sum()) != len(position_k) * probes:
             raise StoreError(
                 f"{self.store.url}/{unit.shard('verdicts')}: its rows are not those of the "
-                f"positions; run `stp grade {self.store.url} --again`"
+                f"positions; run `stp grade {self.store.argument} --again`"
             )
         correct_k = right_p[~own].astype(np.int64).reshape(-1, probes).sum(axis=1)
         starts = np.flatnonzero(position_k == 0)
@@ -380,7 +380,7 @@ class CampaignReader:
             entry.full += int(correct_k[end])
             entry.best += most
 
-    def _columns(self, unit: Unit, table: Table, *names: str) -> list[npt.NDArray[Any]]:
+    def _columns(self, unit: Unit, table: TableName, *names: str) -> list[npt.NDArray[Any]]:
         """Return some columns of a unit's shard."""
         rows = self.store.read_columns(unit.shard(table), names)
         return [rows[name].to_numpy() for name in names]
@@ -393,7 +393,7 @@ class _UnitRows:
         self._store = store
         self._unit: Unit | None = None
         self._state = UnitState(works={})
-        self._tables: dict[Table, pa.Table] = {}
+        self._tables: dict[TableName, pa.Table] = {}
 
     def of(self, unit: Unit) -> UnitState:
         """Turn to a unit and return how far it is."""
@@ -402,7 +402,7 @@ class _UnitRows:
             self._unit = unit
         return self._state
 
-    def read(self, table: Table) -> pa.Table:
+    def read(self, table: TableName) -> pa.Table:
         """Return the rows of the unit turned to."""
         if self._unit is None:
             raise ValueError("turn to a unit first")

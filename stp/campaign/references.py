@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from data import Question
 from data.errors import MisuseError
 from data.tasks import task_names
-from evaluator.answers import Checker
+from evaluator.answers import BadReferenceError, Checker, check_reference
 from evaluator.answers.forms import Equation, Form, Listing, Opaque, Value, Words
 from evaluator.answers.reading import read_forms
 from evaluator.answers.trees import Number
@@ -45,14 +45,22 @@ def check_references(benchmark: str, questions: Sequence[Question]) -> None:
         Their benchmark's name, for the message.
     questions
         Those that will be asked. References of programs, and of tasks with a verifier of their
-        own, are no answers and are not looked at.
+        own, are no answers; they must be of their own form.
 
     Raises
     ------
     data.errors.MisuseError
         Naming the first such question, what is wrong, and how many there are.
     """
-    asked = [(question, form) for question in questions if (form := _as_asked(question))]
+    asked = []
+    for question in questions:
+        if form := _as_asked(question):
+            asked.append((question, form))
+            continue
+        try:
+            check_reference(question)
+        except BadReferenceError as error:
+            raise BadReferenceError(f"{benchmark}: {error}") from error
     with Checker(workers=1) as checker:
         verdicts = checker.check_many(asked)
     found = [

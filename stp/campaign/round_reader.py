@@ -4,20 +4,18 @@ import itertools
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from data.errors import StoreError
 from stp.campaign.store import Store
 from stp.campaign.tables import round_source
 from stp.campaign.units import Unit
-
-Counts = npt.NDArray[np.int64]
+from stp.ragged import IntArray
 
 
 def round_counts(
     store: Store, unit: Unit, positions: pa.Table, rounds: int
-) -> tuple[Counts, Counts, int]:
+) -> tuple[IntArray, IntArray, int]:
     """Return a unit's answers and right answers of all rounds, and how many rounds are there.
 
     Parameters

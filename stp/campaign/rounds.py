@@ -29,7 +29,7 @@ from stp.campaign.curves import load_curves
 from stp.campaign.early import planned_units
 from stp.campaign.jobs import JobPool, UnitTask
 from stp.campaign.prepare import Prepared, Subject, prepare_campaign
-from stp.campaign.probe import Chosen, probe_unit
+from stp.campaign.probe import ChosenProbes, probe_unit
 from stp.campaign.run import (
     Observer,
     PoolOpener,
@@ -60,7 +60,7 @@ class MoreProbesJob:
     unit: Unit
     questions: pa.Table
     trajectories: pa.Table
-    chosen: Chosen
+    chosen: ChosenProbes
 
     def ask(
         self, engine: Engine, subject: Subject, config: CampaignConfig, on_progress: OnProgress
@@ -249,7 +249,7 @@ class _Rounds:
 
 def _chosen(
     positions: pa.Table, have: npt.NDArray[np.int64], more: npt.NDArray[np.int64]
-) -> Chosen:
+) -> ChosenProbes:
     """Return where to ask, from what a unit's positions have and what more they are to get."""
     chosen: dict[tuple[int, int], dict[int, range]] = {}
     names = ("question", "trajectory", "position")

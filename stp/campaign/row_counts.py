@@ -6,7 +6,7 @@ The counts stay with the rows in the shard's footer, so that whoever asks later 
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -15,15 +15,17 @@ import pyarrow.compute as pc
 
 from evaluator.answers.verdict import NO_ANSWER, TROUBLES
 from stp.campaign.tables import ORIGINAL, with_counts
-from stp.campaign.units import Table
-from stp.formats import ThinkingFormat
+from stp.campaign.units import TableName
 
-Counts = dict[str, int]
+if TYPE_CHECKING:
+    from stp.formats import ThinkingFormat
+
+RowCounts = dict[str, int]
 
 TROUBLE: Final = "trouble: "
 """How the names of counts begin that say what trouble decided verdicts."""
 
-COUNTED_COLUMNS: Final[dict[Table, tuple[str, ...]]] = {
+COUNTED_COLUMNS: Final[dict[TableName, tuple[str, ...]]] = {
     "trajectories": ("thinking_finish", "answer_finish"),
     "probes": ("sample", "finish"),
     "verdicts": ("position", "reason"),
@@ -31,7 +33,7 @@ COUNTED_COLUMNS: Final[dict[Table, tuple[str, ...]]] = {
 """What must be read of a table to count it without its ids."""
 
 
-def counted(table: Table, rows: pa.Table, form: ThinkingFormat | None = None) -> pa.Table:
+def counted(table: TableName, rows: pa.Table, form: "ThinkingFormat | None" = None) -> pa.Table:
     """Return rows with the counts of their kinds, which stay with them in a shard.
 
     Parameters
@@ -46,7 +48,7 @@ def counted(table: Table, rows: pa.Table, form: ThinkingFormat | None = None) ->
     return with_counts(rows, count_rows(table, rows, form))
 
 
-def count_rows(table: Table, rows: pa.Table, form: ThinkingFormat | None = None) -> Counts:
+def count_rows(table: TableName, rows: pa.Table, form: "ThinkingFormat | None" = None) -> RowCounts:
     """Return how many rows are of each kind; see :func:`counted`."""
     if table == "trajectories":
         return _of_trajectories(rows, form)
@@ -55,7 +57,7 @@ def count_rows(table: Table, rows: pa.Table, form: ThinkingFormat | None = None)
     return _of_verdicts(rows) if table == "verdicts" else {}
 
 
-def _of_trajectories(rows: pa.Table, form: ThinkingFormat | None) -> Counts:
+def _of_trajectories(rows: pa.Table, form: "ThinkingFormat | None") -> RowCounts:
     thinking, answer = _tally(rows["thinking_finish"]), _tally(rows["answer_finish"])
     # Without thinking there is no position to probe: an answer is a probe by itself.
     found = {
@@ -71,7 +73,7 @@ def _of_trajectories(rows: pa.Table, form: ThinkingFormat | None) -> Counts:
     return found
 
 
-def _of_probes(rows: pa.Table, form: ThinkingFormat | None) -> Counts:
+def _of_probes(rows: pa.Table, form: "ThinkingFormat | None") -> RowCounts:
     finish = _tally(rows["finish"])
     first = pc.equal(rows["sample"], 0)
     found = {
@@ -88,7 +90,7 @@ def _of_probes(rows: pa.Table, form: ThinkingFormat | None) -> Counts:
     return found
 
 
-def _of_verdicts(rows: pa.Table) -> Counts:
+def _of_verdicts(rows: pa.Table) -> RowCounts:
     own = pc.equal(rows["position"], ORIGINAL)
     unread = pc.equal(rows["reason"], NO_ANSWER.reason)
     found = {
@@ -119,7 +121,7 @@ def trouble_of(reason: str) -> str | None:
     return next((trouble for trouble in TROUBLES if last.startswith(trouble)), None)
 
 
-def _of_ids(rows: pa.Table, columns: Iterable[str], form: ThinkingFormat) -> Counts:
+def _of_ids(rows: pa.Table, columns: Iterable[str], form: "ThinkingFormat") -> RowCounts:
     """Count rows with ids that stand for no text, and answers with control tokens inside."""
     unknown = np.zeros(rows.num_rows, np.bool_)
     for column in columns:

@@ -142,7 +142,7 @@ class EngineConfig(Section):
     actors: Count | None = None
     gpus_per_actor: int | None = Field(default=None, ge=0, le=LARGEST_COUNT, strict=True)
     units_in_flight: Count | None = None
-    stall_seconds: float = Field(default=3600.0, gt=0)
+    stall_seconds: float = Field(default=3600.0, gt=0, le=LARGEST_COUNT)
     options: dict[str, JsonValue] = Field(default_factory=dict)
 
     @field_validator("name")

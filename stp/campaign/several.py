@@ -1,6 +1,7 @@
 """What must hold before campaigns are read, alone or together; whoever reads shards asks here."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from shlex import quote
 
 from data.errors import MisuseError, StoreError
 
@@ -58,5 +59,5 @@ def check_complete(
         what = ", ".join(f"{count} are not {stage}" for stage, count in not_done.items() if count)
         raise StoreError(
             f"{url}: the campaign is not complete: of its units {what}; go on with "
-            f"`stp run {url}`, or take what is there with --allow-incomplete"
+            f"`stp run {quote(url)}`, or take what is there with --allow-incomplete"
         )

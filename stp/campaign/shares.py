@@ -126,7 +126,8 @@ KINDS: Final = (
         of="verdicts",
         noun="verdicts",
         words="were decided by trouble, not by the answer ({detail})",
-        advice="grade again where there is time, memory and a sandbox: `stp grade FOLDER --again`",
+        advice="look at them with `stp show verdicts FOLDER --trouble`; grade again where there is "
+        "time, memory and a sandbox: `stp grade FOLDER --again`",
     ),
 )
 """All kinds, the ones that change the meaning of figures most first."""

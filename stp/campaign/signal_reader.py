@@ -139,7 +139,7 @@ def _gather(store: Store, gathered: _Gathered, model: str | None) -> None:
     record = read_signals_record(store)
     if record is None:
         raise MisuseError(
-            f"{store.url}: its signals were not read; do it with `stp signals {store.url}`"
+            f"{store.url}: its signals were not read; do it with `stp signals {store.argument}`"
         )
     for cell in manifest.cells:
         if model not in (None, cell.model) or cell.model not in gathered.models:

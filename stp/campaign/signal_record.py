@@ -87,7 +87,7 @@ def read_signals_record(store: Store) -> SignalsRecord | None:
     except ValidationError as error:
         raise StoreError(
             f"{store.url}/{SIGNALS_FILE}: damaged; read the signals anew with `stp signals "
-            f"{store.url} --again`"
+            f"{store.argument} --again`"
         ) from error
 
 

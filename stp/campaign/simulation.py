@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from data.errors import MisuseError
@@ -25,13 +24,12 @@ from stp.campaign.stream import Stream
 from stp.campaign.tables import Work
 from stp.campaign.trajectories import OnProgress
 from stp.campaign.units import Cell, Stage, Unit
-from stp.engines.base import Branch, Engine, PromptTree, Tree
+from stp.engines.base import AnyTree, Branch, Engine, PromptTree
 from stp.engines.clock import STEPS, ClockEngine, Pace
+from stp.ragged import IntArray
 
 _LENGTHS = 1 << 16
 """Lengths drawn for each kind of sample; samples share them by their seeds."""
-
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,12 +62,6 @@ class Load:
     step_tokens: int = 256
     probes: int = 16
     prompt_tokens: int = 150
-
-    @property
-    def unit_tokens(self) -> float:
-        """Tokens that a unit is expected to generate."""
-        count = self.questions * self.trajectories
-        return count * (_mean(self.thinking_tokens) + _mean(self.answer_tokens) + self._probed)
 
     @property
     def unit_samples(self) -> float:
@@ -304,7 +296,7 @@ def handed_over(
         load, rows=rows, pace=pace, engines=engines, repeats_exactly=False, seed=seed
     )
     for number, clock in enumerate(clocks):
-        phases: dict[tuple[Stage, int], list[Tree]] = {}
+        phases: dict[tuple[Stage, int], list[AnyTree]] = {}
         for unit in list(_units(load))[number::engines]:
             for stage in _stages(load):
                 asking = _ShadowJob(unit, stage, load, lengths).asks()

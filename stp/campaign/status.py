@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 
 from data.errors import StoreError
 from stp.campaign.manifest import CellRecord, StageRecord
@@ -23,7 +24,7 @@ from stp.campaign.tables import (
     trajectory_source,
     verdict_source,
 )
-from stp.campaign.units import STAGE_TABLES, STAGES, Stage, Table, Unit
+from stp.campaign.units import STAGE_TABLES, STAGES, Stage, TableName, Unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +39,7 @@ class UnitState:
     """
 
     works: dict[Stage, Work]
-    counts: dict[Table, dict[str, int] | None] = field(default_factory=dict)
+    counts: dict[TableName, dict[str, int] | None] = field(default_factory=dict)
     digest: str = ""
     checker_version: str = ""
     grading_mark: str = ""
@@ -64,7 +65,7 @@ def unit_state(store: Store, unit: Unit) -> UnitState:
     """Return how far a unit is."""
     torn: list[str] = []
 
-    def info(table: Table) -> ShardInfo | None:
+    def info(table: TableName) -> ShardInfo | None:
         try:
             return store.shard_info(table, unit.shard(table))
         except TornShardError:
@@ -72,7 +73,7 @@ def unit_state(store: Store, unit: Unit) -> UnitState:
             return None
 
     works: dict[Stage, Work] = {}
-    counts: dict[Table, dict[str, int] | None] = {}
+    counts: dict[TableName, dict[str, int] | None] = {}
     digest = version = mark = ""
     trajectories = info("trajectories")
     if trajectories is not None and trajectories.source == trajectory_source(unit):
@@ -221,9 +222,9 @@ class CampaignStatus:
         for name in self.torn:
             table = name.partition("/")[0]
             of_signals = table in STAGE_TABLES["signals"]
-            found[name] = f"stp {'signals' if of_signals else 'run'} {self.url}"
+            found[name] = f"stp {'signals' if of_signals else 'run'} {quote(self.url)}"
             if name == SIGNALS_FILE:
-                found[name] = f"stp signals {self.url} --again"
+                found[name] = f"stp signals {quote(self.url)} --again"
         return found
 
     @property

@@ -14,6 +14,7 @@ itself. The place is an fsspec URL. This module knows nothing of engines and ans
 
 import contextlib
 import logging
+import shlex
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -37,7 +38,7 @@ from stp.campaign.tables import (
     encode_shard,
     shard_info,
 )
-from stp.campaign.units import STAGE_TABLES, Cell, Table, Unit, plan_units, questions_shard
+from stp.campaign.units import STAGE_TABLES, Cell, TableName, Unit, plan_units, questions_shard
 from stp.files import read_error, write_durably, write_error
 from stp.records import differences
 
@@ -72,6 +73,11 @@ class Store:
                 f"{self.url}: cannot be used as a campaign's folder: {error}"
             ) from error
         self._local = isinstance(self._fs, LocalFileSystem)
+
+    @property
+    def argument(self) -> str:
+        """The folder as it is typed in a shell."""
+        return shlex.quote(self.url)
 
     # -- files ---------------------------------------------------------------------------------
 
@@ -285,7 +291,10 @@ class Store:
             If either is damaged, or ``campaign.toml`` was changed after the campaign began.
         """
         manifest = self.read_manifest()
-        mend = f"`stp run CONFIG.toml --out {self.url}` with the campaign's own file writes it anew"
+        mend = (
+            f"`stp run CONFIG.toml --out {self.argument}` with the campaign's own file writes it "
+            "anew"
+        )
         try:
             config = self.read_config()
         except StpError as error:
@@ -319,7 +328,21 @@ class Store:
         )
 
     def plan(self, config: CampaignConfig, record: CellRecord) -> list[Unit]:
-        """Return the units of a cell."""
+        """Return the units of a cell.
+
+        Raises
+        ------
+        data.errors.StoreError
+            If the manifest says another number of questions than their shard has.
+        """
+        with contextlib.suppress(TornShardError):  # A run writes it anew.
+            asked = self.shard_info("questions", questions_shard(record.cell))
+            if asked is not None and asked.rows != record.questions:
+                raise StoreError(
+                    f"{self.url}/{MANIFEST}: damaged: it says {record.questions:,} questions of "
+                    f"{record.model} on {record.benchmark}, and the folder has {asked.rows:,}; "
+                    "restore it from a copy"
+                )
         return list(
             plan_units(
                 record.cell,
@@ -333,7 +356,7 @@ class Store:
     # -- shards --------------------------------------------------------------------------------
 
     def write_shard(
-        self, table: Table, name: str, rows: pa.Table, *, source: str, work: Work | None = None
+        self, table: TableName, name: str, rows: pa.Table, *, source: str, work: Work | None = None
     ) -> str:
         """Write a shard and return the digest of its rows.
 
@@ -347,7 +370,7 @@ class Store:
         self.write_bytes(name, content)
         return digest
 
-    def read_shard(self, table: Table, name: str) -> pa.Table:
+    def read_shard(self, table: TableName, name: str) -> pa.Table:
         """Return a shard's rows, checked.
 
         Raises
@@ -359,7 +382,7 @@ class Store:
         """
         return self.read_checked(table, name)[0]
 
-    def read_checked(self, table: Table, name: str) -> tuple[pa.Table, ShardInfo]:
+    def read_checked(self, table: TableName, name: str) -> tuple[pa.Table, ShardInfo]:
         """Return a shard's rows, checked, and what it says of itself."""
         buffer = pa.py_buffer(self.read_bytes(name))
         return decode_shard(table, pa.BufferReader(buffer), path=f"{self.url}/{name}")
@@ -378,7 +401,7 @@ class Store:
         except (pa.ArrowException, OSError) as error:
             raise StoreError(f"{self.url}/{name}: cannot be read: {error}") from error
 
-    def shard_info(self, table: Table, name: str) -> ShardInfo | None:
+    def shard_info(self, table: TableName, name: str) -> ShardInfo | None:
         """Return what a shard says of itself, from its footer, or None if it is absent.
 
         Raises
@@ -398,7 +421,7 @@ class Store:
         except OSError as error:
             raise StoreError(read_error(f"{self.url}/{name}", error)) from error
 
-    def verified_info(self, table: Table, name: str) -> ShardInfo | None:
+    def verified_info(self, table: TableName, name: str) -> ShardInfo | None:
         """Return what a shard says of itself after all of it was read, or None if it is not there.
 
         A torn shard is set aside, and then it is not there.

@@ -323,7 +323,7 @@ class Stream:
             running = self._owners.get(ticket)
             if running is not None and running.ask is not None:
                 running.ask.on_ended(samples, tokens)
-        for entry in progress.ended:
+        for entry in progress.trees:
             self._ended(engine, entry)
 
     def _supply(self, engine: Engine) -> bool:
@@ -412,6 +412,7 @@ class Stream:
                 )
                 self._failure.__cause__ = error
             return
+        # Other units go on meanwhile: a time to begin again at, where tenacity would sleep.
         wait = self._room.retry_seconds * 2 ** (running.attempt - 1)
         running.again_at = time.monotonic() + wait
         running.attempt += 1

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from data import Question
 from data.errors import StoreError
-from stp.campaign.units import STAGE_TABLES, Table, Unit
+from stp.campaign.units import STAGE_TABLES, TableName, Unit
 from stp.engines.base import Usage
 
 SCHEMA_VERSION = 1
@@ -32,8 +32,30 @@ ORIGINAL = -1
 _TEXT = pa.string()
 _IDS = pa.list_(pa.int32())
 _CELL = [("model", _TEXT), ("benchmark", _TEXT), ("question", pa.int32())]
+_POSITION = [*_CELL, ("trajectory", pa.int32()), ("position", pa.int32())]
+# `answer_limit` below probing.answer_tokens marks an answer that the context shortened.
+_PROBES = pa.schema(
+    [
+        *_POSITION,
+        ("sample", pa.int32()),
+        ("seed", pa.int64()),
+        ("answer_ids", _IDS),
+        ("finish", _TEXT),
+        ("answer_limit", pa.int32()),
+    ]
+)
+# Position -1 is the trajectory's own original answer.
+_VERDICTS = pa.schema(
+    [
+        *_POSITION,
+        ("sample", pa.int32()),
+        ("right", pa.bool_()),
+        ("answer", _TEXT),
+        ("reason", _TEXT),
+    ]
+)
 
-SCHEMAS: dict[Table, pa.Schema] = {
+SCHEMAS: dict[TableName, pa.Schema] = {
     # `fit`: "whole", "shortened" (the context leaves less room than was asked for), "too_long"
     # (the prompt leaves no room for an answer; nothing of it is run). `thinking_limit` is what
     # the question really gets.
@@ -65,67 +87,19 @@ SCHEMAS: dict[Table, pa.Schema] = {
             ("answer_limit", pa.int32()),
         ]
     ),
-    "positions": pa.schema(
-        [*_CELL, ("trajectory", pa.int32()), ("position", pa.int32()), ("tokens", pa.int64())]
-    ),
-    # `answer_limit` below probing.answer_tokens marks an answer that the context shortened.
-    "probes": pa.schema(
-        [
-            *_CELL,
-            ("trajectory", pa.int32()),
-            ("position", pa.int32()),
-            ("sample", pa.int32()),
-            ("seed", pa.int64()),
-            ("answer_ids", _IDS),
-            ("finish", _TEXT),
-            ("answer_limit", pa.int32()),
-        ]
-    ),
-    # position -1 is the trajectory's own original answer.
-    "verdicts": pa.schema(
-        [
-            *_CELL,
-            ("trajectory", pa.int32()),
-            ("position", pa.int32()),
-            ("sample", pa.int32()),
-            ("right", pa.bool_()),
-            ("answer", _TEXT),
-            ("reason", _TEXT),
-        ]
-    ),
-    # As `probes` and `verdicts`, of one round of more probes at chosen positions; samples go on
-    # counting where those before ended.
-    "more_probes": pa.schema(
-        [
-            *_CELL,
-            ("trajectory", pa.int32()),
-            ("position", pa.int32()),
-            ("sample", pa.int32()),
-            ("seed", pa.int64()),
-            ("answer_ids", _IDS),
-            ("finish", _TEXT),
-            ("answer_limit", pa.int32()),
-        ]
-    ),
-    "more_verdicts": pa.schema(
-        [
-            *_CELL,
-            ("trajectory", pa.int32()),
-            ("position", pa.int32()),
-            ("sample", pa.int32()),
-            ("right", pa.bool_()),
-            ("answer", _TEXT),
-            ("reason", _TEXT),
-        ]
-    ),
+    "positions": pa.schema([*_POSITION, ("tokens", pa.int64())]),
+    "probes": _PROBES,
+    "verdicts": _VERDICTS,
+    # Of one round of more probes at chosen positions; samples go on counting where those before
+    # ended.
+    "more_probes": _PROBES,
+    "more_verdicts": _VERDICTS,
     # A row per question; the hidden states are those at the last prompt token.
     "prompt_signals": pa.schema(_CELL),
     # A row per position, as in `positions`. What was not measured is NaN, or an empty list.
     "signals": pa.schema(
         [
-            *_CELL,
-            ("trajectory", pa.int32()),
-            ("position", pa.int32()),
+            *_POSITION,
             ("end_logprob", pa.float32()),
             ("other_logprob", pa.float32()),
             ("other_id", pa.int32()),
@@ -184,7 +158,7 @@ class ShardInfo:
     counts: dict[str, int] | None = None
 
 
-def make_table(name: Table, columns: dict[str, list[Any]]) -> pa.Table:
+def make_table(name: TableName, columns: dict[str, list[Any]]) -> pa.Table:
     """Return a table of the given kind from lists, one per column."""
     schema = SCHEMAS[name]
     return pa.table({field.name: columns[field.name] for field in schema}, schema=schema)
@@ -231,7 +205,9 @@ def question_of(row: Mapping[str, Any]) -> Question:
     )
 
 
-def encode_shard(name: Table, table: pa.Table, *, digest: str, source: str, work: Work) -> bytes:
+def encode_shard(
+    name: TableName, table: pa.Table, *, digest: str, source: str, work: Work
+) -> bytes:
     """Return a table as Parquet bytes that can be checked by :func:`decode_shard`.
 
     ``digest`` is the table's :func:`content_digest`.
@@ -266,7 +242,7 @@ def _kept_counts(schema: pa.Schema) -> list[str]:
     return [] if text is None else [text.decode()]
 
 
-def decode_shard(name: Table, content: Any, *, path: str) -> tuple[pa.Table, ShardInfo]:
+def decode_shard(name: TableName, content: Any, *, path: str) -> tuple[pa.Table, ShardInfo]:
     """Read a whole shard and check it against its own digest.
 
     Parameters
@@ -294,7 +270,7 @@ def decode_shard(name: Table, content: Any, *, path: str) -> tuple[pa.Table, Sha
     return table, info
 
 
-def shard_info(name: Table, content: Any, *, path: str) -> ShardInfo:
+def shard_info(name: TableName, content: Any, *, path: str) -> ShardInfo:
     """Return what a shard says of itself, from its footer alone.
 
     Raises
@@ -357,7 +333,7 @@ def _hash_values(digest: "hashlib._Hash", values: pa.ChunkedArray) -> None:
         digest.update(values.to_numpy().tobytes())
 
 
-def _open(name: Table, content: Any, path: str) -> tuple[ShardInfo, pq.ParquetFile]:
+def _open(name: TableName, content: Any, path: str) -> tuple[ShardInfo, pq.ParquetFile]:
     try:
         file = pq.ParquetFile(content)
     except (pa.ArrowException, OSError, EOFError, ValueError) as error:
@@ -365,7 +341,7 @@ def _open(name: Table, content: Any, path: str) -> tuple[ShardInfo, pq.ParquetFi
     return _said(name, file.metadata, path), file
 
 
-def _said(name: Table, metadata: pq.FileMetaData, path: str) -> ShardInfo:
+def _said(name: TableName, metadata: pq.FileMetaData, path: str) -> ShardInfo:
     """Return what a shard's footer says of it, checked."""
     try:
         raw = {k.decode(): v.decode() for k, v in (metadata.metadata or {}).items()}
@@ -392,7 +368,7 @@ def _said(name: Table, metadata: pq.FileMetaData, path: str) -> ShardInfo:
     return info
 
 
-def _fits(name: Table, schema: pa.Schema) -> bool:
+def _fits(name: TableName, schema: pa.Schema) -> bool:
     """Return whether a schema is the table's, hidden states apart."""
     known = SCHEMAS[name]
     further = schema.names[len(known) :] if name in _WITH_HIDDEN else []
@@ -418,6 +394,6 @@ def _work(text: str) -> Work:
     return Work(usage=usage, samples=values["samples"], seconds=values["seconds"])
 
 
-def _torn(name: Table, path: str, what: str) -> str:
+def _torn(name: TableName, path: str, what: str) -> str:
     command = "stp signals" if name in STAGE_TABLES["signals"] else "stp run"
     return f"{path}: torn shard: {what}; `{command}` on this campaign sets it aside and redoes it"

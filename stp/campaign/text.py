@@ -1,12 +1,11 @@
 """Ids to text with the tokenizer that a campaign keeps, so that no model is needed."""
 
-import functools
 from collections.abc import Sequence
 
 from tokenizers import Tokenizer
 
 from data.errors import StoreError
-from stp.campaign.models import tokenizer_folder
+from stp.campaign.models import stored_tokenizer
 from stp.campaign.store import Store
 from stp.formats import ModelFamily
 
@@ -31,19 +30,19 @@ class StoredTokenizer:
     Raises
     ------
     data.errors.StoreError
-        If its file is missing or damaged.
+        If its files are missing, or are not those that the campaign began with.
     """
 
     def __init__(self, store: Store, model: str) -> None:
         self.model = model
-        self._store = store
-        name = f"{tokenizer_folder(model)}/tokenizer.json"
-        content = store.read_bytes(name)
+        record = store.read_manifest().model_record(model)
+        self._family = ModelFamily.model_validate(record.family)
+        content = stored_tokenizer(store, record)
         try:
             self.fast = Tokenizer.from_buffer(content)
         # tokenizers raises bare Exception for a file that it cannot read.
         except Exception as error:
-            raise StoreError(f"{store.url}/{name}: not a whole tokenizer: {error}") from error
+            raise StoreError(f"{store.url}: the tokenizer of {model}: {error}") from error
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of ids, without special tokens."""
@@ -52,11 +51,6 @@ class StoredTokenizer:
     def answer_text(self, ids: Sequence[int]) -> str:
         """Return an answer's text, without special tokens and the tags that its family names."""
         return self._family.answer_text(self.decode(ids))
-
-    @functools.cached_property
-    def _family(self) -> ModelFamily:
-        record = self._store.read_manifest().model_record(self.model)
-        return ModelFamily.model_validate(record.family)
 
     def show(self, ids: Sequence[int]) -> str:
         """Return the text of ids as the model sees it, special tokens written out."""

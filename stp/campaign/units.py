@@ -16,7 +16,7 @@ STAGES: tuple[Stage, ...] = ("generate", "probe", "grade")
 """The stages of a run. Rounds of more probes follow where the plan is adaptive; signals are read
 when somebody asks for them."""
 
-Table = Literal[
+TableName = Literal[
     "questions",
     "trajectories",
     "positions",
@@ -28,7 +28,7 @@ Table = Literal[
     "signals",
 ]
 
-STAGE_TABLES: dict[Stage, tuple[Table, ...]] = {
+STAGE_TABLES: dict[Stage, tuple[TableName, ...]] = {
     "generate": ("trajectories",),
     "probe": ("positions", "probes"),
     "grade": ("verdicts",),
@@ -74,11 +74,11 @@ class Unit:
         questions = self.question_stop - self.question_start
         return questions * (self.trajectory_stop - self.trajectory_start)
 
-    def shard(self, table: Table) -> str:
+    def shard(self, table: TableName) -> str:
         """Return the path of its shard of a table, below the campaign's folder."""
         return f"{table}/{self.cell.folder}/{self.number:06d}.parquet"
 
-    def round_shard(self, table: Table, number: int) -> str:
+    def round_shard(self, table: TableName, number: int) -> str:
         """Return the path of its shard of a table of a round of more probes, counted from 1."""
         return f"{table}/{self.cell.folder}/{self.number:06d}-{number:03d}.parquet"
 

@@ -75,6 +75,8 @@ def analyze(
     ] = False,
 ) -> None:
     """Write all tables and figures of campaigns; say what was found."""
+    # What cannot be written in the end is said before anything else is imported.
+    folder = _writable_folder(campaigns, out)
     from rich.console import Console
 
     from evaluator.analysis.files import write_analysis
@@ -82,10 +84,6 @@ def analyze(
     from stp.cli.progress import shown_progress
 
     names = _names(tables, TABLES)
-    alone = len(campaigns) == 1 and "://" not in campaigns[0]
-    own = Path(campaigns[0]) / "analysis" if alone else Path("analysis")
-    # The campaigns' folders may be given so too, where no shell has replaced it.
-    folder = (out or own).expanduser()
     analysis: Analysis | None
     try:
         with shown_progress() as progress:
@@ -111,6 +109,16 @@ def analyze(
         raise typer.Exit(130)
     shown = [table for table in analysis.tables if table.name in names]
     _print(Console(highlight=False), analysis, shown, paths)
+
+
+def _writable_folder(campaigns: "Sequence[str]", out: Path | None) -> Path:
+    """Return where tables and figures go."""
+    from stp.files import check_writable
+
+    alone = len(campaigns) == 1 and "://" not in campaigns[0]
+    own = Path(campaigns[0]) / "analysis" if alone else Path("analysis")
+    # The campaigns' folders may be given so too, where no shell has replaced it.
+    return check_writable((out or own).expanduser())
 
 
 def _names(wanted: str, known: "Sequence[str]") -> "Sequence[str]":

@@ -1,5 +1,6 @@
-"""Arguments that several commands have: a campaign's folder, and how models are named."""
+"""Arguments and options that several commands have."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,3 +13,15 @@ MODEL_HELP = (
     "an OpenAI-compatible server; further ';KEY=VALUE' (family, engine, revision, batch, options); "
     "or a TOML file with these."
 )
+PromptsOption = Annotated[
+    Path | None, typer.Option("--prompts", help="Use the words of this file (docs/prompts.md).")
+]
+ReplicatesOption = Annotated[
+    int,
+    typer.Option(
+        "--replicates", min=0, max=1_000_000, help="Bootstrap replicates; 0: no intervals."
+    ),
+]
+AllowIncompleteOption = Annotated[
+    bool, typer.Option("--allow-incomplete", help="Score what is there, and say what is missing.")
+]

@@ -5,6 +5,9 @@ from typing import Annotated
 
 import typer
 
+from stp.cli.arguments import PromptsOption
+from stp.cli.lazily import group_of
+
 _KINDS = ("math", "choice", "code")
 """The others are generated tasks, each with a judge of its own."""
 
@@ -18,12 +21,6 @@ DataDir = Annotated[
 Width = Annotated[
     int,
     typer.Option("--width", min=20, help="Most characters shown of a reference."),
-]
-
-
-PromptsFile = Annotated[
-    Path | None,
-    typer.Option("--prompts", help="Show them in the words of this file (docs/prompts.md)."),
 ]
 
 
@@ -84,7 +81,7 @@ def show(
     n: Annotated[int, typer.Option("--n", min=1, help="How many questions.")] = 3,
     data_dir: DataDir = None,
     width: Width = 400,
-    prompts: PromptsFile = None,
+    prompts: PromptsOption = None,
 ) -> None:
     """Show questions as they will be asked, with their references."""
     from rich.console import Console
@@ -124,13 +121,7 @@ def show(
 
 def register(app: typer.Typer) -> None:
     """Add the command group ``benchmarks`` to an application."""
-    group = typer.Typer(no_args_is_help=False, help="The benchmarks that there are.")
-
-    @group.callback(invoke_without_command=True)
-    def listing(context: typer.Context, data_dir: DataDir = None) -> None:
-        """List the benchmarks, or look at the questions of one with `show`."""
-        if context.invoked_subcommand is None:
-            list_benchmarks(data_dir)
-
+    group = typer.Typer(cls=group_of("list"), help="The benchmarks that there are.")
+    group.command("list")(list_benchmarks)
     group.command("show")(show)
     app.add_typer(group, name="benchmarks")

@@ -2,12 +2,13 @@
 
 from enum import StrEnum
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from data.errors import MisuseError
-from stp.cli.arguments import Folder
+from stp.cli.arguments import Folder, PromptsOption
 
 if TYPE_CHECKING:
     import threading
@@ -43,14 +44,6 @@ Ray = Annotated[
         "machine, or one started here.",
     ),
 ]
-PromptsFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--prompts",
-        help="Ask in the words of this file (TOML) instead of our own; part of what a run is. "
-        "docs/prompts.md lists the names.",
-    ),
-]
 DryRun = Annotated[
     bool,
     typer.Option(
@@ -80,7 +73,7 @@ def run(
         typer.Option("--shard", metavar="I/N", help="Only part I of N, for a Slurm array."),
     ] = None,
     dry: DryRun = False,
-    prompts: PromptsFile = None,
+    prompts: PromptsOption = None,
 ) -> None:
     """Run a campaign, or go on with one that was stopped.
 
@@ -129,7 +122,7 @@ def _run(
             'probing.plan = "adaptive" chooses by what all units told, and a part knows its own '
             "alone; run it without --shard (--ray shares it out), or with a uniform plan"
         )
-    go_on = f"stp run {folder}" + "".join(f" --stage {name}" for name in asked)
+    go_on = f"stp run {quote(folder)}" + "".join(f" --stage {name}" for name in asked)
     result = watched(
         go_on + elsewhere(ray, part),
         lambda observer, stop: run_campaign(
@@ -155,7 +148,7 @@ def _run_rounds(settings: "CampaignConfig", folder: str, ray: str | None) -> Non
     from stp.cli.stopping import end_stalled
 
     watched(
-        f"stp run {folder}" + elsewhere(ray, None),
+        f"stp run {quote(folder)}" + elsewhere(ray, None),
         lambda observer, stop: run_rounds(
             settings,
             folder,
@@ -231,7 +224,7 @@ def grade(
     if benchmark is not None and references is None:
         raise MisuseError("--benchmark says whose --references are given; give these too")
     # With other references, verdicts on the old ones are not taken for done.
-    go_on = f"stp grade {folder}" + " --again" * (again and references is None)
+    go_on = f"stp grade {quote(folder)}" + " --again" * (again and references is None)
     result = watched(
         go_on,
         lambda observer, stop: grade_campaign(
@@ -245,7 +238,7 @@ def grade(
         ),
     )
     waiting = f", {result.waiting} are not probed yet" if result.waiting else ""
-    typer.echo(f"graded {result.units} units{waiting}; next: stp report {folder}", err=True)
+    typer.echo(f"graded {result.units} units{waiting}; next: stp report {quote(folder)}", err=True)
 
 
 def status(folder: Folder) -> None:
@@ -260,21 +253,21 @@ def status(folder: Folder) -> None:
 
     found = campaign_status(folder)
     console = Console(highlight=False)
-    state = "complete" if found.finished else f"not done; go on with: stp run {found.url}"
+    state = "complete" if found.finished else f"not done; go on with: stp run {quote(found.url)}"
     if found.running is not None:
         state = f"running ({found.running}); what follows counts the units that are done"
-    console.print(f"{found.name} in {found.url}: {state}", soft_wrap=True)
+    console.print(f"{found.name} in {found.url}: {state}", markup=False, soft_wrap=True)
     for cell in found.cells:
         line = f"  {cell.model} on {cell.benchmark}: {cell.questions:,} questions"
         if cell.shortened or cell.too_long:
             line += f" ({cell.shortened:,} with less room than asked, {cell.too_long:,} too long)"
-        console.print(line)
+        console.print(line, markup=False)
         if ids := found.too_long.get(cell.cell.folder):
             console.print(f"    too long: {named(ids)}", markup=False)
         if read := found.signals.get(cell.cell.folder):
             line = f"    signals: {read.trajectories:,} of {read.total:,} trajectories"
             go_on = read.trajectories < read.generated
-            more = f"; go on with: stp signals {found.url}" if go_on else ""
+            more = f"; go on with: stp signals {quote(found.url)}" if go_on else ""
             console.print(line + more, markup=False, soft_wrap=True)
     print_shares(console, found.shares)
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -326,14 +319,15 @@ def _say_how_it_ended(
 ) -> None:
     if result.waiting:
         typer.echo(
-            f"{result.waiting} units wait for the stage before; go on with: stp run {folder}",
+            f"{result.waiting} units wait for the stage before; go on with: stp run "
+            f"{quote(folder)}",
             err=True,
         )
         return
     if part is not None:
         typer.echo(
             f"{config.name}: part {part.number} of {part.count} is done in {folder}; when all are: "
-            f"stp merge FOLDERS --out MERGED, or stp run {folder} if they share it",
+            f"stp merge FOLDERS --out MERGED, or stp run {quote(folder)} if they share it",
             err=True,
         )
         return
@@ -344,7 +338,7 @@ def _say_how_it_ended(
 
     notes = Console(stderr=True, highlight=False)
     print_shares(notes, campaign_shares(folder), only_noticed=True)
-    typer.echo(f"{config.name}: done in {folder}; next: stp report {folder}", err=True)
+    typer.echo(f"{config.name}: done in {folder}; next: stp report {quote(folder)}", err=True)
 
 
 def register(app: typer.Typer) -> None:

@@ -1,6 +1,7 @@
 """``stp demo``: the whole way, on a model and questions that come with the project."""
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -32,7 +33,7 @@ def demo(
     source = files("data") / "demo_campaign.toml"
     config = parse_config(source.read_text(encoding="utf-8"), source=str(source))
     watched(
-        f"stp demo --out {out}",
+        f"stp demo --out {quote(str(out))}",
         lambda observer, stop: run_campaign(config, out, observer=observer, stop=stop),
     )
     typer.echo("writing the report", err=True)

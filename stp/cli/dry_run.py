@@ -1,5 +1,6 @@
 """``stp run --dry-run``: what a campaign would send and take, without starting it."""
 
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -12,7 +13,7 @@ from stp.cli.shares import print_shares
 
 if TYPE_CHECKING:
     from stp.campaign.config import CampaignConfig
-    from stp.campaign.dry_run import CellPlan, DryRunPlan, Expected
+    from stp.campaign.dry_run import CellPlan, DryRunPlan, ExpectedWork
 
 _SHOWN_IDS = 48
 _SHOWN_CHARACTERS = 2_000
@@ -29,7 +30,9 @@ def dry_run(config: "CampaignConfig", folder: str) -> None:
     console = Console(highlight=False)
     if folder and _nothing_left(config, folder):
         console.print(f"nothing is left to do in {folder}: every unit is generated, probed and")
-        console.print(f"graded; nothing was written; next: stp report {folder}", soft_wrap=True)
+        console.print(
+            f"graded; nothing was written; next: stp report {quote(folder)}", soft_wrap=True
+        )
         return
     check_engine(config.engine.name, config.engine.options)
     notes = Console(stderr=True, highlight=False)
@@ -105,10 +108,10 @@ def _print_estimate(console: Console, plan: "DryRunPlan") -> None:
     table.add_column("stage", no_wrap=True)
     for heading in ("samples", "tokens", "at most", "time", "disk"):
         table.add_column(heading, justify="right", no_wrap=True)
-    from stp.campaign.dry_run import Expected
+    from stp.campaign.dry_run import ExpectedWork
 
-    generate = sum((cell.generate for cell in plan.cells), Expected())
-    probe = sum((cell.probe for cell in plan.cells), Expected())
+    generate = sum((cell.generate for cell in plan.cells), ExpectedWork())
+    probe = sum((cell.probe for cell in plan.cells), ExpectedWork())
     for name, entry in (("generate", generate), ("probe", probe), ("both", plan.total)):
         table.add_row(name, *_row(entry))
     console.print(table)
@@ -153,7 +156,7 @@ def _print_forecast(console: Console, plan: "DryRunPlan") -> None:
         )
 
 
-def _row(entry: "Expected") -> tuple[str, str, str, str, str]:
+def _row(entry: "ExpectedWork") -> tuple[str, str, str, str, str]:
     return (
         f"{entry.samples:,}",
         f"{entry.tokens:,}",

@@ -24,21 +24,23 @@ def explore(
         bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
     ] = True,
 ) -> None:
-    """Look at campaigns and runs: tables, trajectories, responses, frontiers.
+    """Look at campaigns, releases and runs in a browser, or as files.
 
     The page is served on this machine alone and changes nothing. Ctrl-C ends it.
     """
     from evaluator.explorer.source import open_sources
 
+    if static is not None:
+        from stp.files import check_writable
+
+        static = check_writable(static.expanduser())
     sources = open_sources(folders)
     if static is not None:
         from evaluator.explorer.static import write_static
         from stp.cli.progress import shown_progress
 
         with shown_progress() as progress:
-            page = write_static(
-                sources, static.expanduser(), progress=progress.stage("writing pieces")
-            )
+            page = write_static(sources, static, progress=progress.stage("writing pieces"))
         typer.echo(f"Page: {page}")
         return
     from evaluator.explorer.server import listen, server

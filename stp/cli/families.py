@@ -19,7 +19,7 @@ def families(
         ),
     ] = None,
 ) -> None:
-    """List the model families, or say which one a model gets, and why."""
+    """List model families, or say which one a model gets, and why."""
     from stp.formats import family_names
 
     if not names:

@@ -1,20 +1,24 @@
 """``stp leaderboard``: boards of methods and models as a static site, and submissions to them."""
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
 
+from stp.cli.lazily import CommandGroup
+
 leaderboard = typer.Typer(
-    help="Boards of methods and models as a static site; check and add submissions.",
+    cls=CommandGroup,
+    help="Boards of methods and models as a site; check, add submissions.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
-Results = Annotated[
+ResultsArgument = Annotated[
     Path, typer.Argument(help="A result folder of otbench run, think run or optimal run.")
 ]
-ReleaseOption = Annotated[
+RerunOption = Annotated[
     Path | None,
     typer.Option(
         "--release", help="Of OTBench rows: what they were measured on, to run them again."
@@ -37,7 +41,9 @@ def build(
     from evaluator.explorer.static import write_static
     from evaluator.explorer.submission import SUBMISSIONS, submissions
     from stp.cli.progress import shown_progress
+    from stp.files import check_writable
 
+    out = check_writable(out.expanduser())
     found = [
         result
         for folder in (path.expanduser() for path in folders)
@@ -45,24 +51,24 @@ def build(
     ]
     sources = open_board(found, title)
     with shown_progress() as progress:
-        page = write_static(sources, out.expanduser(), progress=progress.stage("writing pieces"))
+        page = write_static(sources, out, progress=progress.stage("writing pieces"))
     typer.echo(f"Page: {page}")
 
 
 @leaderboard.command("check")
-def check(submission: Results, release: ReleaseOption = None) -> None:
+def check(submission: ResultsArgument, release: RerunOption = None) -> None:
     """Check a submission: files, schema, checksums, scores made again, isolation."""
     raise typer.Exit(0 if _checked(submission.expanduser(), release) else 1)
 
 
 @leaderboard.command("add")
 def add(
-    submission: Results,
+    submission: ResultsArgument,
     board: Annotated[Path, typer.Argument(help="The board's folder; made if it is not there.")],
     name: Annotated[
         str | None, typer.Option("--name", help="What it is called there.", show_default="its own")
     ] = None,
-    release: ReleaseOption = None,
+    release: RerunOption = None,
 ) -> None:
     """Check a submission, and copy it into a board."""
     from evaluator.explorer.submission import add_submission
@@ -72,7 +78,7 @@ def add(
         typer.echo("not added", err=True)
         raise typer.Exit(1)
     target = add_submission(folder, board.expanduser(), name)
-    typer.echo(f"Added: {target}\nNext: stp leaderboard build {board} --out SITE")
+    typer.echo(f"Added: {target}\nNext: stp leaderboard build {quote(str(board))} --out SITE")
 
 
 def _checked(folder: Path, release: Path | None) -> bool:

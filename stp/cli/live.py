@@ -1,35 +1,26 @@
 """``stp live``: termination methods on a model while it thinks."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+
+from stp.cli.lazily import group_of
 
 if TYPE_CHECKING:
     from evaluator.live.setup import Wanted
 
 
-class RunByDefault(TyperGroup):
-    """A group whose first word is a command of it, or else a model to run."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put ``run`` before what is no command."""
-        if args and args[0] not in self.commands and not args[0].startswith("-"):
-            args = ["run", *args]
-        return super().parse_args(ctx, args)
-
-
 live = typer.Typer(
     name="live",
-    cls=RunByDefault,
+    cls=group_of("run"),
     help="Run a termination method live; compare, choose a setting.",
-    no_args_is_help=True,
     rich_markup_mode=None,
 )
 
 Model = Annotated[str, typer.Argument(help="A folder, a hub id, or demo.")]
-Method = Annotated[
+MethodOption = Annotated[
     str | None, typer.Option("--method", "-m", help="As for `stp otbench run`; without: none.")
 ]
 SettingOption = Annotated[
@@ -39,11 +30,11 @@ ReleaseOption = Annotated[
     Path | None,
     typer.Option("--release", help="What the method learns from; gives limits and steps too."),
 ]
-Name = Annotated[
+ModelNameOption = Annotated[
     str | None,
     typer.Option("--name", help="What the release calls the model.", show_default="from MODEL"),
 ]
-Family = Annotated[str | None, typer.Option("--family", help="The model's family.")]
+FamilyOption = Annotated[str | None, typer.Option("--family", help="The model's family.")]
 EngineName = Annotated[
     str, typer.Option("--engine", help="transformers, vllm, or server (with --upstream).")
 ]
@@ -57,20 +48,21 @@ Threads = Annotated[
 ThinkingLimit = Annotated[
     int | None, typer.Option("--thinking-limit", min=1, help="Most thinking tokens.")
 ]
-AnswerTokens = Annotated[
+AnswerTokensOption = Annotated[
     int | None, typer.Option("--answer-tokens", min=1, help="Most tokens of an answer.")
 ]
 StepTokens = Annotated[
     int | None, typer.Option("--step-tokens", min=1, help="Least tokens of a step.")
 ]
-Batch = Annotated[int, typer.Option("--batch", min=1, help="Questions under way at once.")]
+BatchOption = Annotated[int, typer.Option("--batch", min=1, help="Questions under way at once.")]
 
 
 @live.command("run")
 def run(
+    context: typer.Context,
     model: Model,
     out: Annotated[Path, typer.Option("--out", help="The run's folder.")],
-    method: Method = None,
+    method: MethodOption = None,
     setting: SettingOption = None,
     release: ReleaseOption = None,
     benchmark: Annotated[
@@ -87,14 +79,14 @@ def run(
     trajectories: Annotated[
         int, typer.Option("--trajectories", min=1, help="Of every question.")
     ] = 1,
-    batch: Batch = 32,
-    name: Name = None,
-    family: Family = None,
+    batch: BatchOption = 32,
+    name: ModelNameOption = None,
+    family: FamilyOption = None,
     engine: EngineName = "transformers",
     upstream: Upstream = None,
     threads: Threads = None,
     thinking_limit: ThinkingLimit = None,
-    answer_tokens: AnswerTokens = None,
+    answer_tokens: AnswerTokensOption = None,
     step_tokens: StepTokens = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Of the samples.")] = None,
 ) -> None:
@@ -108,21 +100,7 @@ def run(
         raise MisuseError(f"--split {split}: it is test, validation or all")
     if not benchmark and release is None:
         raise MisuseError("name the questions with --benchmark, or a --release")
-    wanted = wanted_of(
-        model,
-        method=method,
-        setting=setting,
-        release=release,
-        name=name,
-        family=family,
-        engine=engine,
-        upstream=upstream,
-        threads=threads,
-        thinking_limit=thinking_limit,
-        answer_tokens=answer_tokens,
-        step_tokens=step_tokens,
-        seed=seed,
-    )
+    wanted = wanted_of(context.params)
     asked = [BenchmarkConfig(name=each, limit=limit, data_dir=data_dir) for each in benchmark or []]
     out = out.expanduser()
     with shown_progress(at_once=True) as screen:
@@ -183,7 +161,7 @@ def choose(
     model: Annotated[
         str, typer.Option("--model", help="Folder of the model, for the line to serve it.")
     ] = "MODEL",
-    name: Name = None,
+    name: ModelNameOption = None,
 ) -> None:
     """Choose method and setting on validation questions; print the line that serves them."""
     from fractions import Fraction
@@ -225,59 +203,45 @@ def choose(
     typer.echo(f"Serve it: {shlex.join(words)}")
 
 
-def wanted_of(
-    model: str,
-    *,
-    method: str | None,
-    setting: str | None,
-    release: Path | None,
-    name: str | None,
-    family: str | None,
-    engine: str,
-    upstream: str | None,
-    threads: int | None,
-    thinking_limit: int | None,
-    answer_tokens: int | None,
-    step_tokens: int | None,
-    seed: int | None = None,
-) -> "Wanted":
-    """Return what the options of a command name."""
+def wanted_of(given: Mapping[str, Any]) -> "Wanted":
+    """Return what the options name that ``stp live run`` and ``stp serve`` share."""
     from pydantic import ValidationError
 
     from data.errors import MisuseError
     from evaluator.live.setup import Wanted
     from stp.campaign.sections import EngineConfig, ModelConfig
 
-    options: dict[str, Any] = {}
-    if upstream is not None:
-        engine, options = "server", {"url": upstream}
+    engine, options = given["engine"], dict[str, Any]()
+    if given["upstream"] is not None:
+        engine, options = "server", {"url": given["upstream"]}
     elif engine == "server":
         raise MisuseError("--engine server: say where it is with --upstream URL")
-    if threads is not None:
-        options["threads"] = threads
-    changes: dict[str, dict[str, Any]] = {"generation": {}, "probing": {}}
-    if thinking_limit is not None:
-        changes["generation"]["thinking_limit"] = thinking_limit
-    if answer_tokens is not None:
-        changes["generation"]["answer_tokens"] = answer_tokens
-        changes["probing"]["answer_tokens"] = answer_tokens
-    if step_tokens is not None:
-        changes["probing"]["step_tokens"] = step_tokens
+    if given["threads"] is not None:
+        options["threads"] = given["threads"]
+    limits = {
+        "generation": ("thinking_limit", "answer_tokens"),
+        "probing": ("answer_tokens", "step_tokens"),
+    }
+    changes = {
+        section: {name: given[name] for name in names if given[name] is not None}
+        for section, names in limits.items()
+    }
+    name = {"name": given["name"]} if given["name"] else {}
     try:
-        described = ModelConfig.model_validate(
-            {"path": model, "family": family, **({"name": name} if name else {})}
+        model = ModelConfig.model_validate(
+            {"path": given["model"], "family": given["family"], **name}
         )
         chosen = EngineConfig(name=engine, options=options)
     except ValidationError as error:
         raise MisuseError(error.errors(include_url=False)[0]["msg"]) from error
     return Wanted(
-        model=described,
-        method=method,
-        setting=setting,
-        release=None if release is None else release.expanduser(),
+        model=model,
+        method=given["method"],
+        setting=given["setting"],
+        release=None if given["release"] is None else given["release"].expanduser(),
         engine=chosen,
         changes=changes,
-        seed=seed,
+        seed=given.get("seed"),
     )
 
 

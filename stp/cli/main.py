@@ -8,48 +8,10 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated
-
-import typer
 
 from data.errors import StpError
-from stp.cli.lazily import LazyGroup
+from stp.cli import first_help
 from stp.machine import machine_trouble
-
-app = typer.Typer(
-    name="stp",
-    cls=LazyGroup,
-    help=(
-        "Measure how much of a reasoning model's thinking is wasted or harmful, and how much an "
-        "ideal stopping rule could save."
-    ),
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-
-
-def _show_version(asked: bool) -> None:
-    if asked:
-        from importlib.metadata import version
-
-        typer.echo(f"stp-engine {version('stp-engine')}")
-        raise typer.Exit
-
-
-@app.callback()
-def options(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
-    ] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show the full traceback of an error.")
-    ] = False,
-) -> None:
-    """Take the options that every command has."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -66,6 +28,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             stream.reconfigure(errors="backslashreplace")
     try:
         try:
+            if given in (["--help"], ["-h"]):
+                sys.stdout.write(first_help())
+                raise SystemExit(0)
+            from stp.cli.lazily import app
+
             app(args=_arguments(given), prog_name="stp")
         finally:
             # What cannot be written is said here, not after the end.
@@ -122,7 +89,7 @@ def _fail(message: str, code: int) -> None:
         from stp.cli.seen import seen
 
         line = seen(line)
-    typer.echo(f"stp: error: {line}", err=True)
+    sys.stderr.write(f"stp: error: {line}\n")
     try:
         sys.stdout.flush()
     except OSError:

@@ -1,5 +1,6 @@
 """``stp merge``: parts of a campaign, run with ``--shard`` into folders of their own, made one."""
 
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -24,11 +25,12 @@ def merge(
         result = merge_campaigns(folders, out, progress=progress.stage("merging"))
     typer.echo(f"{result.shards:,} shards written to {out}", err=True)
     if result.complete:
-        typer.echo(f"all {result.units:,} units are done; next: stp report {out}", err=True)
+        typer.echo(f"all {result.units:,} units are done; next: stp report {quote(out)}", err=True)
         return
     lacking = ", ".join(f"{stage} {count:,}" for stage, count in result.missing.items() if count)
     typer.echo(
-        f"of {result.units:,} units some lack a stage ({lacking}); go on with: stp run {out}",
+        f"of {result.units:,} units some lack a stage ({lacking}); go on with: stp run "
+        f"{quote(out)}",
         err=True,
     )
 

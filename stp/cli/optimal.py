@@ -1,23 +1,22 @@
 """``stp optimal``: OptimalThinkingBench; run, score, grade and compare."""
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from stp.cli import optimal_making
-from stp.cli.arguments import MODEL_HELP
+from stp.cli.arguments import MODEL_HELP, AllowIncompleteOption, PromptsOption, ReplicatesOption
+from stp.cli.lazily import CommandGroup
 from stp.cli.optimal_options import (
-    AllowIncomplete,
     AllowUndecided,
-    Campaigns,
+    CampaignsOption,
     JudgeOption,
     JudgeRepeats,
     Limit,
     MaxTokens,
-    PromptsFile,
-    Replicates,
-    Seeds,
+    SeedsOption,
     Temperature,
     ThinkingTokens,
     TMax,
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from stp.curves import Curves
 
 optimal = typer.Typer(
+    cls=CommandGroup,
     help="OptimalThinkingBench: over- and underthinking in one score.",
     no_args_is_help=True,
 )
@@ -72,7 +72,7 @@ def run(
         Path | None, typer.Option("--data-dir", help="Folder of question files.")
     ] = None,
     limit: Limit = None,
-    seeds: Seeds = 8,
+    seeds: SeedsOption = 8,
     seed: Annotated[int, typer.Option("--seed", help="What the seeds are made from.")] = 0,
     max_tokens: MaxTokens = None,
     thinking_tokens: ThinkingTokens = None,
@@ -87,7 +87,7 @@ def run(
     size: Annotated[
         float | None, typer.Option("--size", help="Parameters in billions, for the analysis.")
     ] = None,
-    prompts: PromptsFile = None,
+    prompts: PromptsOption = None,
 ) -> None:
     """Ask a model all questions with every method and seed; goes on where it was stopped."""
     from rich.console import Console
@@ -129,7 +129,7 @@ def run(
             progress=progress,
         )
     Console(highlight=False).print(
-        f"Responses: {out}\nNext: stp optimal score {out}", markup=False, soft_wrap=True
+        f"Responses: {out}\nNext: stp optimal score {quote(str(out))}", markup=False, soft_wrap=True
     )
 
 
@@ -141,11 +141,11 @@ def score(
     judge_max_tokens: Annotated[
         int, typer.Option("--judge-max-tokens", min=1, help="Most tokens of a judge's reply.")
     ] = 1024,
-    campaigns: Campaigns = None,
+    campaigns: CampaignsOption = None,
     t_max: TMax = 1000,
-    replicates: Replicates = 10_000,
+    replicates: ReplicatesOption = 10_000,
     allow_undecided: AllowUndecided = False,
-    allow_incomplete: AllowIncomplete = False,
+    allow_incomplete: AllowIncompleteOption = False,
 ) -> None:
     """Grade a run, score it, and write tables and a report page into RUN/report."""
     from rich.console import Console
@@ -228,12 +228,14 @@ def grade(
             settings=replace(SETTINGS, max_tokens=judge_max_tokens),
         )
         result = watched(
-            f"stp optimal grade {campaign} --judge {judge}",
+            f"stp optimal grade {quote(campaign)} --judge {quote(judge)}",
             lambda observer, stop: grade_campaign(
                 campaign, model_judge=model.verdict, observer=observer, stop=stop
             ),
         )
-    typer.echo(f"graded {result.units} units; next: stp optimal compare --campaign {campaign}")
+    typer.echo(
+        f"graded {result.units} units; next: stp optimal compare --campaign {quote(campaign)}"
+    )
 
 
 @optimal.command("compare")
@@ -244,7 +246,7 @@ def compare(
     out: Annotated[Path, typer.Option("--out", help="Where tables and page go.")] = Path(
         "optimal-comparison"
     ),
-    campaigns: Campaigns = None,
+    campaigns: CampaignsOption = None,
     release: Annotated[
         Path | None,
         typer.Option("--release", help="A release of `stp release`: OTBench's methods as rows."),
@@ -262,7 +264,7 @@ def compare(
         typer.Option("--ut", help="A benchmark of release or campaign that is hard. Repeatable."),
     ] = None,
     t_max: TMax = 1000,
-    replicates: Replicates = 10_000,
+    replicates: ReplicatesOption = 10_000,
     allow_undecided: AllowUndecided = False,
 ) -> None:
     """Put runs, and methods that stop a thinking, into one table, averaged over models."""
@@ -272,8 +274,10 @@ def compare(
     from evaluator.optimal.results import make_results
     from evaluator.optimal.stored import load_run
     from stp.cli.progress import shown_progress
+    from stp.files import check_writable
 
     check_t_max(t_max)
+    out = check_writable(out.expanduser())
     console = Console(highlight=False)
     runs = [load_run(folder) for folder in folders or []]
     with shown_progress() as progress:
@@ -294,7 +298,7 @@ def compare(
             progress=progress.stage("bootstrap"),
         )
     models = list(dict.fromkeys(model for model, _ in results.scores.rows))
-    _show(console, results, out.expanduser(), ", ".join(models))
+    _show(console, results, out, ", ".join(models))
 
 
 def _release_rows(

@@ -5,12 +5,11 @@ from typing import Annotated, Any
 
 import typer
 
-from stp.cli.arguments import MODEL_HELP
+from stp.cli.arguments import MODEL_HELP, PromptsOption
 from stp.cli.optimal_options import (
     JudgeRepeats,
     MaxTokens,
-    PromptsFile,
-    Seeds,
+    SeedsOption,
     Temperature,
     ThinkingTokens,
     words,
@@ -45,7 +44,7 @@ def build(
     max_tokens: MaxTokens = 4096,
     temperature: Temperature = 0.6,
     seed: Annotated[int, typer.Option("--seed", help="Of all replies.")] = 0,
-    prompts: PromptsFile = None,
+    prompts: PromptsOption = None,
 ) -> None:
     """Make OvT-General: simple questions of 72 domains and four answer types, checked by models."""
     from dataclasses import replace
@@ -108,7 +107,7 @@ def select(
         float, typer.Option("--lambda", help="A task is kept if the gap is above it.")
     ] = 0.1,
     limit: Annotated[int, typer.Option("--limit", min=1, help="Questions of each task.")] = 50,
-    seeds: Seeds = 8,
+    seeds: SeedsOption = 8,
     max_tokens: MaxTokens = None,
     thinking_tokens: ThinkingTokens = None,
     temperature: Temperature = 0.6,

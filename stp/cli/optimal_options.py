@@ -1,15 +1,10 @@
 """Options that several commands of ``stp optimal`` have, and how their texts are read."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-PromptsFile = Annotated[
-    Path | None,
-    typer.Option("--prompts", help="Ask in the words of this file (docs/prompts.md)."),
-]
-Seeds = Annotated[int, typer.Option("--seeds", min=1, help="Responses to each question.")]
+SeedsOption = Annotated[int, typer.Option("--seeds", min=1, help="Responses to each question.")]
 Limit = Annotated[
     int | None,
     typer.Option("--limit", min=1, help="Only so many questions of each benchmark."),
@@ -21,12 +16,6 @@ ThinkingTokens = Annotated[
     int | None, typer.Option("--thinking-tokens", min=0, help="Most thinking tokens.")
 ]
 Temperature = Annotated[float, typer.Option("--temperature", help="Of the sampling.")]
-Replicates = Annotated[
-    int,
-    typer.Option(
-        "--replicates", min=0, max=1_000_000, help="Bootstrap replicates; 0: no intervals."
-    ),
-]
 TMax = Annotated[int, typer.Option("--t-max", min=1, help="Of AUC OAA.")]
 JudgeOption = Annotated[
     str | None, typer.Option("--judge", help="Model that judges answers in words; as MODEL.")
@@ -34,7 +23,7 @@ JudgeOption = Annotated[
 JudgeRepeats = Annotated[
     int, typer.Option("--judge-repeats", min=1, help="Votes on each answer; agreement is reported.")
 ]
-Campaigns = Annotated[
+CampaignsOption = Annotated[
     list[str] | None,
     typer.Option(
         "--campaign", help="A campaign on the same questions: what stopping could win back."
@@ -42,9 +31,6 @@ Campaigns = Annotated[
 ]
 AllowUndecided = Annotated[
     bool, typer.Option("--allow-undecided", help="Leave out what the judge did not decide.")
-]
-AllowIncomplete = Annotated[
-    bool, typer.Option("--allow-incomplete", help="Score what is there, and say what is missing.")
 ]
 
 

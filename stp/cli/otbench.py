@@ -5,22 +5,25 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from stp.cli.lazily import CommandGroup
+
 if TYPE_CHECKING:
     from rich.console import Console
 
 otbench = typer.Typer(
+    cls=CommandGroup,
     name="otbench",
     help="Measure termination methods on a release.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
-Release = Annotated[Path, typer.Argument(help="A release's folder, made by `stp release`.")]
+ReleaseArgument = Annotated[Path, typer.Argument(help="A release's folder, made by `stp release`.")]
 
 
 @otbench.command()
 def run(
-    release: Release,
+    release: ReleaseArgument,
     method: Annotated[
         list[str] | None,
         typer.Option(
@@ -35,7 +38,10 @@ def run(
         typer.Option("--out", help="Where rows and report go.", show_default="RELEASE-otbench"),
     ] = None,
     replicates: Annotated[
-        int, typer.Option("--replicates", min=0, help="Bootstrap replicates; 0: no intervals.")
+        int,
+        typer.Option(
+            "--replicates", min=0, max=100_000, help="Bootstrap replicates; 0: no intervals."
+        ),
     ] = 10_000,
     workers: Annotated[
         int | None,
@@ -46,11 +52,12 @@ def run(
     from evaluator.otbench.integrity import read_manifest
     from evaluator.present.terminal import rich_table
     from stp.cli.progress import shown_progress
+    from stp.files import check_writable
 
     release = release.expanduser()
-    folder = (out or release.with_name(release.name + "-otbench")).expanduser()
     # A wrong folder is said before anything else is imported.
     read_manifest(release)
+    folder = check_writable((out or release.with_name(release.name + "-otbench")).expanduser())
     with shown_progress(at_once=True) as progress:
         progress.stage("starting")
         from evaluator.otbench.compare import order_rows, terminal_tables
@@ -123,7 +130,7 @@ def compare(
 @otbench.command()
 def regenerate(
     rows: Annotated[Path, typer.Argument(help="A leaderboard file, or a folder that holds one.")],
-    release: Release,
+    release: ReleaseArgument,
     method: Annotated[
         list[str] | None,
         typer.Option("--method", "-m", help="Only rows with this label; may be repeated."),

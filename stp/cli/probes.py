@@ -4,8 +4,12 @@ from typing import Annotated
 
 import typer
 
+from stp.cli.lazily import CommandGroup
+
 app = typer.Typer(
-    help="Compare two campaigns that probed the same trajectories.", no_args_is_help=True
+    cls=CommandGroup,
+    help="Compare two campaigns that probed the same trajectories.",
+    no_args_is_help=True,
 )
 
 

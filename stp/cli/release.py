@@ -46,6 +46,7 @@ def release(
     from data.errors import MisuseError
     from evaluator.otbench.integrity import MANIFEST
     from stp.cli.seen import seen
+    from stp.files import check_writable
 
     folder = out.expanduser() if out else None
     if folder is None:
@@ -54,7 +55,7 @@ def release(
             raise MisuseError("say where the release goes: stp release CAMPAIGN... --out FOLDER")
         folder = made
     else:
-        _write(campaigns, folder, name, train, validation, seed, allow_incomplete)
+        _write(campaigns, check_writable(folder), name, train, validation, seed, allow_incomplete)
     if push is not None:
         from evaluator.otbench.hub import push_release
 

@@ -36,11 +36,12 @@ def report(
     from rich.console import Console
 
     from stp.cli.progress import shown_progress
+    from stp.files import check_writable
 
     console = Console()
     own = Path("report") if "://" in campaign else Path(campaign) / "report"
     # The campaign's folder may be given so too, where no shell has replaced it.
-    folder = (out or own).expanduser()
+    folder = check_writable((out or own).expanduser())
     with shown_progress(at_once=True) as progress:
         progress.stage("computing frontiers and intervals, drawing figures")
         from evaluator.report import build_report

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from evaluator.explorer.responses import ResponseRow, Responses
     from evaluator.runs.pairs import Pair
 
-    Side = tuple[Responses, Sequence[tuple[int, ResponseRow]]]
+    ResponseSide = tuple[Responses, Sequence[tuple[int, ResponseRow]]]
 
 _NARROW = 72
 """Below so many columns two texts stand one below the other."""
@@ -20,8 +20,8 @@ _NARROW = 72
 
 def show_pairs(
     console: "Console",
-    first: "Side",
-    second: "Side",
+    first: "ResponseSide",
+    second: "ResponseSide",
     *,
     cases: int,
     limit: int,
@@ -75,7 +75,7 @@ def show_pairs(
     console.print(seen(f"ratio: tokens of {names[1]} over those of {names[0]}"))
 
 
-def _by_key(side: "Side") -> "dict[str, tuple[int, ResponseRow]]":
+def _by_key(side: "ResponseSide") -> "dict[str, tuple[int, ResponseRow]]":
     """Return the rows of a side by question and sample: one method, or one each."""
     responses, rows = side
     found: dict[str, tuple[int, ResponseRow]] = {}
@@ -90,12 +90,14 @@ def _by_key(side: "Side") -> "dict[str, tuple[int, ResponseRow]]":
     return found
 
 
-def _asked(side: "Side", at: "tuple[int, ResponseRow]") -> tuple[str, str]:
+def _asked(side: "ResponseSide", at: "tuple[int, ResponseRow]") -> tuple[str, str]:
     text = side[0].text(at[0])
     return text.prompt, text.reference
 
 
-def _names(first: "Side", second: "Side", pair: "Pair[ResponseRow]") -> tuple[str, str]:
+def _names(
+    first: "ResponseSide", second: "ResponseSide", pair: "Pair[ResponseRow]"
+) -> tuple[str, str]:
     """Return what the two sides are called: runs, and methods where there are any."""
 
     def name(responses: "Responses", row: "ResponseRow") -> str:

@@ -5,12 +5,12 @@ from typing import Annotated
 import typer
 
 from stp.cli.live import (
-    AnswerTokens,
-    Batch,
+    AnswerTokensOption,
+    BatchOption,
     EngineName,
-    Family,
-    Method,
-    Name,
+    FamilyOption,
+    MethodOption,
+    ModelNameOption,
     ReleaseOption,
     SettingOption,
     StepTokens,
@@ -22,9 +22,19 @@ from stp.cli.live import (
 
 
 def serve(
+    context: typer.Context,
     model: Annotated[str, typer.Option("--model", help="A folder, a hub id, or demo.")],
-    method: Method = None,
+    method: MethodOption = None,
     setting: SettingOption = None,
+    setting_bounds: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--setting-bounds",
+            metavar="FROM TO",
+            help="Settings that a request may name.",
+            show_default="the whole grid",
+        ),
+    ] = None,
     release: ReleaseOption = None,
     host: Annotated[
         str, typer.Option("--host", help="Address; other machines reach 0.0.0.0 only.")
@@ -34,7 +44,7 @@ def serve(
         str | None,
         typer.Option("--api-key-env", help="Variable with the key that clients must send."),
     ] = None,
-    batch: Batch = 32,
+    batch: BatchOption = 32,
     queue: Annotated[
         int, typer.Option("--queue", min=0, help="Requests that may wait beside them.")
     ] = 256,
@@ -44,16 +54,16 @@ def serve(
     request_seconds: Annotated[
         float, typer.Option("--request-seconds", min=0.1, help="Longest time of a request.")
     ] = 600.0,
-    name: Name = None,
-    family: Family = None,
+    name: ModelNameOption = None,
+    family: FamilyOption = None,
     engine: EngineName = "transformers",
     upstream: Upstream = None,
     threads: Threads = None,
     thinking_limit: ThinkingLimit = None,
-    answer_tokens: AnswerTokens = None,
+    answer_tokens: AnswerTokensOption = None,
     step_tokens: StepTokens = None,
 ) -> None:
-    """Serve a model by chat completions, its thinking stopped by a method."""
+    """Serve a model by chat completions; a method stops its thinking."""
     import os
 
     from data.errors import MisuseError
@@ -64,20 +74,7 @@ def serve(
         key = os.environ.get(api_key_env)
         if not key:
             raise MisuseError(f"--api-key-env {api_key_env}: the variable is not set")
-    wanted = wanted_of(
-        model,
-        method=method,
-        setting=setting,
-        release=release,
-        name=name,
-        family=family,
-        engine=engine,
-        upstream=upstream,
-        threads=threads,
-        thinking_limit=thinking_limit,
-        answer_tokens=answer_tokens,
-        step_tokens=step_tokens,
-    )
+    wanted = wanted_of(context.params)
     with shown_progress(at_once=True) as progress:
         progress.stage("starting")
         from evaluator.live.server import ServerOptions
@@ -85,12 +82,18 @@ def serve(
         from evaluator.live.setup import get_ready
 
         ready = get_ready(wanted, progress=progress)
+        policy, settings = ready.plan.policy, None
+        if setting_bounds is not None:
+            if policy is None:
+                raise MisuseError("--setting-bounds is of a method; name it with --method")
+            settings = policy.between(*setting_bounds)
         progress.stage("loading the model")
         options = ServerOptions(
             model_name=ready.model.name,
             api_key=key,
             body_bytes=body_bytes,
             request_seconds=request_seconds,
+            settings=settings,
         )
         application = open_server(ready, options, batch=batch, waiting=queue)
     run_server(application, host, port, lambda url: typer.echo(f"serving {url}/v1", err=True))

@@ -1,13 +1,13 @@
 """``stp show``: read a campaign's questions, trajectories, steps, prefixes and answers."""
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperGroup
 
 from data.errors import MisuseError
 from stp.cli.arguments import Folder
+from stp.cli.lazily import group_of
 from stp.cli.seen import seen
 from stp.cli.verdicts import show_verdicts
 
@@ -215,17 +215,9 @@ def _verdict(probe: "ProbeView") -> str:
     return seen(probe.reason) if probe.reason is not None else "not graded yet"
 
 
-class _CampaignByDefault(TyperGroup):
-    """Takes ``stp show FOLDER`` for ``stp show campaign FOLDER``."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        named = bool(args) and args[0] in self.commands
-        return super().parse_args(ctx, args if named else ["campaign", *args])
-
-
 def register(app: typer.Typer) -> None:
     """Add the commands to an application."""
-    group = typer.Typer(cls=_CampaignByDefault, help="Show a campaign, or its verdicts, as text.")
+    group = typer.Typer(cls=group_of("campaign"), help="Show a campaign, or its verdicts, as text.")
     group.command("campaign")(show)
     group.command("verdicts")(show_verdicts)
     app.add_typer(group, name="show")

@@ -1,5 +1,6 @@
 """``stp signals``: what the model shows at every position of a campaign's trajectories."""
 
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -63,7 +64,7 @@ def signals(
 
     part = None if shard is None else Part.parse(shard)
     settings = _settings(layers, trial_tokens, trial_prompt)
-    go_on = f"stp signals {folder}" + f" --engine {engine}" * (engine is not None)
+    go_on = f"stp signals {quote(folder)}" + f" --engine {engine}" * (engine is not None)
     result = watched(
         go_on + elsewhere(ray, part),
         lambda observer, stop: signals_campaign(

@@ -5,11 +5,14 @@ from typing import Annotated
 
 import typer
 
+from stp.cli.arguments import AllowIncompleteOption, ReplicatesOption
+from stp.cli.lazily import CommandGroup
 from stp.cli.responses import show
 from stp.cli.think_compare import compare_and_print, compared, say_page
 from stp.cli.think_run import run
 
 think = typer.Typer(
+    cls=CommandGroup,
     help="LLMThinkBench: accuracy and length on arithmetic, the O-Score.",
     no_args_is_help=True,
 )
@@ -19,16 +22,6 @@ Places = Annotated[
 ]
 PoolOption = Annotated[
     str, typer.Option("--pool", help="Range of tokens: global, or per-task.", show_default=True)
-]
-Replicates = Annotated[
-    int,
-    typer.Option(
-        "--replicates", min=0, max=1_000_000, help="Bootstrap replicates; 0: no intervals."
-    ),
-]
-AllowIncomplete = Annotated[
-    bool,
-    typer.Option("--allow-incomplete", help="Take runs that lack responses as they are."),
 ]
 
 
@@ -59,8 +52,8 @@ def aggregate(
         "leaderboard.json"
     ),
     pool: PoolOption = "global",
-    replicates: Replicates = 10_000,
-    allow_incomplete: AllowIncomplete = False,
+    replicates: ReplicatesOption = 10_000,
+    allow_incomplete: AllowIncompleteOption = False,
 ) -> None:
     """Merge runs into a leaderboard file: scores, their pool, and each run's metadata."""
     from rich.console import Console
@@ -68,8 +61,10 @@ def aggregate(
     from evaluator.present.terminal import rich_table
     from evaluator.thinkbench.leaderboard import find_runs, write_leaderboard
     from evaluator.thinkbench.tables import leaderboard_table
+    from stp.files import check_writable
 
     console = Console(highlight=False)
+    check_writable(out)
     comparison = compared(find_runs(places), pool, replicates, allow_incomplete)
     path = write_leaderboard(comparison, out)
     console.print(rich_table(leaderboard_table(comparison)))
@@ -81,8 +76,8 @@ def leaderboard(
     places: Places,
     out: Annotated[Path | None, typer.Option("--out", help="Write a page (HTML) as well.")] = None,
     pool: PoolOption = "global",
-    replicates: Replicates = 10_000,
-    allow_incomplete: AllowIncomplete = False,
+    replicates: ReplicatesOption = 10_000,
+    allow_incomplete: AllowIncompleteOption = False,
 ) -> None:
     """Rank runs by their O-Score."""
     from rich.console import Console
@@ -91,7 +86,10 @@ def leaderboard(
     from evaluator.thinkbench.leaderboard import find_runs
     from evaluator.thinkbench.page import write_page
     from evaluator.thinkbench.tables import leaderboard_table
+    from stp.files import check_writable
 
+    if out is not None:
+        check_writable(out)
     console = Console(highlight=False)
     comparison = compared(find_runs(places), pool, replicates, allow_incomplete)
     console.print(rich_table(leaderboard_table(comparison)))
@@ -130,14 +128,17 @@ def compare(
         ),
     ] = None,
     pool: PoolOption = "global",
-    replicates: Replicates = 10_000,
-    allow_incomplete: AllowIncomplete = False,
+    replicates: ReplicatesOption = 10_000,
+    allow_incomplete: AllowIncompleteOption = False,
 ) -> None:
     """Print runs side by side: scores, tests, stability, errors, patterns, and a campaign's OR."""
     from rich.console import Console
 
     from evaluator.thinkbench.leaderboard import find_runs
+    from stp.files import check_writable
 
+    if out is not None:
+        check_writable(out)
     console = Console(highlight=False)
     compare_and_print(
         console,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from data.seeds import PAPER_SEED
-from stp.cli.arguments import MODEL_HELP
+from stp.cli.arguments import MODEL_HELP, PromptsOption
 from stp.cli.think_compare import bar, compare_and_print, status
 
 if TYPE_CHECKING:
@@ -63,10 +63,6 @@ TemperatureOption = Annotated[
 TopPOption = Annotated[str, typer.Option("--top-p", help="Of the sampling; none: the model's own.")]
 NameOption = Annotated[
     str | None, typer.Option("--name", help="What the model is called.", show_default="own")
-]
-PromptsOption = Annotated[
-    Path | None,
-    typer.Option("--prompts", help="Ask in the words of this file (docs/prompts.md)."),
 ]
 AttributesOption = Annotated[
     list[str] | None,

@@ -24,6 +24,9 @@ def show_verdicts(
     folder: Folder,
     wrong: Annotated[bool, typer.Option("--wrong", help="Only wrong answers.")] = False,
     right: Annotated[bool, typer.Option("--right", help="Only right answers.")] = False,
+    trouble: Annotated[
+        bool, typer.Option("--trouble", help="Only what a failed rule or a time limit decided.")
+    ] = False,
     n: Annotated[int, typer.Option("--n", min=1, help="How many, drawn evenly from all.")] = 20,
     model: OnlyModel = None,
     benchmark: OnlyBenchmark = None,
@@ -39,7 +42,9 @@ def show_verdicts(
     if wrong and right:
         raise MisuseError("say --wrong or --right, not both; without either, all are shown")
     wanted = False if wrong else True if right else None
-    found = graded_answers(folder, right=wanted, model=model, benchmark=benchmark, limit=n)
+    found = graded_answers(
+        folder, right=wanted, trouble=trouble, model=model, benchmark=benchmark, limit=n
+    )
     console = Console(highlight=False)
     for answer in found.answers:
         _show_answer(console, answer)

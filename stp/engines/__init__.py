@@ -4,8 +4,9 @@
 """
 
 import inspect
+import itertools
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -40,7 +41,11 @@ __all__ = [
 ]
 
 
-def open_engine(name: str, model_path: str | Path, **options: Any) -> Engine:
+_LARGEST = 2**63 - 1
+"""No library takes a larger whole number."""
+
+
+def open_engine(name: str, model_path: str | Path, /, **options: Any) -> Engine:
     """Load a model.
 
     Parameters
@@ -74,8 +79,17 @@ def open_engine(name: str, model_path: str | Path, **options: Any) -> Engine:
     return engine_class(model_path, **options)  # type: ignore[call-arg]
 
 
+def _whole_numbers(value: object) -> Iterator[int]:
+    if isinstance(value, int):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from itertools.chain.from_iterable(map(_whole_numbers, value.values()))
+    elif isinstance(value, list | tuple):
+        yield from itertools.chain.from_iterable(map(_whole_numbers, value))
+
+
 def _check_options(name: str, engine_class: type[Engine], options: Mapping[str, object]) -> None:
-    """Refuse options that the engine has not, or of another type than it says."""
+    """Refuse options that the engine has not, or of another type or size than it can have."""
     from pydantic import TypeAdapter, ValidationError
 
     parameters = inspect.signature(engine_class).parameters
@@ -88,8 +102,11 @@ def _check_options(name: str, engine_class: type[Engine], options: Mapping[str, 
                 f"engine {name!r} needs the option {key!r}; set it under [engine.options]"
             )
     for key, value in options.items():
+        if any(abs(number) > _LARGEST for number in _whole_numbers(value)):
+            raise ConfigError(f"engine option {key} holds a number that no engine counts to")
         if key not in known:
-            if inspect.Parameter.VAR_KEYWORD in kinds:
+            ours = inspect.signature(engine_class.__init__).parameters
+            if inspect.Parameter.VAR_KEYWORD in kinds and key not in ours:
                 continue  # They go to a library that has its own check.
             raise ConfigError(
                 f"engine {name!r} has no option {key!r}{did_you_mean(key, known)} (there are "

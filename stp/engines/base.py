@@ -251,7 +251,7 @@ class RequestError(EngineError):
 TreeCompletions = tuple[tuple[Completion, ...], ...]
 """For each branch of a tree, its samples in the order of their seeds."""
 
-Tree: TypeAlias = "PromptTree | SignalTree"
+AnyTree: TypeAlias = "PromptTree | SignalTree"
 """What can be submitted: a tree to sample from, or one to read."""
 
 Made: TypeAlias = "TreeCompletions | TreeSignals"
@@ -281,19 +281,19 @@ class EndedTree:
 
 
 @dataclass(slots=True, kw_only=True)
-class Progress:
-    """What a step gave.
+class EndedWork:
+    """What ended in a step of an engine.
 
     Attributes
     ----------
-    ended
+    trees
         The trees that ended in it.
     samples
         By ticket, the samples that ended in it and their tokens. A tree that is read counts as one
         sample without tokens.
     """
 
-    ended: list[EndedTree] = field(default_factory=list)
+    trees: list[EndedTree] = field(default_factory=list)
     samples: dict[int, tuple[int, int]] = field(default_factory=dict)
 
 
@@ -301,7 +301,7 @@ class Progress:
 class _Flight:
     """A tree that was submitted and has not ended."""
 
-    tree: Tree
+    tree: AnyTree
     left: int
     usage: Usage = field(default_factory=Usage)
     done: dict[tuple[int, int], Completion] = field(default_factory=dict)
@@ -322,7 +322,7 @@ class Engine(ABC):
         self.usage = Usage()
         self._tickets: Iterator[int] = itertools.count()
         self._flights: dict[int, _Flight] = {}
-        self._progress = Progress()
+        self._ended_work = EndedWork()
 
     @property
     @abstractmethod
@@ -356,9 +356,9 @@ class Engine(ABC):
     @property
     def busy(self) -> bool:
         """Whether trees are in flight."""
-        return bool(self._flights or self._progress.ended)
+        return bool(self._flights or self._ended_work.trees)
 
-    def submit(self, tree: Tree) -> int:
+    def submit(self, tree: AnyTree) -> int:
         """Take a tree to be worked on; return its ticket.
 
         Trees are begun in the order in which they were submitted.
@@ -385,7 +385,7 @@ class Engine(ABC):
             self._tree_complete(ticket)
         return ticket
 
-    def step(self) -> Progress:
+    def step(self) -> EndedWork:
         """Work a little; return what ended. May wait, but never without anything to wait for.
 
         Raises
@@ -395,8 +395,8 @@ class Engine(ABC):
         """
         if len(self._flights):
             self._work()
-        progress, self._progress = self._progress, Progress()
-        return progress
+        ended, self._ended_work = self._ended_work, EndedWork()
+        return ended
 
     def drop(self, tickets: Collection[int] | None = None) -> Usage:
         """Forget trees, all if none are named; return the tokens worked on for them."""
@@ -405,11 +405,11 @@ class Engine(ABC):
         for ticket in gone:
             usage = usage + self._flights.pop(ticket).usage
         self._forget(frozenset(gone))
-        dropped = self._progress.ended
+        dropped = self._ended_work.trees
         if tickets is None:
-            self._progress = Progress()
+            self._ended_work = EndedWork()
         else:
-            self._progress.ended = [entry for entry in dropped if entry.ticket not in tickets]
+            self._ended_work.trees = [entry for entry in dropped if entry.ticket not in tickets]
         return usage
 
     def end_session(self, session: int) -> None:
@@ -421,7 +421,7 @@ class Engine(ABC):
         """Samples, and trees to read, that were submitted and have not begun."""
 
     @abstractmethod
-    def _take(self, ticket: int, tree: Tree) -> None:
+    def _take(self, ticket: int, tree: AnyTree) -> None:
         """Check a tree, and put it last in the queue."""
 
     @abstractmethod
@@ -482,11 +482,11 @@ class Engine(ABC):
         self, ticket: int, made: "Made | None", error: RequestError | None = None
     ) -> None:
         usage = self._flights.pop(ticket).usage
-        self._progress.ended.append(EndedTree(ticket=ticket, made=made, error=error, usage=usage))
+        self._ended_work.trees.append(EndedTree(ticket=ticket, made=made, error=error, usage=usage))
 
     def _note(self, ticket: int, tokens: int) -> None:
-        samples, all_tokens = self._progress.samples.get(ticket, (0, 0))
-        self._progress.samples[ticket] = samples + 1, all_tokens + tokens
+        samples, all_tokens = self._ended_work.samples.get(ticket, (0, 0))
+        self._ended_work.samples[ticket] = samples + 1, all_tokens + tokens
 
     # -- all at once ---------------------------------------------------------------------------
 
@@ -553,7 +553,7 @@ class Engine(ABC):
 
     def run(
         self,
-        trees: Sequence[Tree],
+        trees: Sequence[AnyTree],
         *,
         on_progress: Callable[[int], None] | None = None,
     ) -> list[Made]:
@@ -573,7 +573,7 @@ class Engine(ABC):
                 progress = self.step()
                 if on_progress is not None and progress.samples:
                     on_progress(sum(samples for samples, _ in progress.samples.values()))
-                for entry in progress.ended:
+                for entry in progress.trees:
                     index = places[entry.ticket]
                     if entry.error is not None:
                         raise RequestError(

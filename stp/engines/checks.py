@@ -1,6 +1,7 @@
 """What every engine checks before it starts to work: trees, and the model's folder."""
 
 import hashlib
+import json
 import logging
 from pathlib import Path
 
@@ -9,6 +10,16 @@ from stp.engines.base import PromptTree, SamplingParameters
 
 _LOG = logging.getLogger(__name__)
 _HASH_CHUNK_BYTES = 1 << 22
+_MOST = {
+    **dict.fromkeys(("num_hidden_layers", "num_layers", "n_layer", "n_layers"), 2_000),
+    **dict.fromkeys(("num_attention_heads", "num_key_value_heads", "n_head", "head_dim"), 2**16),
+    **dict.fromkeys(("num_experts", "num_local_experts", "n_routed_experts"), 2**14),
+    **dict.fromkeys(("hidden_size", "intermediate_size", "n_embd", "n_inner"), 2**22),
+    **dict.fromkeys(("moe_intermediate_size", "shared_expert_intermediate_size"), 2**22),
+    "vocab_size": 2**26,
+    "max_position_embeddings": 2**36,
+}
+"""Far more than any model's, by the names of config.json."""
 _LFS_POINTER = b"version https://git-lfs"
 
 
@@ -18,7 +29,8 @@ def check_model_folder(model_path: str | Path) -> Path:
     Raises
     ------
     data.errors.MisuseError
-        If the folder, its ``config.json`` or its safetensors files are missing.
+        If the folder, its ``config.json`` or its safetensors files are missing, a file of it is a
+        pipe or a device, or ``config.json`` has sizes that no model has.
     """
     folder = Path(model_path)
     if not folder.is_dir():
@@ -30,9 +42,30 @@ def check_model_folder(model_path: str | Path) -> Path:
     weights = sorted(folder.glob("*.safetensors"))
     if not weights:
         raise MisuseError(f"model folder {folder} has no *.safetensors file with weights")
+    for path in folder.iterdir():
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise MisuseError(f"{path} is a pipe or a device, not a file of a model")
     for path in (*weights, folder / "tokenizer.json", folder / "config.json"):
         _refuse_pointer(path)
+    _refuse_sizes(folder / "config.json")
     return folder
+
+
+def _refuse_sizes(path: Path) -> None:
+    """Refuse sizes that no model has: what is missing in the weights would be made in memory."""
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise MisuseError(f"{path}: cannot be read: {error}") from error
+    sections = [values, *values.values()] if isinstance(values, dict) else []
+    for section in sections:
+        for name, most in _MOST.items() if isinstance(section, dict) else ():
+            found = section.get(name)
+            if isinstance(found, int | float) and not 0 <= found <= most:
+                raise MisuseError(
+                    f"{path}: {name} is {found:.6g}; no model has more than {most:,}. Is the file "
+                    "damaged?"
+                )
 
 
 def _refuse_pointer(path: Path) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from data.errors import MisuseError
-from stp.engines.base import Completion, Engine, PromptTree, Tree
+from stp.engines.base import AnyTree, Completion, Engine, PromptTree
 from stp.engines.requests import RequestQueue, SampleRequest
 
 
@@ -134,7 +134,7 @@ class ClockEngine(Engine):
     def _waiting(self) -> int:
         return len(self._queue)
 
-    def _take(self, ticket: int, tree: Tree) -> None:
+    def _take(self, ticket: int, tree: AnyTree) -> None:
         assert isinstance(tree, PromptTree)
         self._queue.add(ticket, tree)
 

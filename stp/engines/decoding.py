@@ -128,7 +128,7 @@ class _Kept:
     trunk: Trunk
 
 
-class Listener(Protocol):
+class DecodingListener(Protocol):
     """Who is told what decoding gives; trees are named by their tickets."""
 
     def prefilled(self, ticket: int, tokens: int) -> None:
@@ -168,7 +168,7 @@ class Decoder:
         limits: BatchLimits,
         context_limit: int,
         text_ends: Callable[[Sequence[int], PromptTree], bool],
-        listener: Listener,
+        listener: DecodingListener,
     ) -> None:
         self._model = model
         self._limits = limits

@@ -1,42 +1,49 @@
-"""An event loop of one's own, wherever one is called from.
-
-A notebook runs an event loop in the thread in which its cells run, and no second loop can run
-there. Then the loop's work is done in a thread beside it, and waited for.
-"""
+"""An event loop in a thread of its own: it runs on whatever its owner does meanwhile."""
 
 import asyncio
-from collections.abc import Coroutine
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 _Result = TypeVar("_Result")
 
 
 class OwnLoop:
-    """Runs coroutines one after the other in one event loop that stays open between them."""
+    """Runs coroutines and callbacks that other threads hand over.
+
+    The thread ends with the process if nobody closes it.
+    """
 
     def __init__(self) -> None:
-        self._runner = asyncio.Runner()
-        self._thread: ThreadPoolExecutor | None = None
+        self._loop: asyncio.AbstractEventLoop
+        self._over: asyncio.Event
+        started = threading.Event()
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._until_closed(started)), name="stp-engine", daemon=True
+        )
+        self._thread.start()
+        started.wait()
+
+    async def _until_closed(self, started: threading.Event) -> None:
+        self._loop, self._over = asyncio.get_running_loop(), asyncio.Event()
+        started.set()
+        await self._over.wait()
 
     def run(self, work: Coroutine[Any, Any, _Result]) -> _Result:
         """Return what a coroutine returns, or raise what it raises."""
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            return self._runner.run(work)
-        if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, thread_name_prefix="stp-engine")
-        return self._thread.submit(self._runner.run, work).result()
+            return future.result()
+        finally:
+            # Whoever waits may be interrupted; then nobody wants it any more.
+            future.cancel()
+
+    def soon(self, callback: Callable[[], None]) -> None:
+        """Have the loop call something, and do not wait for it."""
+        self._loop.call_soon_threadsafe(callback)
 
     def close(self) -> None:
-        """End the loop and its thread."""
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            self._runner.close()
-        else:
-            with ThreadPoolExecutor(1) as beside:
-                beside.submit(self._runner.close).result()
-        if self._thread is not None:
-            self._thread.shutdown()
+        """Cancel what runs, and end the thread."""
+        if self._thread.is_alive():
+            self.soon(self._over.set)
+            self._thread.join()

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from stp.engines.decoding import BatchLimits
+from stp.engines.decoding import BatchLimits, ForkableModel
 from stp.engines.fork_attention import RowsStep, Tails, Trunk, TrunkStep, plan_blocks
 from stp.engines.signals import Continuation, SignalTree, TreeSignals
 
@@ -21,17 +21,10 @@ _FLOOR: Final = -1e4
 _LARGEST: Final = float(torch.finfo(torch.float16).max)
 
 
-class ReadableModel(Protocol):
-    """What reading needs of a model."""
+class ReadableModel(ForkableModel, Protocol):
+    """What reading needs of a model, beside what decoding needs."""
 
-    device: torch.device
-    query_heads: int
     vocabulary: int
-
-    def forward(
-        self, step: TrunkStep | RowsStep, input_ids: Tensor, position_ids: Tensor, logits_at: Tensor
-    ) -> Tensor:
-        """Run one pass; return logits [R, len(logits_at), V] at these places of the S tokens."""
 
     def forward_seen(
         self,

@@ -8,12 +8,19 @@ tried out when the engine is opened, not believed.
 A sample is a request of its own (:mod:`stp.engines.requests` says why), and requests are sent in
 the order in which each finds the most blocks in the server's prefix cache. How much of a prompt was
 cached is known where the server was started with ``--enable-prompt-tokens-details``.
+
+Requests are sent by an event loop in a thread of its own. So the place of one that ends is taken at
+once, while the engine's owner makes other trees or writes rows. What the two threads share is the
+queue of what waits, under a lock, and the queue of what has ended; all else belongs to one of them.
 """
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
+import queue
+import threading
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -21,12 +28,12 @@ from urllib.parse import urlsplit
 
 from data.errors import ConfigError, MisuseError
 from stp.engines.base import (
+    AnyTree,
     Completion,
     Engine,
     PromptTree,
     RequestError,
     SamplingParameters,
-    Tree,
 )
 from stp.engines.checks import TreeChecker, check_vllm_sampling
 from stp.engines.completions import (
@@ -49,6 +56,8 @@ _START: Final = "start one with `vllm serve MODEL` (vLLM 0.10.2 or newer)"
 # Ids that every vocabulary has, and enough of them to fill a block of any cache.
 _PROBE_IDS: Final = [1, 2, 3] * 34
 _PROBE_TOKENS: Final = 4
+_STEP_SECONDS: Final = 0.25
+"""Longest wait of a step for a request to end."""
 
 
 _Task: TypeAlias = "asyncio.Task[tuple[Completion, int | None]]"
@@ -121,11 +130,11 @@ class ServerEngine(Engine):
         self.block_tokens: int | None = None
         """Tokens in a block of the server's cache; None where it does not say."""
         self._queue = RequestQueue()
+        self._lock = threading.Lock()
         self._tasks: dict[_Task, SampleRequest] = {}
-        self._ended: list[tuple[SampleRequest, _Task]] = []
-        self._some_ended = asyncio.Event()
-        self._loop = OwnLoop()
+        self._ended: queue.SimpleQueue[tuple[SampleRequest, _Task]] = queue.SimpleQueue()
         self._client: Client | None = None
+        self._loop = OwnLoop()
         try:
             self._loop.run(self._try_out(model, context_limit))
         except BaseException:
@@ -271,22 +280,29 @@ class ServerEngine(Engine):
     def _waiting(self) -> int:
         return len(self._queue)
 
-    def _take(self, ticket: int, tree: Tree) -> None:
+    def _take(self, ticket: int, tree: AnyTree) -> None:
         # One to read was refused before it came here.
         assert isinstance(tree, PromptTree)
         self._check(tree)
         check_vllm_sampling(tree.sampling)
-        self._queue.add(ticket, tree)
         if self.reports_cache:
             self._count(ticket, least=tree.prefill_least_tokens)
+        if self._client is None:
+            self._client = self._server.client(self._concurrency)
+        with self._lock:
+            self._queue.add(ticket, tree)
+        self._loop.soon(self._send)
 
     def _work(self) -> None:
-        """Wait until a request or some have ended; their places are taken by others at once."""
-        self._loop.run(self._until_some_end())
-        ended, self._ended = self._ended, []
+        """Wait a little until a request or some have ended."""
+        ended = []
+        # A server may never answer: whoever steps must be able to drop what is under way.
+        with contextlib.suppress(queue.Empty):
+            ended.append(self._ended.get(timeout=_STEP_SECONDS))
+        ended += [self._ended.get() for _ in range(self._ended.qsize())]
         for request, task in ended:
             if request.tree not in self._flights:
-                continue  # Another request of its tree has failed.
+                continue  # It was dropped, or another request of its tree has failed.
             try:
                 made, cached = task.result()
             except RequestError as error:
@@ -295,57 +311,57 @@ class ServerEngine(Engine):
             self._count_sample(request, made, cached)
             self._sample_ended(request.tree, request.branch, request.sample, made)
         if not self._flights:
-            self._loop.run(self._hang_up())
+            self._hang_up()
 
-    async def _until_some_end(self) -> None:
-        if self._client is None:
-            self._client = self._server.client(self._concurrency)
-        self._send(self._client)
-        self._some_ended.clear()
-        if not self._ended:
-            await self._some_ended.wait()
-
-    def _send(self, client: Client) -> None:
-        """Send what waits while fewer requests are under way than may be."""
-        while len(self._tasks) < self._concurrency and self._queue.first is not None:
-            request, tree = self._queue.pop()
-            task = asyncio.get_running_loop().create_task(self._sample(client, request, tree))
+    def _send(self) -> None:
+        """Send what waits while fewer requests are under way than may be; called by the loop."""
+        while len(self._tasks) < self._concurrency:
+            with self._lock:
+                if self._queue.first is None:
+                    return
+                request, tree = self._queue.pop()
+            assert self._client is not None
+            task = asyncio.get_running_loop().create_task(self._sample(self._client, request, tree))
             self._tasks[task] = request
             task.add_done_callback(self._answered)
 
     def _answered(self, task: "_Task") -> None:
-        """Take note of a request that ended, and send the next at once."""
+        """Take note of a request that ended, and send the next at once; called by the loop."""
         request = self._tasks.pop(task, None)
         if request is None:
             return  # It was dropped.
         self.pulse += 1
         if not task.cancelled():
             task.exception()  # Looked at: that of a tree that has failed already is never raised.
-        self._ended.append((request, task))
-        self._some_ended.set()
-        if self._client is not None:
-            self._send(self._client)
+        self._send()
+        self._ended.put((request, task))
 
     def _forget(self, tickets: frozenset[int]) -> None:
-        self._queue.drop(tickets)
+        if tickets:
+            with self._lock:
+                self._queue.drop(tickets)
+            self._loop.run(self._cancel(tickets))
+
+    async def _cancel(self, tickets: frozenset[int]) -> None:
+        """Cancel the requests of trees, and wait until they are gone."""
         gone = [task for task, request in self._tasks.items() if request.tree in tickets]
         for task in gone:
             del self._tasks[task]
             task.cancel()
-        self._ended = [entry for entry in self._ended if entry[0].tree not in tickets]
-        if gone:
-            self._loop.run(_settled(gone))
+        # Their places are free for what waits.
+        self._send()
+        await asyncio.gather(*gone, return_exceptions=True)
 
-    async def _hang_up(self) -> None:
+    def _hang_up(self) -> None:
         """Close the connections: a server does not keep idle ones for ever."""
         if self._client is not None:
             client, self._client = self._client, None
-            await client.aclose()
+            self._loop.run(client.aclose())
 
     def close(self) -> None:
         """Drop what is under way, and the connections."""
         self.drop()
-        self._loop.run(self._hang_up())
+        self._hang_up()
         self._loop.close()
 
     async def _sample(
@@ -440,14 +456,13 @@ class ServerEngine(Engine):
         }
 
 
-async def _settled(tasks: list[_Task]) -> None:
-    """Wait until cancelled requests are gone."""
-    await asyncio.gather(*tasks, return_exceptions=True)
-
-
 def _root(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(url)
+        can_be = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # Half an IPv6 address, a port above 65,535.
+        can_be = False
+    if not can_be or not url.isprintable():
         raise ConfigError(f"engine option url is {url!r}, but must be like http://HOST:PORT")
     if parts.username or parts.password:
         raise ConfigError(

@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from data.errors import MisuseError
-
-FloatArray = npt.NDArray[np.float32]
+from stp.ragged import Float32Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,13 +74,13 @@ class TreeSignals:
         Of the next token after each id of a continuation; float32 ``(S,)`` each.
     """
 
-    end_logprob: FloatArray
-    entropy: FloatArray
-    other_logprob: FloatArray
+    end_logprob: Float32Array
+    entropy: Float32Array
+    other_logprob: Float32Array
     other_id: npt.NDArray[np.int32]
     hidden: dict[int, npt.NDArray[np.float16]] = field(default_factory=dict)
-    suffix_logprobs: tuple[FloatArray, ...] = ()
-    suffix_entropies: tuple[FloatArray, ...] = ()
+    suffix_logprobs: tuple[Float32Array, ...] = ()
+    suffix_entropies: tuple[Float32Array, ...] = ()
 
 
 def check_signal_trees(

@@ -20,12 +20,12 @@ from data.errors import ConfigError, EngineError, MissingDependencyError
 from data.hints import did_you_mean
 from stp.engines.admission import Admission
 from stp.engines.base import (
+    AnyTree,
     Completion,
     Engine,
     FinishReason,
     PromptTree,
     RequestError,
-    Tree,
 )
 from stp.engines.checks import TreeChecker, check_model_folder, check_vllm_sampling, weights_hash
 from stp.engines.requests import RequestQueue, SampleRequest
@@ -167,7 +167,8 @@ class VllmEngine(Engine):
                 )
         except TypeError as error:
             raise ConfigError(f"engine options of vLLM: {error}") from error
-        except (ValueError, RuntimeError, OSError, AssertionError) as error:
+        # What vLLM and what it is built on raise while it starts shares no base class.
+        except Exception as error:
             raise EngineError(f"vLLM cannot start with model {self._folder}: {error}") from error
         self._model = model
         return model.llm_engine
@@ -196,7 +197,7 @@ class VllmEngine(Engine):
     def _waiting(self) -> int:
         return len(self._queue) + self._reader.waiting
 
-    def _take(self, ticket: int, tree: Tree) -> None:
+    def _take(self, ticket: int, tree: AnyTree) -> None:
         if isinstance(tree, SignalTree):
             if (nothing := self._reader.add(ticket, tree)) is not None:
                 self._tree_read(ticket, nothing)

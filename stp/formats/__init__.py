@@ -1,16 +1,5 @@
 """How a model is spoken to, and where its thinking ends and its answer starts."""
 
-from stp.formats.family import ModelFamily, family_names, get_family
-from stp.formats.finding import Found, family_for_model, find_family
-from stp.formats.thinking import SplitOutput, ThinkingFormat
+import lazy_loader
 
-__all__ = [
-    "Found",
-    "ModelFamily",
-    "SplitOutput",
-    "ThinkingFormat",
-    "family_for_model",
-    "family_names",
-    "find_family",
-    "get_family",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

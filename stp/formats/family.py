@@ -32,6 +32,7 @@ from pydantic import (
 )
 
 from data.errors import ConfigError, MisuseError
+from data.files import plain_file
 from stp.engines.base import SamplingParameters
 
 NEVER_ASKED: Final = "not asked to think"
@@ -221,7 +222,7 @@ def get_family(name_or_path: str | Path) -> ModelFamily:
     if str(name_or_path).endswith(".toml"):
         path = Path(name_or_path)
         try:
-            text = path.read_text(encoding="utf-8")
+            text = plain_file(path).read_text(encoding="utf-8")
         except OSError as error:
             raise MisuseError(f"family file {path} cannot be read: {error.strerror}") from error
         except UnicodeDecodeError as error:

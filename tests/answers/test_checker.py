@@ -1,5 +1,6 @@
 """The checker: caches, workers that hang or die, trouble of ours, order and repeatability."""
 
+import resource
 import sqlite3
 import threading
 import time
@@ -10,7 +11,10 @@ import pytest
 from data.question import Question
 from evaluator.answers import BadReferenceError, Checker, CheckerError, Verdict, check, symbolic
 from evaluator.answers.cache import VerdictFile
+from evaluator.answers.mathematics import MathJudge
 from evaluator.answers.symbolic import SymbolicTimeoutError, SymbolicWorker
+from evaluator.answers.verdict import FALLBACK, RULE_FAILED, TIME_LIMIT, TIME_LIMIT_REASON
+from stp.campaign.row_counts import trouble_of
 
 HARD = r"\sum_{k=1}^{10} k"
 """A reference that only symbolic equality reads."""
@@ -97,6 +101,35 @@ def test_a_hang_in_the_real_worker_is_bounded() -> None:
     worker.kill()
 
 
+def cpu_seconds_of(answer: str) -> float:
+    """CPU time of an answer, its worker's start included: of this process and of its children."""
+
+    def used() -> float:
+        usages = [
+            resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+        ]
+        return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+    start = used()
+    with Checker(workers=1) as checker:
+        checker.check(question(HARD), r"\boxed{\sum_{k=1}^{9} k}")  # starts the worker
+        checker.check(question("5"), rf"\boxed{{{answer}}}")
+    return used() - start
+
+
+def test_no_answer_costs_more_than_six_seconds() -> None:
+    start_seconds = cpu_seconds_of("5")
+    for answer in (
+        r"2^{10^{18}} \bmod 1000000007",
+        r"\prod_{k=1}^{10^7} k",
+        r"\sin(10^{10^{10}})",
+        r"2^{2^{100}}",
+        r"x^{100}-37x^{51}+\sin x=0",
+        r"\int_0^1 x^{x^x} dx",
+    ):
+        assert cpu_seconds_of(answer) - start_seconds < 6, answer
+
+
 def test_a_worker_that_cannot_start_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(symbolic.sys, "executable", "/bin/false")
     with Checker(workers=1) as checker:
@@ -162,6 +195,43 @@ def test_a_question_key_tells_all_parts_apart() -> None:
         )
     }
     assert len(keys) == 5
+
+
+@pytest.mark.parametrize("place", ["extract", "quick", "slow"])
+def test_what_a_rule_raises_is_trouble_on_one_response(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rule = getattr(MathJudge, place)
+
+    def failing(self: MathJudge, text: str, *more: object) -> object:
+        if "13" in text:
+            raise RecursionError
+        return rule(self, text, *more)
+
+    def undecided(self: MathJudge, answer: str) -> None:
+        return None
+
+    if place == "slow":
+        monkeypatch.setattr(MathJudge, "quick", undecided)
+    monkeypatch.setattr(MathJudge, place, failing)
+    asked = question("9")
+    with Checker(cache_path=tmp_path / "v", workers=1) as checker:
+        right, *troubled, wrong = checker.check_many(
+            [
+                (asked, text)
+                for text in (r"\boxed{9}", r"\boxed{13}", "So he has $13.", r"\boxed{8}")
+            ]
+        )
+        assert right.right
+        assert wrong.reason == "wrong: differs from the reference"
+        assert [trouble_of(verdict.reason) for verdict in troubled] == [RULE_FAILED] * 2
+    file = VerdictFile(tmp_path / "v")
+    assert file.get(VerdictFile.question_key(asked), "13") is None
+    file.close()
+
+
+def test_a_time_limit_on_a_fallback_answer_is_trouble() -> None:
+    assert trouble_of(TIME_LIMIT_REASON + FALLBACK) == TIME_LIMIT
 
 
 def test_time_limits_are_not_kept_on_disk(tmp_path: Path) -> None:

@@ -90,3 +90,9 @@ def test_the_last_mark_counts() -> None:
     assert reader.extract("\\boxed{A}\n\nOn reflection, Answer: C") == "C"
     assert reader.extract("Answer: A. No: option C is correct.") == "C"
     assert reader.extract("Answer: B\n\nOption A is incorrect.") == "B"
+
+
+def test_an_empty_option_does_not_move_the_others_values() -> None:
+    reader = judge("C", (r"\frac{1}{2}", "", r"\frac{3}{4}", "2"))
+    assert reader.extract(r"\boxed{0.75}") == "C"
+    assert reader.extract(r"\boxed{\frac{4}{2}}") == "D"

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from data.question import Question
+from evaluator.answers import check
 from evaluator.answers.expressions import NotAnExpressionError, parse
 from evaluator.answers.judge import CannotDecideError
 from evaluator.answers.latex import normalise
@@ -327,3 +329,36 @@ def test_roots_agree_with_floats() -> None:
 )
 def test_greek_letters_have_two_cases_and_latin_ones_need_not(gold, answer, same):
     assert Reference(gold).equals(answer) is same
+
+
+@pytest.mark.parametrize(
+    ("prompt", "language", "comma"),
+    [
+        ("", "de", True),
+        ("", "pt-BR", True),
+        ("", "en", False),
+        ("", "zh", False),
+        ("", "", False),
+        ("Wie viel ist die Hälfte von 25?", "", True),
+        ("Wie viel ist die Hälfte von 25?", "en", False),
+        ("Combien de litres y a-t-il dans la bouteille et le verre ?", "", True),
+        ("What is half of 25?", "", False),
+        (r"Let $a, b, o, e, i, y$ be real. Compute $e^o$.", "", False),
+        ("Compute $x$ with a + o = e, a + e = o, da = do.", "", False),
+        ("She sold pots for $2.74 per pot, 3 per box, in una con sono bag.", "", False),
+        ("Equilateral triangles A B C, D E F: o e a é w z i y.", "", False),
+    ],
+)
+def test_a_decimal_comma_only_where_the_language_has_one(
+    prompt: str, language: str, comma: bool
+) -> None:
+    asked = Question(id="q", prompt=prompt, reference="12.5", answer_kind="math", language=language)
+    assert check(asked, r"\boxed{12,5}").right == comma
+    assert not check(asked, r"\boxed{125}").right
+
+
+def test_a_point_where_decimals_have_a_comma() -> None:
+    asked = Question(id="q", prompt="", reference="1.234", answer_kind="math", language="de")
+    answers = ("1.234", "1,234", "1234", "1.234,0", "1.2355", "12,34", r"\frac{617}{500}")
+    wanted = [True, True, True, True, False, False, True]
+    assert [check(asked, rf"\boxed{{{answer}}}").right for answer in answers] == wanted

@@ -2,11 +2,13 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 import time
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,7 @@ from evaluator.answers import (
 )
 from evaluator.answers.code import outputs_equal, values_equal
 from evaluator.answers.sandbox import run_program
+from evaluator.answers.sandbox_runner import spelled
 from evaluator.answers.seccomp import filter_program
 from tests.answers.attacks import ATTACKS, SUM
 from tests.requirements import require_bubblewrap
@@ -182,6 +185,85 @@ def test_unicode_and_large_inputs(checker: Checker) -> None:
     assert checker.check(question(echo), response("print(input())  # é")).right
 
 
+WHAT_IS_THERE = """
+import os, pkgutil, sys
+names = {module.name for module in pkgutil.iter_modules()} | set(sys.builtin_module_names)
+print(*sorted(names - set(sys.stdlib_module_names)))
+print(*(os.path.join(folder, name) for folder, names, _ in os.walk('/') for name in names
+        if name.endswith('-packages') and os.listdir(os.path.join(folder, name))))
+print(sys.flags.no_site, hash('a'))
+"""
+OF_PYTHON_ITSELF = re.compile(
+    r"__(?:hello|phello)__|_distutils_system_mod|_sysconfigdata\w*(?:-\w+)*|sitecustomize|test|"
+    r"_ctypes_test|_test\w+|_xx\w+|xx\w+"
+)
+
+
+@pytest.mark.bubblewrap
+def test_nothing_but_the_standard_library_can_be_imported() -> None:
+    require_bubblewrap()
+    runs = [run_program(WHAT_IS_THERE, None, "", 20.0) for _ in range(2)]
+    assert runs[0].trouble is None, runs[0]
+    names, folders, _ = runs[0].output.decode().split("\n", 2)
+    assert [name for name in names.split() if not OF_PYTHON_ITSELF.fullmatch(name)] == []
+    assert folders == ""
+    # The order of a set is the same in every run: so is the verdict.
+    assert runs[0].output == runs[1].output
+    for package in ("numpy", "sympy", "pip", "yaml", "pytest", "torch"):
+        run = run_program(f"import {package}", None, "", 20.0)
+        assert run.trouble is not None
+        assert run.trouble.startswith("ModuleNotFoundError")
+
+
+@pytest.mark.bubblewrap
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import time\nwhile True:\n    start = time.process_time()\n"
+        "    while time.process_time() - start < 0.02:\n        pass\n    time.sleep(0.98)",
+        "import time\nwhile True:\n    print('x', flush=True)\n    time.sleep(0.01)",
+        "import threading, time\nfor _ in range(30):\n"
+        "    threading.Thread(target=time.sleep, args=(1000,)).start()",
+    ],
+)
+def test_who_uses_little_of_a_processor_has_no_more_time(program: str) -> None:
+    require_bubblewrap()
+    start = time.monotonic()
+    assert run_program(program, None, "", 1.0).trouble == "time limit"
+    # Four seconds, and what a busy machine took from them; not eleven times as long.
+    assert time.monotonic() - start < 20
+
+
+REAPED = """
+import ctypes, os, sys, time
+from pathlib import Path
+from evaluator.answers.sandbox import run_program
+assert ctypes.CDLL(None).prctl(36, 1, 0, 0, 0) == 0  # as the first process of a container
+fork = "import os, time\\nif os.fork() == 0:\\n    time.sleep(1000)\\n"
+programs = ["while True: pass", "import time; time.sleep(99)", "print('x' * 2**26)", "print(1)",
+            "import os; os.kill(os.getpid(), 9)"]
+programs += [fork + "while True: pass"] if sys.argv[1] == "False" else []
+for program in programs:
+    run_program(program, None, "", 0.5, unsandboxed=sys.argv[1] == "False")
+time.sleep(0.2)
+mine = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+print([Path(f"/proc/{child}/stat").read_text() for child in mine])
+"""
+
+
+@pytest.mark.bubblewrap
+@pytest.mark.parametrize("sandboxed", [True, False])
+def test_no_zombie_is_left(sandboxed: bool) -> None:
+    require_bubblewrap()
+    path = os.environ["PATH"] if sandboxed else str(Path(sys.executable).parent)
+    run = subprocess.run(
+        [sys.executable, "-c", REAPED, str(sandboxed)],
+        env={**os.environ, "PATH": path, "PYTHONPATH": str(Path.cwd())},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert run.stdout.strip() == "[]", run.stdout
+
+
 def test_without_bubblewrap_nothing_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(sandbox.shutil, "which", lambda name: None)
     victim = tmp_path / "ran"
@@ -239,12 +321,12 @@ def test_lines_are_compared_as_text_then_as_numbers() -> None:
         assert not outputs_equal(output, expected), (output, expected)
 
 
-def test_values_are_compared_as_json() -> None:
-    assert values_equal("[1, 2.0]", "[1.0, 2]")
-    assert values_equal("true", "1")
-    assert not values_equal('"1"', "1")
+def test_values_are_compared_as_in_python() -> None:
+    assert values_equal(spelled([1, 2.0]), "[1.0, 2]")
+    assert values_equal(spelled(True), "1")
+    assert not values_equal(spelled("1"), "1")
     assert not values_equal(None, "null")
-    assert not values_equal("[", "[")
+    assert not values_equal("[", "[]")
 
 
 def test_code_tests_are_written_and_read_back() -> None:
@@ -252,8 +334,71 @@ def test_code_tests_are_written_and_read_back() -> None:
     assert CodeTests.from_json(tests.to_json()) == tests
     document = json.loads(tests.to_json())
     assert sorted(document) == ["fn_name", "inputs", "outputs", "time_limit_seconds"]
-    with pytest.raises(BadReferenceError, match="empty"):
-        CodeTests(None, (), ())
+    assert CodeTests.from_json(json.dumps({**document, "time_limit_seconds": 2})) == (
+        CodeTests("f", ("1\n2",), ("3",), 2.0)
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"inputs": [], "outputs": []}, "empty"),
+        ({"inputs": ["1"]}, "1 inputs but 2 outputs"),
+        ({"inputs": "12", "outputs": "34"}, "lists of texts"),
+        ({"inputs": [1, 2]}, "lists of texts"),
+        ({"fn_name": 3}, "fn_name"),
+        ({"fn_name": "a b"}, "no name of a function"),
+        ({"fn_name": "f\0"}, "no name of a function"),
+        ({"outputs": ["3", "yes"]}, "output 2 of function f is no JSON: 'yes'"),
+        ({"outputs": ["3", ""]}, "output 2 of function f is no JSON"),
+        ({"outputs": ["3", "[" * 100_000]}, "nested too deeply"),
+        ({"outputs": ["3", "[NaN]"]}, "NaN, which equals nothing"),
+        ({"outputs": ["3", "9" * 50_001]}, "more than 50,000 digits"),
+        ({"inputs": ["1\n2", "1 2"]}, "input 2 of function f is no JSON"),
+        ({"inputs": ["1\n2", "'a'"]}, "input 2 of function f is no JSON"),
+        ({"time_limit_seconds": 0}, "greater than 0"),
+        ({"time_limit_seconds": -1.0}, "greater than 0"),
+        ({"time_limit_seconds": float("nan")}, "greater than 0"),
+        ({"time_limit_seconds": float("inf")}, "at most 3600"),
+        ({"time_limit_seconds": 10**400}, "at most 3600"),
+        ({"time_limit_seconds": True}, "a number of seconds"),
+        ({"time_limit_seconds": "6"}, "a number of seconds"),
+        ({"time_limit_seconds": None}, "a number of seconds"),
+    ],
+)
+def test_tests_that_no_program_could_pass_are_refused(change: dict, message: str) -> None:
+    document = {"fn_name": "f", "inputs": ["1\n2", "2"], "outputs": ["3", "4"]} | change
+    with pytest.raises(BadReferenceError, match=message) as caught:
+        CodeTests.from_json(json.dumps(document))
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("text", ["", "[]", "3", "null", "{", "[" * 100_000, '{"fn_name": "f"}'])
+def test_what_is_no_document_of_tests_is_refused(text: str) -> None:
+    with pytest.raises(BadReferenceError, match="must be a JSON object") as caught:
+        CodeTests.from_json(text)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_limit_beyond_floats_is_refused() -> None:
+    text = '{"fn_name": null, "inputs": ["1"], "outputs": ["1"], "time_limit_seconds": 1e400}'
+    with pytest.raises(BadReferenceError, match="time_limit_seconds"):
+        CodeTests.from_json(text)
+
+
+def test_large_outputs_are_compared_in_little_memory() -> None:
+    lines = ("1 " * 400_000, "1\n" * 400_000, "1 1\n" * 200_000)
+    tracemalloc.start()
+    try:
+        for text in lines:
+            for expected in (text + "1.0", text.replace("1", "1.0"), "1 1 2", "x"):
+                tracemalloc.reset_peak()
+                before = tracemalloc.get_traced_memory()[0]
+                outputs_equal(text, expected)
+                assert tracemalloc.get_traced_memory()[1] - before < 4 * 2**20
+    finally:
+        tracemalloc.stop()
 
 
 def test_the_filter_is_a_whole_program() -> None:

@@ -26,6 +26,7 @@ def test_every_line_gets_its_verdict(kind: str) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.bubblewrap
 def test_every_program_gets_its_verdict() -> None:
     require_bubblewrap()

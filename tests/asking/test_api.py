@@ -43,6 +43,7 @@ def ask(responder, requests=REQUESTS, settings=None):
     return {answer.id: answer for answer in answers}
 
 
+@pytest.mark.slow
 def test_a_server_that_parts_thinking_gives_what_the_engine_gives(local):
     direct = ask(local)
     with serving(local) as server:
@@ -311,6 +312,16 @@ class TestNoThinking:
         assert on["chat_template_kwargs"] == {"enable_thinking": True}
         assert "chat_template_kwargs" not in default
         assert "reasoning_effort" not in off
+
+    def test_tags_that_a_family_puts_around_its_answers_are_taken_off(self, local):
+        with serving(local) as server:
+            for text in ("<answer>\nIt is 4.\n</answer>", "It is 4.\n</answer>", "It is 4."):
+                server.scripted.append(chat_completion({"role": "assistant", "content": text}))
+                responder = open_responder(
+                    ModelSpec(model="tencent/Hunyuan-A13B-Instruct", base_url=server.url)
+                )
+                (answer,) = ask(responder, REQUESTS[:1]).values()
+                assert answer.text.strip() == "It is 4."
 
     def test_a_model_whose_switch_are_words_is_told_in_words(self, local):
         reply = chat_completion({"role": "assistant", "content": "\\boxed{1}"})

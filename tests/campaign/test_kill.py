@@ -41,6 +41,7 @@ def _killed_after(seconds, config, folder, engine):
     return alive
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("engine", "units"), [(ScriptedEngine, 1), (StreamingEngine, 4)], ids=["alone", "in-flight"]
 )

@@ -18,7 +18,7 @@ import json, sys
 from pathlib import Path
 from stp.campaign.config import load_config
 from stp.campaign.run import SilentObserver, run_campaign
-from tests.campaign.fakes import ScriptedEngine
+from tests.campaign import fakes
 
 class Counting(SilentObserver):
     probes = 0
@@ -26,12 +26,13 @@ class Counting(SilentObserver):
         self.probes += work.samples if stage == "probe" else 0
 
 measured = []
-for path in sys.argv[1:]:
+engine = getattr(fakes, sys.argv[1])
+for path in sys.argv[2:]:
     observer = Counting()
     run_campaign(
         load_config(path),
         Path(path).with_suffix(""),
-        open_model=lambda name, folder: ScriptedEngine(folder),
+        open_model=lambda name, folder: engine(folder),
         observer=observer,
     )
     # Of this program: the system's own count begins with what its parent had.
@@ -43,7 +44,9 @@ print(json.dumps(measured))
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_probes_take_the_memory_of_ten_thousand(model_folder, tmp_path):
+@pytest.mark.parametrize("engine", ["ScriptedEngine", "StreamingEngine"])
+def test_a_hundred_thousand_probes_take_the_memory_of_ten_thousand(engine, model_folder, tmp_path):
+    """With one unit at a time, and with as many under way as the engine wants."""
     files = []
     for name, count in (("few", 4), ("many", 44)):
         path = tmp_path / f"{name}.toml"
@@ -62,7 +65,7 @@ def test_a_hundred_thousand_probes_take_the_memory_of_ten_thousand(model_folder,
         path.write_text(TEMPLATE.format(**settings))
         files.append(str(path))
     run = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *files],
+        [sys.executable, "-c", PROGRAM, engine, *files],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -9,7 +9,7 @@ from evaluator.analysis.probe_comparison import compare_probes, difference_frame
 from stp.campaign.curves import load_curves
 from stp.campaign.reader import CampaignReader
 from stp.campaign.run import run_campaign
-from stp.cli.main import app
+from stp.cli.lazily import app
 from stp.curves import Curves
 from tests.campaign.fakes import ScriptedEngine
 from tests.campaign.rows import table_rows

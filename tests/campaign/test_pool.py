@@ -1,6 +1,8 @@
 """A pool of engines on a Ray cluster of two nodes, one of which dies in the middle."""
 
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from stp.campaign.run import SilentObserver, run_campaign
 from stp.campaign.signal_record import read_signals_record
 from stp.campaign.signals import signals_campaign
 from stp.campaign.store import Store
+from tests.campaign.conftest import TEMPLATE
 from tests.campaign.fakes import ScriptedEngine
 from tests.campaign.rows import rows_of
 from tests.campaign.test_signals import CONFIG as DEMO_CONFIG
@@ -127,3 +130,50 @@ def test_a_node_that_dies_costs_its_units_only(cluster, configure, tmp_path, cap
     assert rows_of(tmp_path / "demo-pool") == rows_of(tmp_path / "demo-alone")
     record = read_signals_record(Store(tmp_path / "demo-pool"))
     assert record.engines["demo"]["engine"] == "transformers"
+
+
+RAYLET_DIES = """
+import os, signal, sys
+from pathlib import Path
+import tests.campaign.test_pool as pool_tests
+from stp.campaign.config import parse_config
+from stp.campaign.pool import RayPool
+from stp.campaign.run import run_campaign
+
+def pool(prepared, open_model):
+    return RayPool(prepared, open_model=open_model, address="local")
+
+def kill():
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        name, _, fields = entry.read_text().partition("(")[2].rpartition(")")
+        if name == "raylet" and int(fields.split()[1]) == os.getpid():
+            os.kill(int(entry.parent.name), signal.SIGKILL)
+
+config = parse_config(Path(sys.argv[1]).read_text(), source="test")
+run_campaign(config, sys.argv[2], open_model=pool_tests.open_slow, open_pool=pool,
+             observer=pool_tests._Watch(3, kill))
+"""
+
+
+def open_slow(name, folder):
+    return ScriptedEngine(folder, seconds_per_call=1.0)
+
+
+@pytest.mark.slow
+def test_a_run_ends_with_an_error_where_no_node_is_left(model_folder, sevens, tmp_path):
+    settings = {
+        **{"model": model_folder, "name": "scripted", "benchmark": sevens, "trajectories": 3},
+        **{"thinking_limit": 60, "context_limit": 600, "step_tokens": 8, "probes": 4},
+        **{"questions": 1, "unit_trajectories": 1},
+    }
+    (tmp_path / "c.toml").write_text(TEMPLATE.format(**settings))
+    ended = subprocess.run(
+        [sys.executable, "-c", RAYLET_DIES, str(tmp_path / "c.toml"), str(tmp_path / "c")],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "RAY_USAGE_STATS_ENABLED": "0"},
+        capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert ended.returncode == 1
+    assert "EngineError: no node of the Ray cluster is left" in ended.stderr
+    config = parse_config((tmp_path / "c.toml").read_text(), source="test")
+    alone = run_campaign(config, tmp_path / "c", open_model=lambda n, path: ScriptedEngine(path))
+    assert alone.finished

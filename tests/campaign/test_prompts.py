@@ -69,7 +69,7 @@ def test_a_campaign_file_names_them_beside_itself(words, tmp_path):
 
 
 def test_a_dry_run_and_a_benchmark_say_in_which_words(words, tmp_path):
-    from stp.cli.main import app
+    from stp.cli.lazily import app
 
     path = tmp_path / "questions.jsonl"
     path.write_text('{"id": "1", "question": "2 + 2?", "answer": "4"}\n')

@@ -92,6 +92,19 @@ def test_answers_are_taken(reference):
     check_references("own", [question(reference)])
 
 
+@pytest.mark.parametrize(
+    ("reference", "kind", "message"),
+    [
+        ('{"fn_name": "f", "inputs": ["1"], "outputs": ["x"]}', "code", "output 1 of .* no JSON"),
+        ("{}", "reasoning_gym", "no reference of a Reasoning Gym question"),
+        (" ", "judged", "the reference is empty"),
+    ],
+)
+def test_references_of_another_form_are_refused(reference, kind, message):
+    with pytest.raises(MisuseError, match=f"own: question q-1: .*{message}"):
+        check_references("own", [question("5"), question(reference, kind)])
+
+
 @pytest.mark.parametrize("name", ["demo", "aime2024", "gsm8k", "math500"])
 def test_benchmarks_of_this_project_are_taken(name):
     benchmark = get_benchmark(name)

@@ -16,7 +16,7 @@ from stp.campaign.merge import merge_campaigns
 from stp.campaign.rounds import run_rounds
 from stp.campaign.run import grade_campaign, run_campaign
 from stp.campaign.store import Store
-from stp.cli.main import app
+from stp.cli.lazily import app
 from tests.campaign.fakes import ScriptedEngine
 from tests.campaign.rows import table_rows
 

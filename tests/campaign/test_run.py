@@ -1,5 +1,6 @@
 """The driver: every unit once, resumed where it was, and nothing of ours graded as an answer."""
 
+import json
 import shutil
 import threading
 from pathlib import Path
@@ -10,6 +11,7 @@ from data.errors import EngineError, MisuseError, StoreError, StoreMismatchError
 from evaluator.answers import Checker, CheckerError
 from stp.campaign import run
 from stp.campaign.curves import load_curves
+from stp.campaign.graded import graded_answers
 from stp.campaign.reader import CampaignReader
 from stp.campaign.run import SilentObserver, grade_campaign, run_campaign
 from stp.campaign.status import campaign_status
@@ -264,6 +266,76 @@ def test_a_damaged_manifest_is_one_line(copy, text):
     (copy / "manifest.json").write_text(text)
     with pytest.raises(StoreError, match="not a whole manifest"):
         campaign_status(copy)
+
+
+def _edited(folder, change, *, honest):
+    """Change a folder's manifest; an honest change has the digest that fits it."""
+    path = folder / "manifest.json"
+    values = json.loads(path.read_text())
+    change(values)
+    if honest:
+        del values["digest"]
+    path.write_text(json.dumps(values))
+
+
+def _claim_questions(values):
+    values["cells"][0]["questions"] = 10**9
+
+
+def _claim_more_questions(values):
+    values["cells"][0]["questions"] += 1
+
+
+def _claim_settings(values):
+    values["config_hash"] = "0" * 64
+
+
+def _claim_time(values):
+    values["stages"]["probe"]["seconds"] += 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (_claim_questions, "10000000"),
+        (_claim_more_questions, "11 questions of .*the folder has 10"),
+        (_claim_settings, "its config_hash"),
+    ],
+)
+def test_a_manifest_that_cannot_be_is_refused_wherever_it_is_read(copy, change, message):
+    _edited(copy, change, honest=True)
+    for read in (campaign_status, load_curves, reading, grade_campaign):
+        with pytest.raises(StoreError, match=message):
+            read(copy)
+
+
+@pytest.mark.parametrize("change", [_claim_questions, _claim_settings, _claim_time])
+def test_a_manifest_that_was_changed_is_refused(copy, change):
+    _edited(copy, change, honest=False)
+    for read in (campaign_status, load_curves, reading, grade_campaign):
+        with pytest.raises(StoreError, match="its content is not what was written"):
+            read(copy)
+
+
+def test_a_damaged_tokenizer_is_seen_before_anything_is_decoded(copy):
+    path = copy / "tokenizer/scripted/tokenizer.json"
+    values = json.loads(path.read_text())
+    vocabulary = values["model"]["vocab"]
+    vocabulary["1"], vocabulary["7"] = vocabulary["7"], vocabulary["1"]
+    path.write_text(json.dumps(values))
+    before = rows_of(copy)
+    for read in (
+        lambda url: grade_campaign(url, again=True),
+        lambda url: CampaignReader(url).trajectory(reading(url)[0].question_id),
+        graded_answers,
+    ):
+        with pytest.raises(StoreError, match="not the one that this campaign began with"):
+            read(copy)
+    assert rows_of(copy) == before
+
+
+def reading(url):
+    return list(CampaignReader(url).summaries())
 
 
 def test_a_folder_without_rows_takes_another_configuration(configure, opener, tmp_path):

@@ -79,7 +79,7 @@ def entropy(log):
 
 def test_signals_are_those_of_a_pass_per_position(campaign, plain):
     curves, signals = load_curves(campaign), load_signals(campaign)
-    signals.check_beside(curves)
+    assert np.array_equal(signals.trajectory_offsets, curves.trajectory_offsets)
     reader = CampaignReader(campaign)
     end_id = reader.tokenizer("demo").fast.token_to_id("</think>")
     last = len(plain([1, 2])[1]) - 1
@@ -103,7 +103,9 @@ def test_signals_are_those_of_a_pass_per_position(campaign, plain):
             assert signals.answer_entropy[here] == pytest.approx(entropy(log[-1]), abs=1e-3)
             at_end = len(closed) - 1 - closed[::-1].index(end_id)
             assert signals.end_entropy[here] == pytest.approx(entropy(log[at_end]), abs=1e-3)
-    rows = signals.prompt_rows(curves)
+    prompts = zip(signals.prompt_model.tolist(), signals.prompt_question.tolist(), strict=True)
+    row_of = {prompt: row for row, prompt in enumerate(prompts)}
+    rows = [row_of[pair] for pair in zip(curves.model, curves.question, strict=True)]
     for layer, array in signals.prompt_hidden.items():
         first = signals.hidden[layer][curves.trajectory_offsets[:-1]]
         assert np.array_equal(array[rows], first)

@@ -1,5 +1,6 @@
 """Requests that fail, engines that hang, clocks that jump: nothing is lost, nothing is graded."""
 
+import decimal
 import itertools
 import logging
 import threading
@@ -8,8 +9,12 @@ import time
 import pytest
 
 from data.errors import EngineError
-from stp.campaign.run import run_campaign
+from evaluator.answers.mathematics import MathJudge
+from stp.campaign.graded import graded_answers
+from stp.campaign.run import grade_campaign, run_campaign
+from stp.campaign.status import campaign_shares
 from stp.campaign.store import Store
+from stp.cli.verdicts import show_verdicts
 from stp.engines import RequestError
 from tests.campaign.fakes import ScriptedEngine
 from tests.campaign.rows import rows_of, table_rows
@@ -160,3 +165,32 @@ def test_a_warning_says_what_failed(picky, configure, tmp_path, caplog):
         run(picky, configure(), tmp_path / "c")
     assert "attempt 1 on scripted on sevens, questions" in caplog.text
     assert "position 2: no such request" in caplog.text
+
+
+@pytest.mark.parametrize("where", ["quick", "extract"])
+def test_a_rule_that_fails_is_recorded_counted_and_shown(
+    where, configure, opener, tmp_path, monkeypatch, capsys
+):
+    def fails(self, text):
+        raise decimal.InvalidOperation
+
+    run_campaign(configure(), tmp_path / "c", open_model=opener)
+    with monkeypatch.context() as patch:
+        patch.setattr(MathJudge, where, fails)
+        grade_campaign(tmp_path / "c", again=True)
+    (cell,) = campaign_shares(tmp_path / "c")
+    failed = [row for row in table_rows(tmp_path / "c", "verdicts") if "rule" in row["reason"]]
+    assert cell.share("troubled").count == len(failed) > 0
+    assert not any(row["right"] for row in failed)
+    said = " ".join(cell.sentences())
+    assert f"a rule failed on it: {len(failed)}" in said
+    assert "--trouble" in said
+    found = graded_answers(tmp_path / "c", trouble=True)
+    assert found.responses == len(failed)
+    assert all(answer.response for answer in found.answers)
+    show_verdicts(tmp_path / "c", trouble=True, n=3)
+    shown = capsys.readouterr().out
+    assert found.answers[0].question.reference in shown
+    assert "a rule failed on it (InvalidOperation)" in shown
+    grade_campaign(tmp_path / "c", again=True)
+    assert graded_answers(tmp_path / "c", trouble=True).responses == 0

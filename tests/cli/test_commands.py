@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+import shlex
 import signal
 import sys
 import time
@@ -279,3 +280,15 @@ def test_options_that_would_do_nothing_are_refused(stp, campaign):
             outcome = stp(*command, campaign, option, "foo")
             assert_one_line(outcome, 2, f"no {option[2:]} 'foo' in this campaign; it has ")
     assert stp("show", campaign, "--model", "model").out == stp("show", campaign).out
+
+
+def test_commands_that_are_suggested_can_be_typed(stp, campaign_file, tmp_path):
+    folder = tmp_path / "it's [red] $HOME"
+    assert f"next: stp report {shlex.quote(str(folder))}" in stp(
+        "run", campaign_file, "--out", folder
+    ).err.replace("\n", "")
+    (folder / Store(folder).files("verdicts")[0]).unlink()
+    assert f"go on with: stp run {shlex.quote(str(folder))}" in stp("status", folder).out
+    refused = stp("report", folder)
+    assert refused.code == 1
+    assert f"go on with `stp run {shlex.quote(str(folder))}`" in refused.err

@@ -123,6 +123,7 @@ def test_defects_stay_defects(error):
     assert machine_trouble(error) is None
 
 
+@pytest.mark.slow
 def test_a_git_lfs_pointer(tmp_path):
     import data
 
@@ -138,3 +139,23 @@ def test_a_git_lfs_pointer(tmp_path):
     assert done.returncode == 2
     assert "is a git-lfs pointer, not the file itself: run `git lfs pull`" in done.stderr
     assert not (tmp_path / "c" / "manifest.json").exists()
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="no /proc here")
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("report", "{0}", "--out"),
+        ("analyze", "{0}", "--out"),
+        ("release", "{0}", "--out"),
+        ("explore", "{0}", "--static"),
+        ("leaderboard", "build", "{0}", "--out"),
+        ("think", "compare", "{0}", "--out"),
+        ("optimal", "compare", "{0}", "--out"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_found_before_anything_is_computed(command, tmp_path):
+    # There is no campaign either: whoever reads it first would say that.
+    done = run(*(part.format(tmp_path / "none") for part in command), "/proc/nowhere/out")
+    assert done.returncode == 1
+    one_line(done, "/proc/nowhere/out: cannot be written")

@@ -7,6 +7,7 @@ import pytest
 
 from data import MisuseError, get_benchmark
 from data.catalogue.math_levels import LEVEL_COUNTS, SUBJECTS
+from data.code_tests import CodeTests
 from tests.data.made import (
     gpqa_rows,
     livecodebench_rows,
@@ -80,10 +81,9 @@ def test_livecodebench_tests_are_public_then_private(tmp_path, write, name):
 
 
 def test_livecodebench_reference_is_the_form_that_the_checker_reads(tmp_path):
-    code_tests = pytest.importorskip("evaluator.answers.code_tests")
     write_jsonl(tmp_path / "livecodebench.jsonl", livecodebench_rows())
     for question in get_benchmark("livecodebench").load(tmp_path, limit=4):
-        read = code_tests.CodeTests.from_json(question.reference)
+        read = CodeTests.from_json(question.reference)
         assert read.to_json() == question.reference
         assert len(read.inputs) == 2
 

@@ -223,3 +223,25 @@ def test_half_a_character_is_refused_with_its_place(tmp_path, column):
 def test_a_description_nested_without_end_is_one_line(tmp_path):
     with pytest.raises(ConfigError, match="not a TOML file"):
         get_benchmark(described(tmp_path, "a=" + "[" * 5000))
+
+
+@pytest.mark.parametrize(
+    ("gold", "message"),
+    [
+        ("3", "must be a JSON object"),
+        ('{"fn_name": "f", "inputs": ["1"], "outputs": ["yes"]}', "no JSON: 'yes'"),
+        ('{"fn_name": "f", "inputs": ["x"], "outputs": ["1"]}', "input 1 of function f is no JSON"),
+        (
+            '{"fn_name": null, "inputs": ["1"], "outputs": ["1"], "time_limit_seconds": 1e400}',
+            "time_limit_seconds is inf",
+        ),
+    ],
+)
+def test_tests_that_no_program_could_pass_are_refused_with_file_and_row(tmp_path, gold, message):
+    good = json.dumps({"fn_name": None, "inputs": ["1"], "outputs": ["1"]})
+    rows = [{**TEXT_ROWS[0], "gold": good}, {**TEXT_ROWS[1], "gold": gold}]
+    path = described(tmp_path, TOML.replace('"math"', '"code"'), rows)
+    with pytest.raises(MisuseError, match=r"questions\.jsonl, row 2: code tests: ") as caught:
+        get_benchmark(path).load()
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)

@@ -5,7 +5,9 @@ import dataclasses
 import itertools
 import json
 import logging
+import os
 import random
+import signal
 import subprocess
 import sys
 import threading
@@ -29,15 +31,19 @@ def server():
 @pytest.fixture
 def opened(server, model_folder):
     """Open an engine on the scripted server; then forget what was asked while opening."""
+    engines = []
 
     def open_it(**options):
         engine = open_engine(
             "server", model_folder("demo"), **{"url": server.url, "model": "demo", **options}
         )
+        engines.append(engine)
         server.bodies.clear()
         return engine
 
-    return open_it
+    yield open_it
+    for engine in engines:
+        engine.close()
 
 
 @pytest.fixture
@@ -381,7 +387,7 @@ def test_a_server_that_says_200_with_an_error_while_it_is_opened(server, opened,
 
 
 def test_as_many_requests_are_under_way_as_may_be_until_nothing_is_left(server, opened):
-    """Trees come one by one, the driver dawdles between steps, and answers take all times."""
+    """Trees come one by one, and answers take all times."""
     engine = opened(concurrency=8)
     draws, lock, seen = random.Random(4), threading.Lock(), []
     under_way = left = 0
@@ -404,12 +410,76 @@ def test_as_many_requests_are_under_way_as_may_be_until_nothing_is_left(server, 
     while waiting or engine.busy:
         while waiting and engine.wants_more:
             engine.submit(waiting.pop())
-        made += len(engine.step().ended)
+        made += len(engine.step().trees)
     assert made == 20
     early = [count for count, after in seen if after > 16]
     # The machine may be slow to send the next one; it never waits for the driver.
     assert sum(early) / len(early) > 6
     assert max(early) == 8
+
+
+def test_requests_go_on_while_nobody_steps(server, opened):
+    """What was handed over is asked for, as many at once as may be, whatever the driver does."""
+    engine = opened(concurrency=4)
+    lock, most, under_way, all_answered = threading.Lock(), 0, 0, threading.Event()
+
+    def answer(body):
+        nonlocal under_way, most
+        with lock:
+            under_way += 1
+            most = max(most, under_way)
+        time.sleep(0.01)
+        with lock:
+            under_way -= 1
+            if len(server.bodies) == 40 and not under_way:
+                all_answered.set()
+        return server.good(body)
+
+    server.answer = answer
+    tickets = [engine.submit(tree(seeds=range(4))) for _ in range(5)]
+    assert all_answered.wait(10)
+    assert most == 4
+    ended = []
+    while engine.busy:
+        ended += engine.step().trees
+    assert sorted(entry.ticket for entry in ended) == tickets
+    assert all(entry.made[1][3].token_ids == (13,) * 4 for entry in ended)
+
+
+def test_requests_are_sent_in_their_order_whatever_the_driver_does_meanwhile(server, opened):
+    sent = []
+    for pause in (0.0, 0.02):
+        engine = opened(concurrency=1)
+        waiting = [tree(seeds=(10 * number, 10 * number + 1)) for number in range(6)]
+        while waiting or engine.busy:
+            time.sleep(pause)
+            while waiting and engine.wants_more:
+                engine.submit(waiting.pop(0))
+            engine.step()
+        sent.append([(len(body["prompt"]), body["seed"]) for body in server.bodies])
+    assert sent[0] == sent[1] and len(sent[0]) == 24
+
+
+def test_an_interrupt_ends_the_wait_and_nothing_more_is_sent(server, opened):
+    engine = opened(concurrency=3)
+    gate = threading.Event()
+
+    def answer(body):
+        gate.wait(10)
+        return server.good(body)
+
+    server.answer = answer
+    for _ in range(4):
+        engine.submit(tree())
+    threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT]).start()
+    begin, pulse = time.monotonic(), engine.pulse
+    with pytest.raises(KeyboardInterrupt):
+        engine.step()
+    assert engine.pulse == pulse  # What hangs shows no sign of life.
+    engine.close()
+    assert time.monotonic() - begin < 5
+    gate.set()
+    assert len(server.bodies) == 3
 
 
 def test_what_is_dropped_is_cancelled_and_its_place_taken(server, opened):
@@ -429,7 +499,7 @@ def test_what_is_dropped_is_cancelled_and_its_place_taken(server, opened):
         engine.drop([slow])
         ended = []
         while engine.busy:
-            ended += engine.step().ended
+            ended += engine.step().trees
     gate.set()
     server.answer = first
     assert not engine.busy

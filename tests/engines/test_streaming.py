@@ -47,7 +47,7 @@ def streamed(engine, trees, draws, *, dropped=()):
         progress = engine.step()
         for ticket, (samples, _) in progress.samples.items():
             assert samples > 0 and ticket in places
-        for entry in progress.ended:
+        for entry in progress.trees:
             assert entry.error is None
             made[places[entry.ticket]] = entry.made
         gone = [t for t, index in places.items() if index in dropped and draws.random() < 0.3]
@@ -117,7 +117,7 @@ def test_what_is_wrong_is_said_when_it_is_submitted(engine_of):
     with pytest.raises(MisuseError, match="trees in flight"):
         engine.generate([tree_of((3,))])
     engine.drop()
-    assert engine.step().ended == []
+    assert engine.step().trees == []
 
 
 class _Odd(BatchEngine):
@@ -146,7 +146,7 @@ def one(first):
 def test_a_tree_that_fails_ends_alone():
     engine = _Odd()
     tickets = [engine.submit(one(first)) for first in (7, 0, 8)]
-    ended = [entry for _ in range(2) for entry in engine.step().ended]
+    ended = [entry for _ in range(2) for entry in engine.step().trees]
     by_ticket = {entry.ticket: entry for entry in ended}
     assert [by_ticket[ticket].error is None for ticket in tickets] == [True, False, True]
     assert by_ticket[tickets[0]].usage.generated_tokens == 2

@@ -188,6 +188,28 @@ def test_torn_weights_are_an_error_in_one_line(tmp_path, model_folder):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("dtype", "evil"),
+        ("num_hidden_layers", 0),
+        ("num_attention_heads", 0),
+        ("hidden_size", -5),
+        ("vocab_size", 2**70),
+        ("hidden_act", "evil"),
+        ("layer_types", 7),
+        ("quantization_config", 7),
+        ("rope_parameters", [1]),
+    ],
+)
+def test_a_configuration_that_cannot_be_is_one_line(tmp_path, model_folder, key, value):
+    folder = shutil.copytree(model_folder("qwen3"), tmp_path / "odd")
+    values = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**values, key: value}))
+    with pytest.raises(EngineError, match=r"cannot be (used|loaded|forked)"):
+        open_engine("transformers", folder)
+
+
 def test_stop_texts_without_a_tokenizer_are_refused(tmp_path, model_folder):
     folder = shutil.copytree(model_folder("qwen3"), tmp_path / "bare")
     (folder / "tokenizer.json").unlink()

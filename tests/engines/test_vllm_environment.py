@@ -1,4 +1,4 @@
-"""Runs the tests of the vLLM engine where a real vLLM is: in an environment of its own."""
+"""Runs the tests that need vLLM where a real vLLM is: in an environment of its own."""
 
 import os
 import subprocess
@@ -14,13 +14,19 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.vllm
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "module", ["test_vllm.py", "test_vllm_signals.py", "test_engines_agree.py"]
+    "module",
+    [
+        "engines/test_vllm.py",
+        "engines/test_vllm_signals.py",
+        "engines/test_engines_agree.py",
+        "live/test_vllm.py",
+    ],
 )
-def test_engines_on_a_real_vllm(module) -> None:
+def test_on_a_real_vllm(module) -> None:
     python = require_vllm_python()
     environment = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
     run = subprocess.run(
-        [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"tests/engines/{module}"],
+        [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"tests/{module}"],
         cwd=ROOT,
         env=environment,
         capture_output=True,

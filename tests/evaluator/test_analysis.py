@@ -174,6 +174,7 @@ def test_stages_are_told_to_their_end(campaigns):
     assert all(done == total > 0 for done, total in told.values())
 
 
+@pytest.mark.slow
 def test_a_campaign_without_stored_thinking_is_analysed_and_says_so(tmp_path):
     population = paper_population().sized(models=2, scale=0.01)
     write_campaign(make_world(population, 1), population, tmp_path / "synthetic")
@@ -300,6 +301,7 @@ def command(arguments, width=80):
     return CliRunner().invoke(app, arguments, env={"COLUMNS": str(width)})
 
 
+@pytest.mark.slow
 def test_every_table_is_printed_within_80_columns(campaigns, tmp_path):
     out = str(tmp_path / "o")
     done = command([*campaigns, "--out", out, "--replicates", "20", "--tables", "all"])
@@ -327,6 +329,7 @@ def test_an_interrupted_analysis_says_what_is_lost(campaigns, tmp_path, monkeypa
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_command_prints_findings_first_and_where_the_files_are(campaigns, tmp_path):
     direct = tmp_path / "direct.csv"
     direct.write_text("model,benchmark,accuracy\none,sevens,0.25\ntwo,sevens,0.75\n")

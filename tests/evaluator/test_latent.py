@@ -372,6 +372,7 @@ def test_measures_of_a_path_by_the_obvious_loop(tolerance):
         assert found[2:, s].tolist() == [p[0], p[-1], max(p)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["routing", "fixed_budget", "early_exit"])
 def test_latent_frontiers_are_not_flattered(strategy):
     world = family_world("wandering", 12, trajectories=150, questions=30, probes=4)

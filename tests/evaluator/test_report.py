@@ -259,6 +259,7 @@ def test_a_folder_that_cannot_be_written_is_one_clear_error(tmp_path):
         write_report(make_report(make_curves()), tmp_path / "file" / "below")
 
 
+@pytest.mark.slow
 def test_rewriting_gives_the_same_page(tmp_path):
     data = make_report(make_curves(seed=np.int64(3)))
     first = write_report(data, tmp_path).page.read_bytes()

@@ -2,7 +2,7 @@
 
 import json
 
-from stp.campaign.models import tokenizer_folder
+from stp.campaign.models import files_hash, tokenizer_folder
 from stp.campaign.store import Store
 from stp.campaign.units import questions_shard
 from tests.otbench.campaigns import campaign
@@ -33,7 +33,10 @@ def hostile_campaign(folder):
         words = HOSTILE[:2]
         content["model"]["vocab"] = {word: place for place, word in enumerate(words)}
         content["model"]["unk_token"] = words[0]
-        store.write_bytes(name, json.dumps(content).encode())
+        content = json.dumps(content).encode()
+        store.write_bytes(name, content)
+        manifest.model_record(model).tokenizer_hash = files_hash([("tokenizer.json", content)])
+    store.write_manifest(manifest)
     for record in manifest.cells:
         shard = questions_shard(record.cell)
         rows = store.read_shard("questions", shard)

@@ -17,7 +17,7 @@ from evaluator.otbench.session import run_methods
 from evaluator.thinkbench import run as run_model
 from evaluator.thinkbench.stored import load_run
 from stp.asking import CallableResponder
-from stp.cli.main import app
+from stp.cli.lazily import app
 from tests.otbench.campaigns import campaign, released
 from tests.thinkbench.test_run import SMALL, Solver
 

@@ -54,6 +54,16 @@ def test_settings_are_found_by_their_text():
     assert find_setting("m", ("always",), None) == "always"
 
 
+def test_bounds_of_a_setting_are_places_of_the_grid():
+    policy = make_policy("deer", "0.95", None)
+    some = policy.between("0.9", "0.99")
+    assert some == tuple(s for s in policy.settings if 0.9 <= s <= 0.99)
+    assert policy.between("0.99", "0.9") == some
+    for bounds, said in ((("0.97", "0.99"), "0.95 does not lie"), (("0.9", "x"), "'x' is no")):
+        with pytest.raises(MisuseError, match=said):
+            policy.between(*bounds)
+
+
 @pytest.mark.parametrize("method", ["deer", "dynasor", "think_brake", "never_think"])
 def test_methods_that_learn_nothing_need_no_release(method):
     settings = make_policy(method, _first(method), None).settings

@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 import time
+from dataclasses import replace
 
 import httpx
 import openai
@@ -13,10 +14,13 @@ import pytest
 import uvicorn
 
 from data.errors import EngineError
+from evaluator.live.chat import TextStream
 from evaluator.live.server import ChatServer, ServerOptions
 from evaluator.live.service import Service
 from evaluator.live.setup import Wanted, get_ready
 from stp.campaign.sections import EngineConfig, ModelConfig
+from stp.formats import get_family
+from tests.engines.scripted_server import ScriptedServer
 
 QUESTION = "What is 4 + 7 + 2 + 9 + 5?"
 ASKED = [{"role": "user", "content": f"{QUESTION}\n" + r"Put the final answer in \boxed{}."}]
@@ -62,8 +66,6 @@ def served(service, plan, **options):
 
 @contextlib.contextmanager
 def demo_server(ready, *, batch=32, waiting=256, **options):
-    from dataclasses import replace
-
     engine, plan = ready.open()
     service = Service(engine, batch=batch, waiting=waiting)
     plan = replace(plan, piece_tokens=16)
@@ -182,6 +184,51 @@ def test_wrong_requests_are_told_what_is_wrong(server, body, status, said):
     assert idle(service, engine)
 
 
+def test_a_request_names_settings_within_the_bounds_only(ready):
+    settings = ready.plan.policy.between("0.9", "0.99")
+    with demo_server(ready, settings=settings) as (url, service, engine):
+        for setting, status in ((0.9, 200), (0.99, 200), (0.5, 400), (1.0, 400), ("x", 400)):
+            body = {"messages": ASKED, "max_tokens": 4, "stp": {"setting": setting}}
+            reply = httpx.post(f"{url}/v1/chat/completions", json=body, timeout=30)
+            assert reply.status_code == status
+            if status == 400 and setting != "x":
+                assert "bounds of this server, 0.9 to 0.99" in reply.json()["error"]["message"]
+        assert idle(service, engine)
+
+
+class Letters:
+    """A format whose token ids are characters, of a family that puts tags around its answers."""
+
+    family = get_family("granite-3.3")
+
+    def decode(self, ids, *, skip_special=False):
+        return "".join(map(chr, ids))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<response>It is 4.</response>",
+        " <response>It is <b>4</b>. </response>\n",
+        "<response>It is 4.",
+        "<respond>It is 4.</response",
+        "It is 4.</response> or 5.</response> \n",
+        "a < b </respo nse>\n\n",
+        "<response></response>",
+        "<resp",
+        "  ",
+        "<response>" + 300 * "ab" + "\n" + "c</response>",
+        300 * "x\n" + "<response>4</response>",
+    ],
+)
+@pytest.mark.parametrize("size", [1, 2, 7, 1000])
+def test_a_streamed_answer_is_the_whole_one_without_its_tags(text, size):
+    stream = TextStream(Letters(), answer=True)
+    ids = tuple(map(ord, text))
+    parts = [stream.add(ids[start : start + size]) for start in range(0, len(ids), size)]
+    assert "".join([*parts, stream.add((), last=True)]) == Letters.family.answer_text(text)
+
+
 def test_what_is_no_json_and_what_is_too_large(server):
     url, _, _ = server
     address = f"{url}/v1/chat/completions"
@@ -295,11 +342,38 @@ class DeadEngine:
 
 
 def test_a_dead_upstream_is_a_bad_gateway_and_nothing_hangs(ready):
-    from dataclasses import replace
-
     plan = replace(ready.plan, policy=None)
     with served(Service(DeadEngine()), plan) as url:
         for body in ({"messages": ASKED}, {"messages": ASKED, "stream": True}):
             reply = httpx.post(f"{url}/v1/chat/completions", json=body, timeout=10)
             assert reply.status_code == 502
             assert "upstream" in json.loads(reply.content)["error"]["message"]
+
+
+def test_an_upstream_that_never_answers_holds_nothing_up(ready):
+    """Time is up for its clients, a client that goes frees the work, and the server ends."""
+    silence, upstream = threading.Event(), ScriptedServer()
+    upstream.models = [{"id": "demo_model", "max_model_len": 1024}]
+    engine = EngineConfig(name="server", options={"url": upstream.url})
+    asked = get_ready(replace(ready.wanted, method=None, setting=None, engine=engine))
+    try:
+        engine, plan = asked.open()
+        upstream.answer = lambda body: silence.wait(60) and None
+        service = Service(engine, batch=2)
+        with served(service, plan, request_seconds=1.0) as url:
+            address, body = f"{url}/v1/chat/completions", {"messages": ASKED}
+            for stream in (False, True):
+                reply = httpx.post(address, json={**body, "stream": stream}, timeout=20)
+                assert reply.status_code == 504
+            with pytest.raises(httpx.ReadTimeout):
+                httpx.post(address, json=body, timeout=0.3)
+            until = time.monotonic() + 10
+            while (service.open_jobs or engine.busy) and time.monotonic() < until:
+                time.sleep(0.05)
+            assert not service.open_jobs and not engine.busy
+            with pytest.raises(httpx.ReadTimeout):
+                httpx.post(address, json=body, timeout=0.3)
+        assert len(upstream.bodies) >= 4
+    finally:
+        silence.set()
+        upstream.close()

@@ -58,6 +58,7 @@ def stp(*arguments, code=0):
     assert (ended.value.code or 0) == code
 
 
+@pytest.mark.slow
 def test_run_score_and_compare(model, tmp_path, capsys):
     for name in ("one", "two"):
         stp(

@@ -4,6 +4,7 @@ import itertools
 from fractions import Fraction
 
 import numpy as np
+import pytest
 
 from oracle import convolve, core, dense, tree
 from oracle.actions import make_actions
@@ -180,6 +181,7 @@ def test_products_beyond_exact_slopes_go_to_the_full_program():
     assert grid.reward.tolist() == [0, 5, 2**13, 2**13 + 6]
 
 
+@pytest.mark.slow
 def test_solvers_agree_on_large_instances():
     """HiGHS (in scipy), one budget at a time, on as many units as AIME has under early exit."""
     from scipy.optimize import Bounds, LinearConstraint, milp

@@ -296,6 +296,7 @@ def run_file(spec, made):
     return run(asked.source, made, asked.hyperparameters)
 
 
+@pytest.mark.slow
 def test_frames_objects_and_memory_hold_nothing_later(tmp_path):
     data = curves(questions=1, trajectories=1, seed=7)
     steps = data.positions - 1

@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "otbench.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_method_of_the_page_runs_as_it_stands(tmp_path, monkeypatch):
     blocks = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
     (code,) = [block for block in blocks if "class " in block]

@@ -283,6 +283,23 @@ def test_rows_with_a_right_digest_and_wrong_values(made, tmp_path, place, value)
 
 
 @pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("resampling.replicates", 10**7),
+        ("full_accuracy", 3.0),
+        ("zero_accuracy", -0.1),
+        ("summary.selected_accuracy.value", 3.0),
+        ("summary.best_accuracy.high", 1.5),
+    ],
+)
+def test_a_row_that_claims_what_cannot_be_is_refused(made, tmp_path, place, value):
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps(changed(row_of(made[2], "constant_cap"), place, value)) + "\n")
+    with pytest.raises(MisuseError, match=r"line 1: no leaderboard row: "):
+        read_rows([path])
+
+
+@pytest.mark.parametrize(
     ("spec", "origin", "message"),
     [
         ("{folder}/evil.py:Evil", "stp-engine", "the row was made with stp-engine, and here is"),
@@ -323,6 +340,7 @@ def test_a_second_run_keeps_other_rows_and_replaces_its_own(made, tmp_path):
         run_methods(other, ["no_thinking"], copy, replicates=0)
 
 
+@pytest.mark.slow
 def test_a_row_of_another_method_is_not_replaced(made, tmp_path):
     folder, out, _ = made
     copy = tmp_path / "copy"
@@ -337,6 +355,7 @@ def test_a_row_of_another_method_is_not_replaced(made, tmp_path):
     assert row_of(session, "calm").points[2].setting == 0.8
 
 
+@pytest.mark.slow
 def test_a_method_that_fails_costs_no_other_its_row(made, tmp_path):
     (tmp_path / "fails.py").write_text(CALM.replace("+ self.shift", "+ 1 // 0"))
     with pytest.raises(MisuseError, match=r"ZeroDivisionError .*; the rows of the other methods"):
@@ -359,6 +378,7 @@ def test_a_slip_is_said_before_anything_long(made, tmp_path, monkeypatch):
         run_methods(made[0], ["deer", f"{tmp_path}/slips.py:Calm"], tmp_path / "out", replicates=0)
 
 
+@pytest.mark.slow
 def test_other_packages_break_nothing(made, tmp_path, monkeypatch):
     (tmp_path / "theirs.py").write_text(CALM.replace("+ self.shift", "+ 1 // 0"))
     info = tmp_path / "theirs-1.dist-info"
@@ -380,6 +400,7 @@ def test_other_packages_break_nothing(made, tmp_path, monkeypatch):
     assert {row.label for row in session.rows} >= {"deer", "constant_cap", "hidden_probe"}
 
 
+@pytest.mark.slow
 def test_trivial_rows_that_are_there_are_not_run_again(made, tmp_path):
     folder, out, _ = made
     copy = tmp_path / "copy"
@@ -453,6 +474,7 @@ def test_methods_whose_signals_are_not_there_are_left_out_or_refused(tmp_path):
         methods_for(release, ["think_brake"])
 
 
+@pytest.mark.slow
 def test_without_torch_the_other_methods_run(made, tmp_path, monkeypatch):
     import importlib.util
 

@@ -32,6 +32,7 @@ class Named(Router):
 """
 
 
+@pytest.mark.slow
 def test_renders_without_a_console_message(tmp_path, monkeypatch):
     chromium = require_chromium()
     with_signals(monkeypatch)
@@ -98,6 +99,7 @@ def laid_out(chromium, page, folder, width):
     return json.loads(unescape(found[1]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1100, 390])
 def test_tables_fit_their_cards_and_nothing_is_cut(tmp_path, monkeypatch, width):
     chromium = require_chromium()

@@ -32,7 +32,7 @@ from evaluator.thinkbench.measures import measure
 from evaluator.thinkbench.page import render_page, write_page
 from evaluator.thinkbench.tables import comparison_tables, run_table
 from stp.asking import CallableResponder
-from stp.cli.main import app
+from stp.cli.lazily import app
 from stp.cli.think_options import configurations
 from tests.thinkbench.test_run import SMALL, Solver
 
@@ -363,6 +363,7 @@ def invoke(*arguments):
     return CliRunner().invoke(app, ["think", *map(str, arguments)])
 
 
+@pytest.mark.slow
 def test_the_commands_print_and_write(runs, tmp_path):
     folder, _ = runs
     shown = invoke("leaderboard", folder, "--replicates", 20, "--out", tmp_path / "page")
@@ -383,6 +384,7 @@ def test_the_commands_print_and_write(runs, tmp_path):
     assert graded.exit_code == 0, graded.output
 
 
+@pytest.mark.slow
 def test_a_file_in_the_way_of_a_comparison_is_said(runs, tmp_path):
     _, made = runs
     comparison = compare_runs(made, replicates=20)

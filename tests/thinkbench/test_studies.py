@@ -174,6 +174,7 @@ def test_no_note_speaks_of_what_a_table_has_not(runs, comparison):
                 assert any(term in label or label in term for label in there), (table.name, term)
 
 
+@pytest.mark.slow
 def test_views_are_those_that_runs_give(runs, comparison, tmp_path):
     stems = [view.stem for view in insights(comparison)]
     assert stems == [

@@ -15,7 +15,7 @@ import numpy as np
 from data.progress import Progress
 from evaluator.analysis.latent.kernels import expected_moves
 from evaluator.analysis.latent.levels import Readings
-from evaluator.analysis.nesting import FloatArray, IntArray
+from stp.ragged import FloatArray, IntArray
 
 CHUNK = 128
 """Trajectories that a thread takes at a time. Sums are over chunks, in their order: with another

@@ -30,10 +30,9 @@ from evaluator.analysis.latent.levels import (
     read_counts,
 )
 from evaluator.analysis.latent.values import TAIL, LatentCurves
-from evaluator.analysis.nesting import FloatArray, IntArray
 from oracle.checks import LARGEST_SEED, whole_number
 from stp.curves import Curves, Int32Array
-from stp.ragged import gather
+from stp.ragged import FloatArray, IntArray, gather
 
 ITERATIONS = 200
 FEW_TRAJECTORIES = 20

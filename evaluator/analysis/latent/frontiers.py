@@ -16,11 +16,11 @@ import numpy as np
 
 from evaluator.analysis.crossfit_frontier import action_rewards
 from evaluator.analysis.latent.values import LatentCurves
-from evaluator.analysis.nesting import FloatArray
 from oracle.actions import Strategy, full_cost
 from oracle.checks import whole_number
 from oracle.frontier import exact_frontier, grid_budgets
 from stp.curves import Curves
+from stp.ragged import FloatArray
 
 # Rewards are integers, and a frontier has up to as many states as there are rewards: accuracies
 # are to a ten-thousandth in small cells, and to a hundredth where many of them are added up.

@@ -17,8 +17,8 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from evaluator.analysis.nesting import FloatArray, IntArray
 from stp.curves import Int32Array
+from stp.ragged import FloatArray, IntArray
 
 PathArray = npt.NDArray[np.int8]
 KeyArray = npt.NDArray[np.uint64]

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln, xlog1py, xlogy
 
-from evaluator.analysis.nesting import FloatArray, IntArray
 from stp.curves import Int32Array
+from stp.ragged import FloatArray, IntArray
 
 LEVELS = 41
 """How many; steps of 4 points around one half, of less than 1 near 0 and 1."""

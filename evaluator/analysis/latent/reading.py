@@ -10,9 +10,9 @@ from evaluator.analysis.latent.chains import CellMembers, Learned, expect
 from evaluator.analysis.latent.fitting import Posterior, cells_of
 from evaluator.analysis.latent.levels import read_counts
 from evaluator.analysis.latent.values import LatentCurves
-from evaluator.analysis.nesting import FloatArray
 from oracle.checks import whole_number
 from stp.curves import Curves
+from stp.ragged import FloatArray
 
 
 def held_out_log_likelihood(latent: LatentCurves, other: Curves) -> float:

@@ -17,9 +17,9 @@ import numpy as np
 
 from evaluator.analysis.latent.fitting import fit
 from evaluator.analysis.latent.values import LatentCurves
-from evaluator.analysis.nesting import FloatArray, IntArray
 from oracle.checks import whole_number
 from stp.curves import Curves, Int32Array
+from stp.ragged import FloatArray, IntArray
 
 _DRAWS = 60
 

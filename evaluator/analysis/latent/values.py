@@ -8,8 +8,9 @@ from scipy.stats import t as student_t
 
 from evaluator.analysis.latent.chains import Learned
 from evaluator.analysis.latent.kernels import PathArray, measures_of_path
-from evaluator.analysis.nesting import AVERAGE, FloatArray, make_nesting, with_averages
+from evaluator.analysis.nesting import AVERAGE, make_nesting, with_averages
 from stp.curves import Curves
+from stp.ragged import FloatArray
 
 MEASURES = (
     "overthinking_ratio",

@@ -1,0 +1,10 @@
+from .checker import Checker as Checker
+from .checker import check as check
+from .code import CodeTests as CodeTests
+from .errors import BadReferenceError as BadReferenceError
+from .errors import CheckerError as CheckerError
+from .errors import SandboxMissingError as SandboxMissingError
+from .judge import ModelVerdict as ModelVerdict
+from .judges import check_reference as check_reference
+from .verdict import CHECKER_VERSION as CHECKER_VERSION
+from .verdict import Verdict as Verdict

@@ -1,0 +1,122 @@
+"use strict";
+/* A campaign: its cells, the questions of a cell, and trajectories of one cell or of all. */
+(() => {
+  const { el, link, card, folded, percent, points, number, plural, MISSING, piece, where, table } = stp;
+  const ENDS = { end: "closed", limit: "cut", stop: "output ended", off: "none" };
+  const CODES = ["end", "limit", "stop", "off"];
+  const OWN = { 1: "right", 0: "wrong", "-1": MISSING };
+
+  const source = async (place) => (await piece("index")).sources[place];
+  const cellName = (cell) => `${cell.model} \u00b7 ${cell.benchmark}`;
+
+  /* Rows of cells as one value: column(name)[row], and of every row its cell and its row in it. */
+  async function rows(place, cells) {
+    const read = await Promise.all(cells.map((cell) => piece(`${place}/cell/${cell}`)));
+    const sizes = read.map((one) => one.columns.q?.length || 0), count = sizes.reduce((a, b) => a + b, 0);
+    const own = new Uint16Array(count), inside = new Uint32Array(count), columns = {};
+    let start = 0;
+    read.forEach((one, i) => {
+      own.fill(i, start, start + sizes[i]);
+      for (let r = 0; r < sizes[i]; r++) inside[start + r] = r;
+      for (const [name, values] of Object.entries(one.columns)) (columns[name] ||= new Int32Array(count)).set(values, start);
+      start += sizes[i];
+    });
+    const question = (r) => read[own[r]].questions[columns.q[r]];
+    return { count, columns, cell: (r) => cells[own[r]], inside: (r) => inside[r], question, missing: read.reduce((sum, one) => sum + one.missing, 0) };
+  }
+
+  async function campaign(view, place) {
+    const { name, folder, cells, probes, settings } = await source(place);
+    where(name, [[name]]);
+    const means = new Map(), at = (c, key) => means.get(c)?.[key] ?? null;
+    const share = (key, title, hint) => ({ key, name: title, kind: "number", hint, scale: 100, value: (c) => at(c, key), show: (c) => percent(at(c, key)) });
+    const columns = [
+      { key: "model", name: "Model", kind: "text", value: (c) => cells[c].model, link: (c) => `/${place}/cell/${c}` },
+      { key: "benchmark", name: "Benchmark", kind: "text", value: (c) => cells[c].benchmark },
+      { key: "questions", name: "Questions", kind: "number", value: (c) => cells[c].questions },
+      { key: "trajectories", name: "Trajectories", kind: "number", value: (c) => cells[c].trajectories },
+      share("overthinking_ratio", "OR", "Share of thinking tokens after the best accuracy was first reached"),
+      { key: "accuracy_degradation", name: "AD", kind: "number", hint: "Accuracy lost from the best position to the end, points", value: (c) => at(c, "accuracy_degradation"), show: (c) => points(at(c, "accuracy_degradation")).replace("+", "") },
+      share("zero_accuracy", "P(0)"), share("full_accuracy", "P(n)"), share("best_accuracy", "P(k*)"), share("original_accuracy", "Original"),
+      { key: "full_tokens", name: "Tokens", kind: "number", value: (c) => at(c, "full_tokens") },
+    ];
+    const host = el("div"), state = el("p", { class: "note", role: "status" });
+    const ways = el("p", { class: "bar" }, link(`/${place}/all?sort=-fall`, "All trajectories"), link(`/${place}/frontiers`, "Frontiers"), link("/compare", "Compare with another"));
+    view.append(el("p", { class: "scope" }, `${folder}; ${plural(probes, "probe")} a position`), ways,
+      card("Cells", el("p", { class: "intro" }, "A cell is one model on one benchmark. Choose one to see its trajectories; the one with the largest fall comes first."), state, host),
+      folded("Settings and provenance", el("dl", { class: "reading" }, settings.map(([term, text]) => [el("dt", {}, term), el("dd", {}, text)]))));
+    const draw = () => host.replaceChildren(table({ title: "Cells", columns, count: cells.length }).node);
+    draw();
+    // The figures of a cell need all of its rows: they come one cell after the other.
+    let missing = 0;
+    for (let c = 0; c < cells.length; c++) {
+      state.textContent = `Reading cell ${c + 1} of ${cells.length}`;
+      const read = await piece(`${place}/cell/${c}`);
+      if (!view.isConnected || !host.isConnected) return;
+      if (read.means) means.set(c, read.means);
+      missing += read.missing;
+      draw();
+    }
+    state.textContent = missing ? `${plural(missing, "trajectory", "trajectories")} not graded yet; figures are of the rest.` : "";
+  }
+
+  async function trajectories(view, place, chosen) {
+    const { name, cells, probes } = await source(place);
+    const list = chosen === null ? cells.map((_, c) => c) : [chosen];
+    const title = chosen === null ? "All trajectories" : cellName(cells[chosen]);
+    where(title, [[name, `/${place}`], [title]]);
+    const data = await rows(place, list), { columns: c, count } = data;
+    const ratio = (r) => (c.L[r] ? (c.L[r] - c.kt[r]) / c.L[r] : 0);
+    const share = (key) => (r) => c[key][r] / probes;
+    const open = (r) => `/${place}/t/${data.cell(r)}/${data.inside(r)}`;
+    const fraction = (key, heading, value, hint, filter = true) => ({ key, name: heading, kind: "number", filter, hint, scale: 100, value, show: (r) => percent(value(r)) });
+    const several = list.length > 1;
+    const columns = [
+      { key: "text", name: "Question", kind: "text", filter: true, value: (r) => data.question(r).slice(0, 3).join("\n"), show: (r) => data.question(r)[0], link: open },
+      ...(several ? [{ key: "cell", name: "Cell", kind: "choice", filter: true, value: (r) => cellName(cells[data.cell(r)]) }] : []),
+      { key: "s", name: "Sample", kind: "number", value: (r) => c.s[r] },
+      fraction("fall", "Largest fall", (r) => c.fall[r] / probes, "Accuracy lost by one step, in percent"),
+      { key: "fk", name: "at step", kind: "number", value: (r) => (c.fk[r] ? c.fk[r] : NaN), show: (r) => (c.fk[r] ? number(c.fk[r]) : MISSING) },
+      fraction("ad", "AD", (r) => (c.L[r] ? (c.cb[r] - c.cn[r]) / probes : 0), "P(k*) less P(n)"),
+      fraction("or", "OR", ratio, "Share of thinking tokens after k*"),
+      fraction("p0", "P(0)", share("c0"), "Accuracy without thinking", false), fraction("pn", "P(n)", share("cn"), "Accuracy after all of the thinking"),
+      { key: "L", name: "Tokens", kind: "number", filter: true, value: (r) => c.L[r] },
+      { key: "n", name: "Steps", kind: "number", value: (r) => c.n[r] },
+      { key: "shape", name: "Curve", kind: "choice", filter: true, hint: "Flat: one accuracy throughout. Non-monotone: it falls somewhere.", value: (r) => (c.flat[r] ? "flat" : c.up[r] ? "never falls" : "non-monotone") },
+      { key: "end", name: "Thinking", kind: "choice", filter: true, hint: "Closed by the model, cut at the limit, ended with the output, or none", value: (r) => ENDS[CODES[c.end[r]]] },
+      { key: "own", name: "Own answer", kind: "choice", filter: true, hint: "The trajectory's own answer", value: (r) => OWN[c.own[r]] },
+    ];
+    const rowsOf = table({ title: `Trajectories of ${title}`, columns, count, sort: "-fall", onFilter: (kept) => { stp.order = { place, list: Array.from(kept.subarray(0, 5000), open) }; } });
+    if (data.missing) view.append(el("p", { class: "warning" }, `${plural(data.missing, "trajectory", "trajectories")} not graded yet; the rows are the rest.`));
+    view.append(el("p", { class: "intro" }, "Sorted by the largest fall: the first row opens at the step that ruined its answer."), card("Trajectories", rowsOf.node));
+    if (!several) view.append(card("Questions", questions(place, chosen, data, probes)));
+  }
+
+  /* The questions of a cell, from its rows: a question's means are over its trajectories. */
+  function questions(place, cell, data, probes) {
+    const { columns: c, count } = data, found = new Map();
+    for (let r = 0; r < count; r++) {
+      const q = c.q[r];
+      if (!found.has(q)) found.set(q, { first: r, size: 0, c0: 0, cn: 0, cb: 0, or: 0, L: 0, own: 0, known: 0 });
+      const sum = found.get(q);
+      sum.size++; sum.c0 += c.c0[r]; sum.cn += c.cn[r]; sum.cb += c.L[r] ? c.cb[r] : c.cn[r]; sum.L += c.L[r];
+      sum.or += c.L[r] ? (c.L[r] - c.kt[r]) / c.L[r] : 0;
+      if (c.own[r] >= 0) { sum.own += c.own[r]; sum.known++; }
+    }
+    const list = [...found.values()], mean = (key, by = probes) => (i) => list[i][key] / list[i].size / by;
+    const fraction = (key, name, value) => ({ key, name, kind: "number", scale: 100, filter: true, value, show: (i) => percent(value(i)) });
+    return table({
+      title: "Questions", key: "q-", count: list.length, sort: "-ad", columns: [
+        { key: "text", name: "Question", kind: "text", filter: true, value: (i) => data.question(list[i].first).slice(0, 3).join("\n"), show: (i) => data.question(list[i].first)[0],
+          link: (i) => `/${place}/cell/${cell}?text=${encodeURIComponent(data.question(list[i].first)[0])}` },
+        { key: "size", name: "Trajectories", kind: "number", value: (i) => list[i].size },
+        fraction("ad", "AD", (i) => (list[i].cb - list[i].cn) / list[i].size / probes), fraction("or", "OR", mean("or", 1)),
+        fraction("p0", "P(0)", mean("c0")), fraction("pn", "P(n)", mean("cn")),
+        { key: "L", name: "Tokens", kind: "number", value: mean("L", 1) },
+        { key: "prompt", name: "Prompt", kind: "text", value: (i) => data.question(list[i].first)[1].slice(0, 120) },
+      ],
+    }).node;
+  }
+
+  Object.assign(stp, { source, rows, cellName, ENDS, campaign, trajectories });
+})();

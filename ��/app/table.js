@@ -1,0 +1,188 @@
+"use strict";
+/* A table that can be sorted, filtered and paged: of cells, questions, trajectories, rows of any kind.
+ *
+ * A column: {key, name, kind, value(i), show(i)?, link(i)?, filter?, hint?}. kind is "number" (also
+ * fractions), "choice" or "text". value gives a number (NaN: unknown) or a text. All of the table's
+ * state stands in the address, so that a view can be linked to.
+ */
+(() => {
+  const { el, svg, link, number, plural, MISSING, address, remember } = stp;
+  const ROWS = 50, BINS = 24, PAUSE = 120;
+
+  function table({ title, columns, count, sort = "", key = "", extra = null, onFilter = null }) {
+    const query = address().query, at = (name) => `${key}${name}`;
+    const state = { sort: query.get(at("sort")) || sort, page: Number(query.get(at("page"))) || 0, filters: {} };
+    const values = Object.fromEntries(columns.map((c) => [c.key, column(c, count)]));
+    const byKey = Object.fromEntries(columns.map((c) => [c.key, c]));
+    for (const c of columns) if (c.filter && query.get(at(c.key))) state.filters[c.key] = query.get(at(c.key));
+    const controls = columns.filter((c) => c.filter).map((c) => control(c));
+    let kept = new Uint32Array(0);
+
+    const summary = el("p", { class: "note", role: "status" });
+    const head = el("tr"), body = el("tbody");
+    const pager = el("div", { class: "bar" });
+    const filters = el("details", { class: "filters" }, el("summary", {}, "Filters"), el("div", { class: "filter-grid" }, controls.map((c) => c.node)));
+    if (Object.keys(state.filters).length || window.innerWidth > 1000) filters.open = true;
+    const clear = el("button", { type: "button", onclick: () => { state.filters = {}; controls.forEach((c) => c.set("")); changed(); } }, "Clear filters");
+    const node = el("div", { class: "sortable" }, controls.length ? filters : null,
+      el("div", { class: "bar" }, summary, controls.length ? clear : null, extra),
+      el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": title }, el("table", {}, el("thead", {}, head), body)), pager);
+
+    function control(c) {
+      const id = `filter-${at(c.key)}`, given = state.filters[c.key] || "";
+      const put = (text) => {
+        if (text) state.filters[c.key] = text; else delete state.filters[c.key];
+        state.page = 0;
+        clearTimeout(control.timer);
+        control.timer = setTimeout(changed, PAUSE);
+      };
+      const bars = histogram(c, values[c.key], count);
+      if (c.kind === "number") {
+        const [low, high] = given.split("..");
+        const field = (name, value) => el("input", { type: "number", step: "any", value: value || null, "aria-label": `${c.name}, ${name}`, placeholder: name, oninput: () => put(read()) });
+        const from = field("from", low), to = field("to", high);
+        const read = () => (from.value || to.value ? `${from.value}..${to.value}` : "");
+        bars.onPick = (a, b) => { from.value = a; to.value = b; put(read()); };
+        return { c, bars, set: (text) => { [from.value, to.value] = text ? text.split("..") : ["", ""]; },
+          node: el("fieldset", {}, el("legend", { title: c.hint }, c.name), bars.node, el("div", { class: "range" }, from, to)) };
+      }
+      if (c.kind === "choice") {
+        const names = [...new Set(values[c.key])].sort();
+        const box = el("select", { id, onchange: () => put(box.value) }, el("option", { value: "" }, "all"), names.map((name) => el("option", { value: name, selected: name === given }, name || MISSING)));
+        bars.onPick = (name) => { box.value = name; put(name); };
+        return { c, bars, set: (text) => { box.value = text; }, node: el("fieldset", {}, el("legend", { title: c.hint }, el("label", { for: id }, c.name)), bars.node, box) };
+      }
+      const field = el("input", { id, type: "search", value: given, oninput: () => put(field.value) });
+      return { c, bars: null, set: (text) => { field.value = text; }, node: el("fieldset", {}, el("legend", {}, el("label", { for: id }, c.name)), field) };
+    }
+
+    /* Rows that all filters let pass, in order. */
+    function select() {
+      const passes = new Uint8Array(count).fill(1);
+      for (const [name, text] of Object.entries(state.filters)) {
+        const own = values[name], c = byKey[name];
+        if (c.kind === "number") {
+          const [low, high] = text.split("..").map((part) => (part === "" ? null : Number(part) / (c.scale || 1)));
+          for (let i = 0; i < count; i++) if ((low !== null && !(own[i] >= low - 1e-9)) || (high !== null && !(own[i] <= high + 1e-9))) passes[i] = 0;
+        } else if (c.kind === "choice") {
+          for (let i = 0; i < count; i++) if (own[i] !== text) passes[i] = 0;
+        } else {
+          const words = text.toLowerCase().split(/\s+/).filter(Boolean), found = new Map();
+          for (let i = 0; i < count; i++) {
+            if (!passes[i]) continue;
+            if (!found.has(own[i])) { const low = own[i].toLowerCase(); found.set(own[i], words.every((word) => low.includes(word))); }
+            if (!found.get(own[i])) passes[i] = 0;
+          }
+        }
+      }
+      let size = 0;
+      const chosen = new Uint32Array(count);
+      for (let i = 0; i < count; i++) if (passes[i]) chosen[size++] = i;
+      kept = chosen.subarray(0, size);
+      order();
+    }
+
+    function order() {
+      const down = state.sort.startsWith("-"), own = values[state.sort.replace(/^-/, "")];
+      if (!own) return;
+      const sign = down ? -1 : 1;
+      // Unknown values come last in both directions; ties keep the order of the rows.
+      kept.sort(own instanceof Float64Array
+        ? (a, b) => { const x = own[a], y = own[b]; if (x === y) return a - b; if (Number.isNaN(x)) return Number.isNaN(y) ? a - b : 1; if (Number.isNaN(y)) return -1; return sign * (x - y) || a - b; }
+        : (a, b) => sign * compareTexts(own[a], own[b]) || a - b);
+    }
+
+    function showHead() {
+      head.replaceChildren(...columns.map((c, i) => {
+        const on = state.sort.replace(/^-/, "") === c.key, down = state.sort.startsWith("-");
+        const turn = () => { state.sort = on && down ? c.key : on ? `-${c.key}` : c.kind === "number" ? `-${c.key}` : c.key; state.page = 0; order(); show(); head.children[i].firstChild.focus(); };
+        return el("th", { scope: "col", class: i ? null : "first", "aria-sort": on ? (down ? "descending" : "ascending") : null },
+          el("button", { type: "button", class: "sort", title: c.hint, onclick: turn }, c.name, el("span", { "aria-hidden": "true" }, on ? (down ? " \u2193" : " \u2191") : "")));
+      }));
+    }
+
+    function show() {
+      showHead();
+      const pages = Math.max(1, Math.ceil(kept.length / ROWS));
+      state.page = Math.min(state.page, pages - 1);
+      summary.textContent = kept.length === count ? plural(count, "row") : `${number(kept.length)} of ${plural(count, "row")}`;
+      const shown = kept.subarray(state.page * ROWS, (state.page + 1) * ROWS);
+      body.replaceChildren(...[...shown].map((i) => el("tr", {}, columns.map((c, place) => {
+        const text = c.show ? c.show(i) : c.kind === "number" ? number(c.value(i)) : c.value(i);
+        const inner = c.link && c.link(i) ? link(c.link(i), text || MISSING) : text || MISSING;
+        return place ? el("td", { class: c.kind === "text" ? "words" : null }, inner) : el("th", { scope: "row" }, inner);
+      }))));
+      const turn = (by) => () => { state.page += by; show(); };
+      pager.replaceChildren(...(pages > 1 ? [
+        el("button", { type: "button", disabled: state.page === 0, onclick: turn(-1) }, "Previous page"),
+        el("span", { class: "note" }, `page ${number(state.page + 1)} of ${number(pages)}`),
+        el("button", { type: "button", disabled: state.page >= pages - 1, onclick: turn(1) }, "Next page")] : []));
+      remember({ [at("sort")]: state.sort === sort ? null : state.sort, [at("page")]: state.page || null,
+        ...Object.fromEntries(columns.filter((c) => c.filter).map((c) => [at(c.key), state.filters[c.key] || null])) });
+    }
+
+    function changed() {
+      const begun = performance.now();
+      select();
+      show();
+      for (const c of controls) c.bars?.mark(kept);
+      clear.disabled = !Object.keys(state.filters).length;
+      node.dataset.filterMilliseconds = (performance.now() - begun).toFixed(1);
+      onFilter?.(kept);
+    }
+    changed();
+    return { node, kept: () => kept };
+  }
+
+  const compareTexts = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+
+  function column(c, count) {
+    if (c.kind !== "number") return Array.from({ length: count }, (_, i) => c.value(i));
+    const own = new Float64Array(count);
+    for (let i = 0; i < count; i++) { const x = c.value(i); own[i] = x === null || x === undefined ? NaN : x; }
+    return own;
+  }
+
+  /* Bars beside a filter: of all rows, and of those that pass. A bar can be picked. */
+  function histogram(c, own, count) {
+    let place, bins, name;
+    if (c.kind === "number") {
+      let low = Infinity, high = -Infinity;
+      for (const x of own) { if (x < low) low = x; if (x > high) high = x; }
+      if (!(high >= low)) { low = 0; high = 0; }
+      const whole = own.every((x) => Number.isNaN(x) || Number.isInteger(x));
+      bins = high === low ? 1 : whole ? Math.min(BINS, high - low + 1) : BINS;
+      const span = whole ? high - low + 1 : high - low || 1, scale = c.scale || 1;
+      const edge = (b) => low + (span * b) / bins;
+      place = (x) => Math.min(bins - 1, Math.floor(((x - low) / span) * bins));
+      name = (b) => [Number((edge(b) * scale).toPrecision(6)), Number(((whole ? Math.ceil(edge(b + 1)) - 1 : edge(b + 1)) * scale).toPrecision(6))];
+    } else {
+      const names = [...new Set(own)].sort(), index = new Map(names.map((text, i) => [text, i]));
+      bins = Math.min(names.length, BINS);
+      place = (text) => Math.min(bins - 1, index.get(text));
+      name = (b) => [names[b]];
+    }
+    const counted = (rows) => {
+      const sizes = new Uint32Array(bins);
+      if (rows) for (const i of rows) { if (!Number.isNaN(own[i]) || c.kind !== "number") sizes[place(own[i])]++; }
+      else for (let i = 0; i < count; i++) if (!Number.isNaN(own[i]) || c.kind !== "number") sizes[place(own[i])]++;
+      return sizes;
+    };
+    const all = counted(null), most = Math.max(1, ...all);
+    const height = (n) => (n ? Math.max(1, (38 * Math.sqrt(n)) / Math.sqrt(most)) : 0);
+    const made = { onPick: null };
+    const across = (b) => ({ x: (b * 120) / bins, width: Math.max(0.5, 120 / bins - 1) });
+    const passing = Array.from({ length: bins }, (_, b) => svg("rect", { class: "passing", ...across(b), y: 40, height: 0 }));
+    const title = (b) => `${name(b).join(" to ")}: ${number(all[b])}`;
+    made.node = svg("svg", { class: "histogram", viewBox: "0 0 120 40", preserveAspectRatio: "none", "aria-hidden": "true" },
+      Array.from({ length: bins }, (_, b) => svg("rect", { class: "all", ...across(b), y: 40 - height(all[b]), height: height(all[b]) })), passing,
+      Array.from({ length: bins }, (_, b) => svg("rect", { class: "pick", x: (b * 120) / bins, width: 120 / bins, y: 0, height: 40, onclick: () => made.onPick?.(...name(b)) }, svg("title", {}, title(b)))));
+    made.mark = (rows) => {
+      const sizes = counted(rows);
+      passing.forEach((rect, b) => { rect.setAttribute("y", 40 - height(sizes[b])); rect.setAttribute("height", height(sizes[b])); });
+    };
+    return made;
+  }
+
+  stp.table = table;
+})();
