@@ -171,8 +171,8 @@ class Decoder:
         How much is done at once.
     context_limit
         Most ids of a sample.
-    stop_text_met
-        Whether generated ids (newest last) complete one of the stop texts.
+    text_ends
+        Whether the newest of generated ids completes one of the tree's stop texts, or its box.
     listener
         Told what is done.
     """
@@ -183,13 +183,13 @@ class Decoder:
         *,
         limits: BatchLimits,
         context_limit: int,
-        stop_text_met: Callable[[Sequence[int], Sequence[str]], bool],
+        text_ends: Callable[[Sequence[int], PromptTree], bool],
         listener: DecodingListener,
     ) -> None:
         self._model = model
         self._limits = limits
         self._context_limit = context_limit
-        self._stop_text_met = stop_text_met
+        self._text_ends = text_ends
         self._listener = listener
         self._sessions: dict[int, _Kept] = {}
         self._clear()
@@ -493,7 +493,7 @@ class Decoder:
         if (
             pauses
             or newest in tree.stop_ids
-            or (tree.stop_texts and self._stop_text_met(row.generated, tree.stop_texts))
+            or (tree.ends_by_text and self._text_ends(row.generated, tree))
         ):
             finish = "stop"
         elif drawn >= row.limit:

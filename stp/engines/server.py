@@ -21,6 +21,7 @@ import logging
 import os
 import queue
 import threading
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
@@ -46,6 +47,7 @@ from stp.engines.completions import (
 )
 from stp.engines.own_loop import OwnLoop
 from stp.engines.requests import RequestQueue, SampleRequest
+from stp.engines.stop_texts import StopTextWatcher
 
 _LOG = logging.getLogger(__name__)
 
@@ -392,7 +394,19 @@ class ServerEngine(Engine):
             ) from error
         except UnansweredError as error:
             raise RequestError(str(error), tree=request.tree, branch=request.branch) from error
-        return made[-1], _cached_tokens(reply)
+        return self._until_box(made[-1], tree.box_after), _cached_tokens(reply)
+
+    def _until_box(self, made: Completion, before: str | None) -> Completion:
+        """Return a sample up to its first box: no server can be told to end it there."""
+        if before is None:
+            return made
+        boxed = self._watcher.until_box(made.token_ids, before)
+        return made if boxed is None else Completion(token_ids=boxed, finish="stop")
+
+    @cached_property
+    def _watcher(self) -> StopTextWatcher:
+        """What finds the ends of boxes."""
+        return StopTextWatcher(self._folder)
 
     def _beat(self) -> None:
         """Show a watchdog that a failure is no hang: it has a time-out of its own."""
