@@ -83,6 +83,7 @@ def probe_tree(
     sampling: SamplingParameters | None = None,
     positions: Sequence[int] | None = None,
     opening_ids: Sequence[int] = (),
+    box_after: str | None = None,
 ) -> PromptTree:
     """Return the probes of a trajectory: a branch per position, all from one trunk.
 
@@ -100,6 +101,9 @@ def probe_tree(
         Those to probe, rising; all when left out.
     opening_ids
         As for :func:`prefix_branch`.
+    box_after
+        Whether, and after which text, the first box ends an answer: see
+        :class:`stp.engines.base.PromptTree`.
 
     Raises
     ------
@@ -132,6 +136,7 @@ def probe_tree(
         ),
         max_tokens=max_tokens,
         stop_ids=format.answer_stop_ids,
+        box_after=box_after,
         sampling=format.family.sampling if sampling is None else sampling,
     )
 

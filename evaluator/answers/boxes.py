@@ -50,6 +50,21 @@ def matching_brace(text: str, opening: int, end: int | None = None) -> int:
     return -1
 
 
+def first_box_end(text: str) -> int:
+    r"""Index behind the first ``\boxed{...}`` that is closed; -1 if none is.
+
+    >>> first_box_end(r"It is \boxed{\frac{1}{2}}, or \boxed{0.5}.")
+    25
+    """
+    start = text.find("\\boxed{")
+    while start >= 0:
+        closing = matching_brace(text, start + len("\\boxed"))
+        if closing >= 0:
+            return closing + 1
+        start = text.find("\\boxed{", start + 1)
+    return -1
+
+
 def last_boxes(text: str, limit: int = MAX_BOXES) -> list[Box]:
     """Boxes of a text in their order, at most the last `limit` of them.
 

@@ -213,7 +213,7 @@ def _guarded(rule: Callable[[str], T], text: str, answer: str | None) -> T | Ver
     """Apply a rule; whatever it raises is a verdict of trouble on this text, nothing more."""
     found: T | Verdict
     try:
-        found: T | Verdict = rule(text)
+        found = rule(text)
     except Exception as error:  # noqa: BLE001 (recorded, or raised, there)
         found = _failed(error, answer, f"a rule on a text of {len(text)} characters")
     return _storable(found) if isinstance(found, Verdict) else found

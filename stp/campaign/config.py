@@ -106,6 +106,11 @@ class CampaignConfig(Section):
                 "probing.answer_opening opens answers after thinking, and with generation.mode = "
                 f'"{self.generation.mode}" there is none: leave it out'
             )
+        if self.generation.mode != "thinking" and self.probing.answer_end != "turn":
+            raise ValueError(
+                "probing.answer_end ends answers after thinking, and with generation.mode = "
+                f'"{self.generation.mode}" there is none: leave it out'
+            )
         return self
 
     @model_validator(mode="after")
@@ -159,6 +164,9 @@ class CampaignConfig(Section):
         if not self.probing.answer_opening:
             # Campaigns from before there were openings have none in their settings.
             del values["probing"]["answer_opening"]
+        if self.probing.answer_end == "turn":
+            # Nor had they a choice of what ends an answer.
+            del values["probing"]["answer_end"]
         if self.probing.steps == "merged":
             # Nor have campaigns from before there was another way to cut steps.
             del values["probing"]["steps"]

@@ -135,6 +135,7 @@ def _plant(
         max_tokens=config.probing.answer_tokens,
         sampling=subject.sampling,
         opening_ids=subject.opening_ids,
+        box_after=config.probing.answer_opening if config.probing.answer_end == "box" else None,
         positions=list(samples),
     )
     return _Probed(

@@ -208,6 +208,10 @@ class ProbingConfig(Section):
         What of every probe's answer is written for the model, such as ``"\boxed{"``; the model
         goes on from there. Left out: nothing, as in the paper. Such probes answer another question
         than free ones; ``stp probes compare`` says how far apart they are.
+    answer_end
+        ``"turn"``: an answer ends with the model's turn, as in the paper. ``"box"``: the first
+        ``\boxed{...}`` that is closed counts, and the answer ends with it. Cheaper, and another
+        question where models correct themselves or give several boxes.
     """
 
     step_tokens: Count = 256
@@ -215,6 +219,7 @@ class ProbingConfig(Section):
     probes: Repetition = 16
     answer_tokens: Count = 4_096
     answer_opening: str = Field(default="", max_length=10_000)
+    answer_end: Literal["turn", "box"] = "turn"
     plan: Literal["uniform", "adaptive"] = "uniform"
     first_probes: Repetition = 4
     rounds: Annotated[int, Field(ge=1, le=100, strict=True)] = 3

@@ -104,7 +104,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptTree:
-    """Prompts that share a trunk, with the parameters of their samples.
+    r"""Prompts that share a trunk, with the parameters of their samples.
 
     Attributes
     ----------
@@ -118,6 +118,9 @@ class PromptTree:
         A sample ends with the first of these ids; the id stays in its tokens.
     stop_texts
         A sample ends as soon as its decoded text contains one of these.
+    box_after
+        A sample ends with the token that closes the first ``\boxed{...}`` of this text and its own
+        together: the box may have been opened for the model. None: boxes end nothing.
     pause_ids, pause_after
         From its ``pause_after``-th token on, a sample ends with the first of these ids as well: a
         caller decides there how to go on. Engines whose library knows no such number may end it
@@ -136,11 +139,17 @@ class PromptTree:
     max_tokens: int
     stop_ids: frozenset[int] = frozenset()
     stop_texts: tuple[str, ...] = ()
+    box_after: str | None = None
     pause_ids: frozenset[int] = frozenset()
     pause_after: int = 1
     sampling: SamplingParameters = field(default_factory=SamplingParameters)
     session: int | None = None
     grows: bool = False
+
+    @property
+    def ends_by_text(self) -> bool:
+        """Whether the decoded text of a sample can end it."""
+        return bool(self.stop_texts) or self.box_after is not None
 
     @property
     def longest_cut(self) -> int:

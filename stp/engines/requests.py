@@ -26,6 +26,8 @@ class SampleRequest:
         Its own.
     shared_tokens
         How many ids of the prompt an earlier request of the tree had already.
+    box_after
+        As its tree's.
     """
 
     tree: int
@@ -34,6 +36,7 @@ class SampleRequest:
     prompt_ids: list[int]
     seed: int
     shared_tokens: int
+    box_after: str | None = None
 
     @property
     def place(self) -> tuple[int, int, int]:
@@ -66,6 +69,7 @@ def sample_requests(tree: PromptTree, *, ticket: int = 0) -> Iterator[SampleRequ
                 prompt_ids=prompt,
                 seed=branch.stream_seed(seed),
                 shared_tokens=len(prompt) if s else trunk_done,
+                box_after=tree.box_after,
             )
         if branch.seeds:
             trunk_done = branch.cut

@@ -21,6 +21,7 @@ import logging
 import os
 import queue
 import threading
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
@@ -34,7 +35,7 @@ from stp.engines.base import (
     RequestError,
     SamplingParameters,
 )
-from stp.engines.checks import TreeChecker, check_vllm_sampling
+from stp.engines.checks import TreeChecker, check_vllm_sampling, padding_bias
 from stp.engines.completions import (
     Client,
     RefusedError,
@@ -46,6 +47,7 @@ from stp.engines.completions import (
 )
 from stp.engines.own_loop import OwnLoop
 from stp.engines.requests import RequestQueue, SampleRequest
+from stp.engines.stop_texts import StopTextWatcher
 
 _LOG = logging.getLogger(__name__)
 
@@ -123,6 +125,8 @@ class ServerEngine(Engine):
         )
         self._concurrency = concurrency
         self._vocabulary = _vocabulary(self._folder)
+        bias = padding_bias(self._folder, self._vocabulary)
+        self._bias = {str(token_id): value for token_id, value in (bias or {}).items()}
         self.reports_cache = False
         """Whether the server says how much of a prompt it found in its cache."""
         self.block_tokens: int | None = None
@@ -390,7 +394,19 @@ class ServerEngine(Engine):
             ) from error
         except UnansweredError as error:
             raise RequestError(str(error), tree=request.tree, branch=request.branch) from error
-        return made[-1], _cached_tokens(reply)
+        return self._until_box(made[-1], tree.box_after), _cached_tokens(reply)
+
+    def _until_box(self, made: Completion, before: str | None) -> Completion:
+        """Return a sample up to its first box: no server can be told to end it there."""
+        if before is None:
+            return made
+        boxed = self._watcher.until_box(made.token_ids, before)
+        return made if boxed is None else Completion(token_ids=boxed, finish="stop")
+
+    @cached_property
+    def _watcher(self) -> StopTextWatcher:
+        """What finds the ends of boxes."""
+        return StopTextWatcher(self._folder)
 
     def _beat(self) -> None:
         """Show a watchdog that a failure is no hang: it has a time-out of its own."""
@@ -429,6 +445,7 @@ class ServerEngine(Engine):
             "ignore_eos": True,
             "include_stop_str_in_output": True,
             "skip_special_tokens": False,
+            **({"logit_bias": self._bias} if self._bias else {}),
         }
 
     def describe(self) -> dict[str, str | int | float | None]:

@@ -140,7 +140,7 @@ class TransformersEngine(Engine):
             self._model,
             limits=self._limits,
             context_limit=limit,
-            stop_text_met=self._stop_text_met,
+            text_ends=self._text_ends,
             listener=self,
         )
         self._try_out()
@@ -199,7 +199,7 @@ class TransformersEngine(Engine):
             self._to_read.append((ticket, tree))
             return
         self._check(tree)
-        if self._watcher is None and tree.stop_texts:
+        if self._watcher is None and tree.ends_by_text:
             self._watcher = StopTextWatcher(self._folder)
         self._decoder.submit(ticket, tree)
         least = tree.prefill_least_tokens
@@ -256,8 +256,11 @@ class TransformersEngine(Engine):
         self._count(ticket, generated=len(made.token_ids))
         self._sample_ended(ticket, branch, sample, made)
 
-    def _stop_text_met(self, token_ids: Sequence[int], stop_texts: Sequence[str]) -> bool:
-        return self._watcher is not None and self._watcher.met(token_ids, stop_texts)
+    def _text_ends(self, token_ids: Sequence[int], tree: PromptTree) -> bool:
+        assert self._watcher is not None
+        if self._watcher.met(token_ids, tree.stop_texts):
+            return True
+        return tree.box_after is not None and self._watcher.closes_box(token_ids, tree.box_after)
 
     @property
     def layers(self) -> int:

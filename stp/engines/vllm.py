@@ -11,6 +11,7 @@ import inspect
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
@@ -26,9 +27,16 @@ from stp.engines.base import (
     PromptTree,
     RequestError,
 )
-from stp.engines.checks import TreeChecker, check_model_folder, check_vllm_sampling, weights_hash
+from stp.engines.checks import (
+    TreeChecker,
+    check_model_folder,
+    check_vllm_sampling,
+    padding_bias,
+    weights_hash,
+)
 from stp.engines.requests import RequestQueue, SampleRequest
 from stp.engines.signals import SignalTree, check_signal_trees
+from stp.engines.stop_texts import StopTextWatcher
 from stp.engines.vllm_signals import VllmReader
 
 PAPER_CONTEXT_LIMIT: Final = 65_536
@@ -121,14 +129,18 @@ class VllmEngine(Engine):
         self._check_options(options)
         self._engine = self._start(context_limit)
         self._weights_hash: str | None = None
-        self._check = TreeChecker(
-            context_limit=self.context_limit,
-            vocabulary=int(self._engine.model_config.get_vocab_size()),
-        )
+        vocabulary = int(self._engine.model_config.get_vocab_size())
+        self._check = TreeChecker(context_limit=self.context_limit, vocabulary=vocabulary)
+        self._bias = padding_bias(self._folder, vocabulary)
         self._queue = RequestQueue()
         self._running: dict[str, SampleRequest] = {}
         self._admission: Admission | None = None
         self._reader = VllmReader(self._vllm, self._engine)
+
+    @cached_property
+    def _watcher(self) -> StopTextWatcher:
+        """What finds the ends of boxes."""
+        return StopTextWatcher(self._folder)
 
     def _check_options(self, options: Iterable[str]) -> None:
         own = inspect.signature(self._vllm.LLM.__init__).parameters
@@ -212,10 +224,13 @@ class VllmEngine(Engine):
         self.pulse += 1
         self._admission.step()
         for output in outputs:
-            if output.finished and output.request_id in self._running:
-                self._sampled(self._running.pop(output.request_id), output, self._admission)
-            elif output.finished:
-                self._read(output)
+            request = self._running.get(output.request_id)
+            if request is None:
+                if output.finished:
+                    self._read(output)
+            elif output.finished or self._closes_box(request, output):
+                del self._running[output.request_id]
+                self._sampled(request, output, self._admission)
         if not self._flights:
             self._admission = None
 
@@ -233,6 +248,15 @@ class VllmEngine(Engine):
             self._running[name] = request
             admission.start(request, tree)
         self._reader.supply(most - len(self._running))
+
+    def _closes_box(self, request: SampleRequest, output: Any) -> bool:
+        """Return whether a sample under way has closed its box; then vLLM is told to end it."""
+        if request.box_after is None or not self._watcher.closes_box(
+            output.outputs[0].token_ids, request.box_after
+        ):
+            return False
+        self._engine.abort_request([output.request_id])
+        return True
 
     def _sampled(self, request: SampleRequest, output: Any, admission: Admission) -> None:
         """Take note of a finished sample."""
@@ -278,6 +302,7 @@ class VllmEngine(Engine):
 
     def _submit(self, name: str, request: SampleRequest, tree: PromptTree) -> None:
         sampling = tree.sampling
+        kinds = self._vllm.sampling_params.RequestOutputKind
         parameters = self._vllm.SamplingParams(
             temperature=sampling.temperature,
             top_p=sampling.top_p,
@@ -290,9 +315,10 @@ class VllmEngine(Engine):
             include_stop_str_in_output=True,
             detokenize=bool(tree.stop_texts),
             skip_special_tokens=False,
+            logit_bias=self._bias,
             # Only what the tree names ends a sample.
             ignore_eos=True,
-            output_kind=self._vllm.sampling_params.RequestOutputKind.FINAL_ONLY,
+            output_kind=kinds.FINAL_ONLY if tree.box_after is None else kinds.CUMULATIVE,
         )
         prompt = {"prompt_token_ids": request.prompt_ids}
         try:
@@ -311,6 +337,11 @@ class VllmEngine(Engine):
             block_least=request.block_least_tokens(self.block_tokens),
             generated=len(sample.token_ids),
         )
+        if request.box_after is not None:
+            # vLLM may give several tokens at once, and go beyond the box.
+            boxed = self._watcher.until_box(sample.token_ids, request.box_after)
+            if boxed is not None:
+                return Completion(token_ids=boxed, finish="stop")
         finish: FinishReason
         if sample.finish_reason == "stop":
             finish = "stop"

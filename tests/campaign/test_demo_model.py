@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from evaluator.answers.boxes import first_box_end
 from stp.campaign.config import parse_config
 from stp.campaign.curves import load_curves
 from stp.campaign.reader import CampaignReader
@@ -92,3 +93,37 @@ def test_a_run_stopped_after_every_unit_gives_the_same_rows(config, folder, tmp_
         stops += 1
     assert stops == 8
     assert rows_of(tmp_path / "c") == rows_of(folder)
+
+
+def test_answers_that_end_with_their_box_have_the_same_verdicts(folder, tmp_path):
+    """The rule is that the first closed box counts; with it nothing later changes a verdict."""
+    boxed = parse_config(
+        SMALL.replace("probes = 4", 'probes = 4\nanswer_end = "box"'), source="boxed.toml"
+    )
+    assert run_campaign(boxed, tmp_path / "boxed").finished
+    keys = ("question", "trajectory", "position", "sample")
+
+    def by_key(where, table):
+        return {tuple(row[key] for key in keys): row for row in table_rows(where, table)}
+
+    whole, cut = (by_key(where, "probes") for where in (folder, tmp_path / "boxed"))
+    assert whole.keys() == cut.keys()
+    tokenizer = CampaignReader(folder).tokenizer("demo")
+    ends = 0
+    for key, row in cut.items():
+        ids = row["answer_ids"]
+        assert ids == whole[key]["answer_ids"][: len(ids)]
+        text = tokenizer.show(ids)
+        if first_box_end(tokenizer.show(whole[key]["answer_ids"])) >= 0:
+            assert first_box_end(text) == len(text)
+            assert row["finish"] == "stop"
+            ends += len(ids) < len(whole[key]["answer_ids"])
+        else:
+            assert ids == whole[key]["answer_ids"]
+    assert ends > 0.9 * len(cut)
+    verdicts, others = (by_key(where, "verdicts") for where in (folder, tmp_path / "boxed"))
+    assert {key: row["right"] for key, row in verdicts.items()} == {
+        key: row["right"] for key, row in others.items()
+    }
+    assert "probing.answer_end" not in parse_config(SMALL, source="small.toml").settings()
+    assert boxed.settings()["probing.answer_end"] == "box"

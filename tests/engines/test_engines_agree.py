@@ -4,6 +4,8 @@ They run where vLLM is installed; ``test_vllm_environment.py`` runs them in the 
 ``make vllm`` sets up.
 """
 
+from dataclasses import replace
+
 import pytest
 
 from data.errors import EngineError, MisuseError
@@ -125,6 +127,20 @@ def test_greedy_thinking_and_answers_have_the_same_tokens(folder, engines):
         expected = engines["transformers"].generate(trees)
         assert engines["vllm"].generate(trees) == expected
         assert engines["server"].generate(trees) == expected
+
+
+def test_answers_end_with_their_first_box(folder, engines):
+    """vLLM is told to end a sample under way; a server cannot be, and its samples are cut."""
+    _, probes = demo_trees(folder, engines["transformers"])
+    boxed = [replace(tree, box_after="") for tree in probes]
+    expected = engines["transformers"].generate(boxed)
+    assert expected != engines["transformers"].generate(probes)
+    before = engines["vllm"].usage.copy()
+    assert engines["vllm"].generate(boxed) == expected
+    generated = engines["vllm"].usage.generated_tokens - before.generated_tokens
+    answers = [sample for tree in expected for branch in tree for sample in branch]
+    assert generated == sum(len(sample.token_ids) for sample in answers)
+    assert engines["server"].generate(boxed) == expected
 
 
 def test_in_process_and_served_samples_are_the_same(engines):

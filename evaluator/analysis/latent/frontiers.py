@@ -22,8 +22,9 @@ from oracle.frontier import exact_frontier, grid_budgets
 from stp.curves import Curves
 from stp.ragged import FloatArray
 
-# Rewards are integers; accuracies to a ten-thousandth keep their sums far below 2^62.
-_UNIT = 10_000
+# Rewards are integers, and a frontier has up to as many states as there are rewards: accuracies
+# are to a ten-thousandth in small cells, and to a hundredth where many of them are added up.
+_FINEST, _COARSEST, _MOST_REWARD = 10_000, 100, 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -105,5 +106,6 @@ def latent_frontier(
 
 
 def _valued(cell: Curves, accuracy: FloatArray) -> Curves:
-    """Return a cell whose counts are accuracies, in ten-thousandths."""
-    return replace(cell, correct=np.rint(accuracy * _UNIT).astype(np.int32), probes=_UNIT)
+    """Return a cell whose counts are accuracies, in whole parts of one."""
+    unit = min(max(_MOST_REWARD // cell.trajectories, _COARSEST), _FINEST)
+    return replace(cell, correct=np.rint(accuracy * unit).astype(np.int32), probes=unit)
