@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from data import Benchmark, Question, get_benchmark
@@ -42,6 +44,9 @@ from stp.segmentation import boundary_token_ids, content_token_ids
 from stp.tokenizers import load_tokenizer
 
 _LOG = logging.getLogger(__name__)
+
+Ids = npt.NDArray[np.int32]
+"""Token ids of a prompt, ``(tokens,)``."""
 
 _MENDED_BOUNDARY_TOKENS = 2
 """Ids kept free beyond a boundary token's own for its text before the newlines, which stands for it
@@ -229,7 +234,7 @@ def question_rows(
             "reference": [question.reference for question in questions],
             "answer_kind": [question.answer_kind for question in questions],
             "choices": [list(question.choices) for question in questions],
-            "prompt_ids": [list(prompt) for prompt in prompts],
+            "prompt_ids": prompts,
             "fit": [fit.kind for fit in fits],
             "thinking_limit": [fit.thinking_limit for fit in fits],
         },
@@ -238,12 +243,14 @@ def question_rows(
 
 def _thinking_prompts(
     config: CampaignConfig, subject: Subject, benchmark: Benchmark, questions: list[Question]
-) -> tuple[list[tuple[int, ...]], list[Fit]]:
+) -> tuple[list[Ids], list[Fit]]:
     closing_tokens = (
         len(subject.format.close_ids) + len(subject.opening_ids) + _MENDED_BOUNDARY_TOKENS
     )
+    # As Python numbers the prompts of a large benchmark take gigabytes.
     prompts = [
-        subject.format.prompt_ids(question.prompt, benchmark.instruction) for question in questions
+        np.array(subject.format.prompt_ids(question.prompt, benchmark.instruction), np.int32)
+        for question in questions
     ]
     fits = [
         fit_prompt(
@@ -261,10 +268,15 @@ def _thinking_prompts(
 
 def _unthinking_prompts(
     config: CampaignConfig, subject: Subject, benchmark: Benchmark, questions: list[Question]
-) -> tuple[list[tuple[int, ...]], list[Fit]]:
+) -> tuple[list[Ids], list[Fit]]:
     mode = config.generation.mode
     prompts = [
-        unthinking_prompt_ids(mode, subject.format, benchmark, question, config.prompts.wording)
+        np.array(
+            unthinking_prompt_ids(
+                mode, subject.format, benchmark, question, config.prompts.wording
+            ),
+            np.int32,
+        )
         for question in questions
     ]
     fits = [
@@ -282,7 +294,7 @@ def _check_room(
     config: CampaignConfig,
     subject: Subject,
     benchmark: str,
-    prompts: Sequence[tuple[int, ...]],
+    prompts: Sequence[Ids],
     fits: Sequence[Fit],
     closing_tokens: int,
 ) -> None:
