@@ -26,8 +26,8 @@ class QuestionView:
     benchmark
         Its benchmark's name.
     lot
-        A number in [0, 1) drawn from the question's name: it says nothing of the question, but is
-        the same whenever it is asked. What a method that flips coins must use.
+        A number in [0, 1) drawn from the question's name, the same whenever it is asked. What a
+        method that flips coins must use. Whoever has the benchmark can tell the question from it.
     """
 
     __slots__ = ("_signals", "benchmark", "lot")

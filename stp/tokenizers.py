@@ -146,6 +146,17 @@ def unknown_ids(tokenizer: Tokenizer, vocabulary: int) -> tuple[int, ...]:
     return tuple(sorted(set(range(vocabulary)).difference(known)))
 
 
+def padding_ids(folder: Path, vocabulary: int) -> tuple[int, ...]:
+    """Return the ids with which a model's vocabulary is padded; none may be sampled.
+
+    None where the folder's tokenizer is not at hand, or is of another model: then it says nothing.
+    """
+    if not (folder / "tokenizer.json").is_file():
+        return ()
+    ids = unknown_ids(load_tokenizer(folder), vocabulary)
+    return ids if len(ids) < vocabulary else ()
+
+
 def exact_ids(
     tokenizer: Tokenizer, text: str | bytes, forms: Sequence[bytes] | None = None
 ) -> tuple[int, ...]:

@@ -3,10 +3,12 @@
 import json
 import subprocess
 import sys
+from datetime import datetime
 
 import pytest
 from jinja2 import TemplateError
 
+from stp.chat_templates import render
 from stp.folder_tokenizer import FolderTokenizer
 from stp.tokenizers import load_tokenizer
 from tests.requirements import require_real_tokenizers
@@ -138,3 +140,39 @@ def test_it_loads_without_transformers_and_torch(tmp_path):
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     ).stdout
     assert output.split() == ["False", "False"]
+
+
+@pytest.mark.parametrize(
+    ("template", "why"),
+    [
+        (
+            "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+            "it needs more than 5 seconds",
+        ),
+        ("{{ 9**(9**9) }}", "it needs more than 5 seconds"),
+        ("{{ 'a' * 10**10 }}", "of memory"),
+        ("{{ '%99999999999d' % 1 }}", "of memory"),
+        (
+            "{% set ns = namespace(x='a') %}{% for i in range(60) %}"
+            "{% set ns.x = ns.x ~ ns.x %}{% endfor %}{{ ns.x }}",
+            "of memory",
+        ),
+        ("{{ 'x'|center(30000000) }}", "it writes 30,000,000 characters"),
+        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "recursion"),
+        ("{{ 1 / 0 }}", "division by zero"),
+        ("{% for", "unexpected"),
+        ("{{ raise_exception('two\nlines') }}", "two lines"),
+    ],
+)
+def test_what_templates_may_use_is_bounded(template, why):
+    with pytest.raises(TemplateError) as caught:
+        render(template, [{"role": "user", "content": "?"}], {})
+    assert why in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert render("{{ messages[0].content }}", [{"role": "user", "content": "ok"}], {}) == "ok"
+
+
+def test_the_date_is_the_callers():
+    day = datetime(2026, 7, 21)
+    template = "{{ strftime_now('%Y-%m') }} {{ strftime_now('%' ~ 'd') }}"
+    assert render(template, [], {"strftime_now": day.strftime}) == "2026-07 21"

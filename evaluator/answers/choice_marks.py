@@ -81,7 +81,23 @@ _WORDS_THAT_EXPLAIN = frozenset(
     ]
 )  # fmt: skip
 _OPTION_LINE = re.compile(r"^[\s*_>-]{0,6}[(\[]?([A-Z])[)\].:]", re.MULTILINE)
+_LOWER_CASE = re.compile(
+    r"\((?<![\w)}\]]\()[a-z]\)(?![\w(^_])"
+    r"|(?:[Oo]ption|[Cc]hoice)[ \t][a-z](?=[ \t]?(?:[.,;:!)*\n]|$|(?:is|was|must|would|because)\b))"
+    r"|^[ \t*_]{0,4}[a-z]\)(?=[ \t]{1,2}(?i:because|since|as|it|this|that|the|they|there|for)\b)"
+    r"|(?:[Ss]o|[Tt]hus|[Hh]ence|[Tt]herefore,?|think|believe)[ \t][b-z]"
+    r"(?= is (?:the )?(?:correct|right|best|answer)\b)",
+    re.MULTILINE,
+)
 _SENTENCE_BREAK = re.compile(r"[.!?\n](?=\s|$)|。|\n")
+
+
+def with_capitals(text: str) -> str:
+    """Write letters that can only be options in upper case: "(b)", "option b is right".
+
+    The text keeps its length.
+    """
+    return _LOWER_CASE.sub(lambda letter: letter.group().upper(), text)
 
 
 def praised(text: str) -> Iterator[tuple[int, str]]:

@@ -18,6 +18,7 @@ from evaluator.answers.choice_marks import (
     copies_options,
     opened,
     praised,
+    with_capitals,
 )
 from evaluator.answers.errors import BadReferenceError
 from evaluator.answers.judge import CannotDecideError, SlowTools
@@ -86,7 +87,7 @@ class ChoiceJudge:
         text = visible_text(response)
         if text is None:
             return None
-        text = plain_letters(text[-_TAIL_CHARACTERS:])
+        text = with_capitals(plain_letters(text[-_TAIL_CHARACTERS:]))
         boxes = last_boxes(text) if "box" in text else []
         if boxes and not boxes[-1].closed:
             return None  # cut inside the box

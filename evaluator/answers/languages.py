@@ -6,6 +6,7 @@ their language in the middle of a response, so no response is said to be in one 
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 
@@ -17,6 +18,8 @@ class Language:
     ----------
     answers
         What "answer" is called, in regular expressions without groups.
+    answer_words
+        Parts of words, separated by spaces: whatever `answers` matches has one of them.
     verbs
         What stands between "the answer" and the value: "is".
     options
@@ -26,6 +29,7 @@ class Language:
     """
 
     answers: str
+    answer_words: str
     verbs: str
     options: str = ""
     decimal_comma: bool = False
@@ -34,78 +38,104 @@ class Language:
 LANGUAGES: dict[str, Language] = {
     "zh": Language(
         answers="(?:最终|正确)?的?(?:答案|结果|选项|答)",
+        answer_words="答 结果 选项",
         verbs="应该是|应该为|就是|应为|是|为|等于|选",
         options="选项|选择|选",
     ),
-    "ja": Language(answers="(?:最終的な)?(?:答え|解答|正解|回答|答)", verbs="は", options="選択肢"),
-    "ko": Language(answers="(?:최종 ?)?(?:정답|답변|답)", verbs="은|는", options="선택지"),
+    "ja": Language(
+        answers="(?:最終的な)?(?:答え|解答|正解|回答|答)",
+        answer_words="答 正解",
+        verbs="は",
+        options="選択肢",
+    ),
+    "ko": Language(
+        answers="(?:최종 ?)?(?:정답|답변|답)", answer_words="답", verbs="은|는", options="선택지"
+    ),
     "fr": Language(
         answers="(?:bonne |la )?réponse(?: finale| correcte)?|résultat(?: final)?",
+        answer_words="réponse résultat",
         verbs="est donc|est|serait|vaut",
         options="option|choix|lettre",
         decimal_comma=True,
     ),
     "de": Language(
         answers="(?:richtige |endgültige )?antwort|(?:end)?ergebnis|lösung",
+        answer_words="antwort ergebnis lösung",
         verbs="ist also|ist|lautet|beträgt",
         options="option|antwort",
         decimal_comma=True,
     ),
     "es": Language(
         answers="respuesta(?: final| correcta)?|resultado(?: final)?",
+        answer_words="respuesta resultado",
         verbs="es por lo tanto|es|sería",
         options="opción|letra",
         decimal_comma=True,
     ),
     "pt": Language(
         answers="resposta(?: final| correta)?|resultado(?: final)?",
+        answer_words="resposta resultado",
         verbs="é portanto|é|seria",
         options="opção|alternativa|letra",
         decimal_comma=True,
     ),
     "it": Language(
         answers="risposta(?: finale| corretta)?|risultato(?: finale)?",
+        answer_words="risposta risultato",
         verbs="è quindi|è",
         options="opzione|lettera",
         decimal_comma=True,
     ),
     "nl": Language(
-        answers="(?:juiste )?antwoord", verbs="is dus|is", options="optie", decimal_comma=True
+        answers="(?:juiste )?antwoord",
+        answer_words="antwoord",
+        verbs="is dus|is",
+        options="optie",
+        decimal_comma=True,
     ),
     "pl": Language(
         answers="(?:poprawna )?odpowiedź|odpowiedz|wynik",
+        answer_words="odpowied wynik",
         verbs="to|jest|wynosi",
         options="opcja",
         decimal_comma=True,
     ),
     "ru": Language(
         answers="(?:правильный |окончательный )?ответ|результат",
+        answer_words="ответ результат",
         verbs="равен|—|–|это",
         options="вариант",
         decimal_comma=True,
     ),
     "tr": Language(
         answers="(?:doğru |nihai )?(?:cevap|yanıt)|sonuç",
+        answer_words="cevap yanıt sonuç",
         verbs="şudur",
         options="seçenek",
         decimal_comma=True,
     ),
     "vi": Language(
         answers="đáp án(?: đúng)?|câu trả lời|kết quả",
+        answer_words="đáp trả quả",
         verbs="là",
         options="lựa chọn",
         decimal_comma=True,
     ),
     "id": Language(
         answers="jawaban(?: akhir(?:nya)?)?(?:nya)?",
+        answer_words="jawaban",
         verbs="adalah",
         options="pilihan",
         decimal_comma=True,
     ),
     "ar": Language(
-        answers="(?:الإجابة|الاجابة|الجواب)(?: النهائية| الصحيحة| النهائي)?", verbs="هي|هو"
+        answers="(?:الإجابة|الاجابة|الجواب)(?: النهائية| الصحيحة| النهائي)?",
+        answer_words="جابة جواب",
+        verbs="هي|هو",
     ),
-    "hi": Language(answers="(?:सही |अंतिम )?(?:उत्तर|जवाब)", verbs=r"है|(?= ?[-\d$])"),
+    "hi": Language(
+        answers="(?:सही |अंतिम )?(?:उत्तर|जवाब)", answer_words="उत्तर जवाब", verbs=r"है|(?= ?[-\d$])"
+    ),
 }
 DECIMAL_COMMA = frozenset(
     [code for code, language in LANGUAGES.items() if language.decimal_comma] + ["uk", "cs", "sv"]
@@ -168,17 +198,39 @@ def _all(attribute: str) -> str:
     return "|".join(word for word in words if word)
 
 
-ANNOUNCEMENT = re.compile(
+class ForeignMark:
+    """A pattern of many languages' words: slow, so it is used only where one of the words is.
+
+    Parameters
+    ----------
+    pattern
+        A regular expression; case is ignored.
+    words
+        Each of its matches has one of them, in lower case.
+    """
+
+    def __init__(self, pattern: str, words: list[str]) -> None:
+        self._pattern = re.compile(pattern, re.IGNORECASE)
+        self._words = words
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        """Find all matches, as `re.Pattern.finditer` does."""
+        lowered = text.lower()
+        found = any(word in lowered for word in self._words)
+        return self._pattern.finditer(text) if found else iter(())
+
+
+ANNOUNCEMENT = ForeignMark(
     rf"(?:{_all('answers')})[ \t]{{0,2}}[*_]{{0,3}}[ \t]{{0,2}}"
     rf"(?:[:：=]|(?:{_all('verbs')})[ \t]{{0,2}}[:：]?)[ \t*_]{{0,6}}\s{{0,2}}"
     r"(?:(?:la|el|le|les|die|der|das|il|lo) )?",
-    re.IGNORECASE,
+    [word for language in LANGUAGES.values() for word in language.answer_words.split()],
 )
 """How other languages than English announce the answer: "答案是", "la réponse est"."""
 OPTION_WORDS = _all("options")
-CHOSEN = re.compile(
+CHOSEN = ForeignMark(
     rf"(?:{OPTION_WORDS})[ \t]{{0,2}}[:：][ \t*_]{{0,4}}|(?:选择|应选|故选|选)[ \t*_]{{0,4}}",
-    re.IGNORECASE,
+    [word for word in OPTION_WORDS.split("|") if word != "option"],  # it is English too
 )
 """How an option is named: "选 B", "opción: B"."""
 

@@ -2,6 +2,16 @@ r"""From the text of an answer to its form, down to single values (`single_value
 
 One text can have two readings (``5 m`` is a length or a product), so `read_forms` gives all of
 them, the likeliest first.
+
+`_read` tries the forms from the outside in: a label is taken off, then what holds other forms is
+taken apart (matrices, unions, lists, relations, brackets), and each part is read again, one level
+deeper; what is left is one value. The order matters where a text fits two forms: a matrix has
+commas of its own, so it comes before lists; ``x = 1, y = 2`` is a list of relations, so lists come
+before relations; and ``x = (1, 2)`` is a relation with brackets, so relations come before brackets.
+
+Nothing is lost on the way: what cannot be taken apart becomes `Opaque`, which is compared as text
+or by symbolic equality, and never a part of the text that could be read. Depth and the number of
+items are bounded, since a model's answer can hold anything.
 """
 
 import functools
@@ -29,11 +39,13 @@ from evaluator.answers.trees import Operation
 MAX_ITEMS = 200
 _MAX_NESTING = 4
 
+# A number in groups of three, which is no list: "12,450", "-1,000,000.5".
 GROUPED = re.compile(
     r"(?:\\dollar |\\euro |\\pound )?[-+]?(?:\\dollar )?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])",
     re.ASCII,
 )
 _LABEL_TEXT = re.compile(r"\\text\{([^{}]{0,80})\} ?[:=]? ?")
+# Words in a label that change the value behind it: without them 7 would be as good as "at least 7".
 _CHANGING_LABEL = re.compile(
     r"\b(?:at (?:least|most)|(?:more|less|fewer|greater) than|not|no|between|minus|up to|over|"
     r"under)\b",
@@ -132,6 +144,7 @@ def _without_label(text: str) -> str:
         rest = text[label.end() :]
         if rest and _LABEL_WORDS.match(label.group(1).strip() + " "):
             return rest.strip()
+        # Words before something with a value are its label; before an exponent they are its base.
         if re.search(r"\d|\\(?!text)", rest) and not re.fullmatch(r" ?\^.{1,5}", rest):
             return rest.strip()
     words = _LABEL_WORDS.match(text)
@@ -143,6 +156,7 @@ def _combined(forms: list[Form], joined_by_and: bool) -> Form:
     ranges = [form for form in forms if isinstance(form, Ranges)]
     if len(ranges) == len(forms):
         intervals = [interval for form in ranges for interval in form.intervals]
+        # "x > 1 and x < 3" is where both hold; "x < 1, x > 3" are the two parts of a union.
         if joined_by_and and len(intervals) == 2:
             return intersection(intervals[0], intervals[1])
         return Ranges(tuple(intervals))
@@ -150,6 +164,7 @@ def _combined(forms: list[Form], joined_by_and: bool) -> Form:
 
 
 def _flattened(forms: list[Form]) -> tuple[Form, ...]:
+    # A list without brackets comes from a ± within a list: its values stand beside the others.
     items: list[Form] = []
     for form in forms:
         if isinstance(form, Listing) and form.brackets == "":
@@ -182,6 +197,7 @@ def _read_wrapped(text: str, read: Read) -> Form | None:
     listing = Listing(_flattened(forms) if brackets == "{}" else tuple(forms), brackets)
     if brackets == "[]":
         return as_matrix(listing)
+    # (0, 1) may be a point or an interval, so it stays a list; comparison decides by the reference.
     if brackets in ("[)", "(]") or any(is_infinite(item) for item in items):
         return as_ranges(listing) or Opaque(text)
     return listing
@@ -199,6 +215,7 @@ def _read_long_ratio(text: str, read: Read) -> Form:
 def _read_plus_minus(text: str, read: Read) -> Form:
     if text.count(r"\pm") + text.count(r"\mp") > 3:
         return Opaque(text)
+    # One sign at a time: signs that are left over double the values again.
     upper = text.replace(r"\pm", "+", 1).replace(r"\mp", "-", 1)
     lower = text.replace(r"\pm", "-", 1).replace(r"\mp", "+", 1)
     return Listing(_flattened([read(variant.strip()) for variant in (upper, lower)]))

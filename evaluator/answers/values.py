@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from evaluator.answers.trees import Name, Number, Operation, Tree
+from evaluator.answers.trees import Name, Number, Operation, Tree, remembered
 
 EXACT_BITS = 12_000
 """Rational numbers with more bits are not computed exactly. Python prints no longer ones either."""
@@ -67,7 +67,10 @@ def exact(tree: Tree) -> Fraction:
     if isinstance(tree, Name):
         raise NotRationalError
     if tree.operator == "mod":
-        return _exact_remainder(*tree.arguments)
+        remainder = _remainder_or_none(tree)
+        if remainder is None:
+            raise NotRationalError
+        return remainder
     rule = _EXACT_RULES.get(tree.operator)
     if rule is None:
         raise NotRationalError
@@ -221,6 +224,15 @@ def _exact_binomial(above: Fraction, below: Fraction) -> Fraction:
     if above > _MAX_FACTORIAL:
         raise NotRationalError
     return Fraction(math.comb(int(above), int(below)))
+
+
+@remembered
+def _remainder_or_none(tree: Operation) -> Fraction | None:
+    """Value of a remainder, once a node: each is asked for twice by the one around it."""
+    try:
+        return _exact_remainder(*tree.arguments)
+    except NotRationalError:
+        return None
 
 
 def _exact_remainder(dividend: Tree, divisor: Tree) -> Fraction:

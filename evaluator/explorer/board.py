@@ -6,7 +6,7 @@ a group; a winner is named within a group and never across two.
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -324,7 +324,11 @@ def _optimal_rows(runs: Sequence[tuple[int, Any]]) -> Iterator[BoardRow]:
             for key, value in run.record.asked.items()
             if key not in ("name", "size", "data_dir", "methods")
         }
-        group = _digest(asked, file_digest(run.folder / QUESTIONS))
+        # Another judge is another setting: it says of other answers that they are right.
+        judge = run.judging.judged_with
+        group = _digest(
+            asked, file_digest(run.folder / QUESTIONS), None if judge is None else asdict(judge)
+        )
         scores = score(run.rows, replicates=0, allow_undecided=True)
         for at, (model, method) in enumerate(scores.rows):
             values = {

@@ -1,13 +1,14 @@
 """A run of OTBench as pieces: its rows, with every operating point."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from baselines.registry import BUILT_IN
 from data.errors import MisuseError
 from evaluator.analysis.frontiers import STRATEGY_LABELS
-from evaluator.explorer.source import NoPieceError, Piece
-from evaluator.otbench.compare import order_rows
+from evaluator.explorer.source import NoPieceError, Piece, TrajectoryKey
+from evaluator.otbench.compare import is_own, order_rows, standings
+from evaluator.otbench.decisions import decisions_of
 from evaluator.otbench.leaderboard import read_rows
 from evaluator.otbench.row import Row
 from evaluator.otbench.summary import SUMMARIES
@@ -30,6 +31,24 @@ class MethodsSource:
         self.rows = order_rows(read_rows([folder]))
         if not self.rows:
             raise MisuseError(f"{folder}: holds no row")
+        self._decided = [(row, decisions_of(row)) for row in self.rows]
+
+    def stops(self, key: TrajectoryKey) -> list[Piece]:
+        """Return where the selected setting of each method would have stopped a test trajectory."""
+        return [
+            {
+                "method": visible(row.label, 120),
+                "where": visible(self.folder.name),
+                "live": False,
+                "own": is_own(row),
+                "strategy": row.method.strategy,
+                "setting": visible(str(row.selected.setting), 80),
+                "position": decided[key][0],
+                "signal_tokens": decided[key][2],
+            }
+            for row, decided in self._decided
+            if key in decided
+        ]
 
     def index(self) -> Piece:
         """Return what was measured on what."""
@@ -55,7 +74,7 @@ class MethodsSource:
             "full": first.full_accuracy,
             "strategies": STRATEGY_LABELS,
             "summaries": SUMMARIES,
-            "rows": [row_piece(row) for row in self.rows],
+            "rows": [row_piece(row) | {"shares": _shares(found)} for row, found in self._decided],
         }
 
 
@@ -97,52 +116,18 @@ def row_piece(row: Row) -> Piece:
     }
 
 
+def _shares(decided: Mapping[Any, tuple[int, int, int]]) -> Piece | None:
+    """Return the shares of test trajectories that do not think, and that think to the end."""
+    if not decided:
+        return None
+    stops = list(decided.values())
+    none = sum(position == 0 for position, *_ in stops)
+    whole = sum(position == last > 0 for position, last, _ in stops)
+    return {"none": none / len(stops), "all": whole / len(stops)}
+
+
 def _total(row: Row, column: str, place: int) -> int | None:
     """Return a whole number of an operating point over all cells; None where rows do not say."""
     cells = (row.model_extra or {}).get("cells") or []
     values = [cell[column][place] for cell in cells if place < len(cell.get(column, ()))]
     return sum(values) if cells and len(values) == len(cells) else None
-
-
-def is_own(row: Row) -> bool:
-    """Return whether a row's method is not one of this project's."""
-    return row.method.spec not in BUILT_IN
-
-
-def standings(rows: Sequence[Row]) -> list[str]:
-    """Return how each method from elsewhere stands among those of its strategy, in a sentence.
-
-    Methods are ordered by the area of their curve, as in the table.
-    """
-    found = []
-    for row in rows:
-        if not is_own(row):
-            continue
-        peers = [
-            each
-            for each in rows
-            if each.method.strategy == row.method.strategy and not each.method.trivial
-        ]
-        peers.sort(key=lambda each: (-each.area, each.label))
-        strategy = STRATEGY_LABELS[row.method.strategy].lower().removeprefix("dynamic ")
-        place, best = peers.index(row) + 1, peers[0]
-        sentence = f"Yours, {row.label}: {ordinal(place)} of {len(peers)} {strategy} methods"
-        if len(peers) > 1:
-            other = peers[1] if best is row else best
-            apart = 100 * abs(row.area - other.area)
-            side = "above" if best is row else "below"
-            sentence += f", {apart:.1f} points of area {side} {other.label}"
-        found.append(f"{sentence}.")
-    return found
-
-
-def ordinal(number: int) -> str:
-    """Return a place as people say it.
-
-    Examples
-    --------
-    >>> [ordinal(n) for n in (1, 2, 3, 4, 11, 12, 13, 21, 112)]
-    ['1st', '2nd', '3rd', '4th', '11th', '12th', '13th', '21st', '112th']
-    """
-    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{'th' if number % 100 in (11, 12, 13) else ending}"

@@ -3,6 +3,7 @@
 Both kinds of run become the same rows, so that one page and one command show both.
 """
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -14,6 +15,7 @@ from data.errors import MisuseError
 from evaluator.explorer.source import NoPieceError, Piece, whole_numbers
 from evaluator.present.names import visible
 from stp.asking import Response, ResponseStore
+from stp.files import json_bytes
 
 _TEXT = 200_000
 
@@ -25,7 +27,9 @@ class ResponseRow:
     Attributes
     ----------
     key
-        Names the question and the sample: the same in every run that asked it.
+        Names the question and the sample.
+    asked
+        A digest of prompt and reference: a run of another seed has the same keys for others.
     task, group
         Task and category, or benchmark and subset.
     method
@@ -45,6 +49,7 @@ class ResponseRow:
     """
 
     key: str
+    asked: str
     task: str
     group: str
     method: str
@@ -102,6 +107,9 @@ class ThinkResponses:
         self.rows = [
             ResponseRow(
                 key=row.id,
+                asked=asked_digest(
+                    self._items[row.id].question.prompt, self._items[row.id].question.reference
+                ),
                 task=row.task,
                 group=row.category,
                 method="",
@@ -141,7 +149,13 @@ class OptimalResponses:
             mode: response_file(folder, mode) for mode in run.rows["method"].unique().tolist()
         }
         self._stored: dict[str, Mapping[str, Response]] = {}
-        self.rows = [_optimal_row(row) for row in run.rows.to_dict("records")]
+        asked = {
+            key: asked_digest(item.prompt_in(self._prompts), item.question.reference)
+            for key, item in self._items.items()
+        }
+        self.rows = [
+            _optimal_row(row, asked[row["question"]]) for row in run.rows.to_dict("records")
+        ]
 
     def text(self, row: int) -> ResponseText:
         """Return what a response says."""
@@ -168,13 +182,14 @@ class OptimalResponses:
         raise MisuseError(f"{self.folder}: the response {row.key} of {row.method} is gone")
 
 
-def _optimal_row(row: Mapping[Any, Any]) -> ResponseRow:
+def _optimal_row(row: Mapping[Any, Any], asked: str) -> ResponseRow:
     def known(name: str) -> Any:
         return None if pd.isna(row[name]) else row[name]
 
     right, thinking, tokens = known("right"), known("thinking_tokens"), known("output_tokens")
     return ResponseRow(
         key=f"{row['question']}/{row['sample']}",
+        asked=asked,
         task=row["benchmark"],
         group=f"{row['subset']} ({row['side']})",
         method=row["method"],
@@ -187,6 +202,11 @@ def _optimal_row(row: Mapping[Any, Any]) -> ResponseRow:
         thinking_tokens=None if thinking is None else int(thinking),
         finish=row["finish"],
     )
+
+
+def asked_digest(*texts: str) -> str:
+    """Return a digest of what was asked: two responses with the same one can be compared."""
+    return hashlib.sha256(json_bytes({"asked": texts})).hexdigest()[:16]
 
 
 def _text(prompt: str, reference: str, response: Response) -> ResponseText:

@@ -5,15 +5,25 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from data.errors import MisuseError, StpError
+from data.progress import NOBODY, Progress
 
 Piece = dict[str, Any]
 
 
 class NoPieceError(StpError):
     """A piece that a folder does not have."""
+
+
+class TrajectoryKey(NamedTuple):
+    """What a trajectory is called in whatever knows of it; ``sample`` is which of a question's."""
+
+    model: str
+    benchmark: str
+    question: str
+    sample: int
 
 
 class Source(Protocol):
@@ -37,17 +47,41 @@ class Source(Protocol):
         """
 
 
+@runtime_checkable
+class Measured(Protocol):
+    """A folder with curves."""
+
+    def key(self, cell: int, row: int) -> TrajectoryKey:
+        """Return what a trajectory is called."""
+
+    def rows(self) -> Iterator[tuple[int, int]]:
+        """Yield cell and row of every trajectory."""
+
+
+@runtime_checkable
+class Stopping(Protocol):
+    """A folder that knows where methods stop, or stopped, a trajectory."""
+
+    def stops(self, key: TrajectoryKey) -> list[Piece]:
+        """Return an entry for each method; none where it knows nothing of the trajectory."""
+
+
 class Sources:
     """All folders that were opened together.
 
     Parameters
     ----------
     sources
-        In the order of the page. Their pieces are called by their place: ``0/index``.
+        In the order of the page. Their pieces are called by their place: ``0/index``. Where
+        methods stop a trajectory of place P is ``stops/P/C/R``, from all folders that know it.
     """
 
     def __init__(self, sources: Sequence[Source]) -> None:
         self._sources = tuple(sources)
+        self._stopping = [each for each in self._sources if isinstance(each, Stopping)]
+        self._measured = {
+            place: each for place, each in enumerate(sources) if isinstance(each, Measured)
+        }
 
     def names(self) -> Iterator[str]:
         """Yield the names of all pieces, the list of folders first."""
@@ -56,6 +90,9 @@ class Sources:
             yield f"{place}/index"
             for name in source.names():
                 yield f"{place}/{name}"
+        if self._stopping:
+            for place, measured in self._measured.items():
+                yield from (f"stops/{place}/{cell}/{row}" for cell, row in measured.rows())
 
     def piece(self, name: str) -> Piece:
         """Return a piece.
@@ -66,12 +103,27 @@ class Sources:
             If there is none of that name.
         """
         if name == "index":
-            return {"sources": [source.index() for source in self._sources]}
+            return {
+                "sources": [source.index() for source in self._sources],
+                "stops": bool(self._stopping),
+            }
+        if at := whole_numbers(name, "stops/#/#/#"):
+            return self._stops(name, *at)
         place, _, rest = name.partition("/")
         if not re.fullmatch(r"[0-9]{1,4}", place) or int(place) >= len(self._sources):
             raise NoPieceError(f"no piece {name!r}")
         source = self._sources[int(place)]
         return source.index() if rest == "index" else source.piece(rest)
+
+    def _stops(self, name: str, place: int, cell: int, row: int) -> Piece:
+        source = self._measured.get(place)
+        if source is None:
+            raise NoPieceError(f"no piece {name!r}")
+        try:
+            key = source.key(cell, row)
+        except (IndexError, KeyError) as error:
+            raise NoPieceError(f"no piece {name!r}") from error
+        return {"methods": [found for each in self._stopping for found in each.stops(key)]}
 
 
 def piece_script(name: str, value: Piece) -> str:
@@ -101,13 +153,15 @@ def whole_numbers(name: str, pattern: str) -> tuple[int, ...] | None:
     return tuple(map(int, found.groups())) if found else None
 
 
-def open_sources(folders: Sequence[str | Path]) -> Sources:
+def open_sources(folders: Sequence[str | Path], *, progress: Progress = NOBODY) -> Sources:
     """Open folders of any kind that can be looked at.
 
     Parameters
     ----------
     folders
-        Campaigns, releases, and runs of OTBench, LLMThinkBench and OptimalThinkingBench.
+        Campaigns, releases, live runs, and runs of OTBench, LLMThinkBench and OptimalThinkingBench.
+    progress
+        Told of the bytes of a release that are checked.
 
     Raises
     ------
@@ -118,10 +172,10 @@ def open_sources(folders: Sequence[str | Path]) -> Sources:
     """
     if not folders:
         raise MisuseError("name at least one folder: a campaign, a release, or a run")
-    return Sources([open_source(folder) for folder in folders])
+    return Sources([open_source(folder, progress) for folder in folders])
 
 
-def open_source(folder: str | Path) -> Source:
+def open_source(folder: str | Path, progress: Progress = NOBODY) -> Source:
     """Open one folder; its kind is told by the files in it."""
     path = Path(folder).expanduser()
     remote = "://" in str(folder)
@@ -131,9 +185,9 @@ def open_source(folder: str | Path) -> Source:
         _check_links(path)
     for marker, opened in _KINDS:
         if not remote and (path / marker).is_file():
-            return opened(path)
+            return opened(path, progress)
     if remote:
-        return _campaign(folder)
+        return _campaign(folder, progress)
     raise MisuseError(
         f"{folder}: neither a campaign nor a release nor a run "
         f"(none of {', '.join(dict.fromkeys(marker for marker, _ in _KINDS))} is in it)"
@@ -153,26 +207,41 @@ def _check_links(folder: Path) -> None:
                 )
 
 
-def _campaign(folder: str | Path) -> Source:
+def _campaign(folder: str | Path, _: Progress) -> Source:
     from evaluator.explorer.campaign import CampaignSource
 
     return CampaignSource(folder)
 
 
-def _methods(folder: Path) -> Source:
+def _release(folder: Path, progress: Progress) -> Source:
+    from evaluator.explorer.release import ReleaseSource
+
+    return ReleaseSource(folder, progress=progress)
+
+
+def _methods(folder: Path, _: Progress) -> Source:
     from evaluator.explorer.otbench import MethodsSource
 
     return MethodsSource(folder)
 
 
-def _responses(folder: Path) -> Source:
+def _responses(folder: Path, _: Progress) -> Source:
     from evaluator.explorer.responses import ResponsesSource, open_responses
+    from evaluator.runs.record import RECORD
+    from stp.files import read_json
 
+    if read_json(folder / RECORD).get("kind") == _LIVE:
+        from evaluator.explorer.live import LiveSource
+
+        return LiveSource(folder)
     return ResponsesSource(open_responses(folder))
 
 
-_KINDS: Sequence[tuple[str, Callable[[Path], Source]]] = (
+_LIVE = "stp live"
+"""The kind of a live run's record; the runner itself is imported with the first one."""
+_KINDS: Sequence[tuple[str, Callable[[Path, Progress], Source]]] = (
     ("campaign.toml", _campaign),
+    ("manifest.sha256", _release),
     ("leaderboard.jsonl", _methods),
     ("run.json", _responses),
 )

@@ -91,7 +91,7 @@ def _of_kind(
     elif kind == "think":
         yield from _think(folder)
     else:
-        yield from _optimal(folder)
+        yield from _optimal(folder, progress)
 
 
 def _methods(folder: Path, release: Path | None, progress: Progress) -> Iterator[Finding]:
@@ -171,7 +171,8 @@ def _same(stored: "Graded", fresh: "Graded | None") -> bool:
     return stored == fresh
 
 
-def _optimal(folder: Path) -> Iterator[Finding]:
+def _optimal(folder: Path, progress: Progress) -> Iterator[Finding]:
+    from evaluator.optimal.grading import grade_again
     from evaluator.optimal.stored import load_run
 
     run = load_run(folder)
@@ -183,10 +184,19 @@ def _optimal(folder: Path) -> Iterator[Finding]:
         detail=f"{judging.responses:,} verdicts: {judging.by_rule:,} by rule, {judging.by_judge:,} "
         f"by the judge {judging.judge or '(none)'}, {judging.undecided:,} undecided",
     )
+    again, stored = grade_again(run, progress=progress), run.rows.reset_index(drop=True)
+    if len(again) != len(stored):
+        changed = f"{len(again):,} rows when made again, and {len(stored):,} are here"
+    else:
+        # Unknown and unknown are the same.
+        same = ((again == stored) | (again.isna() & stored.isna())).fillna(False).all(axis=1)
+        first = "" if same.all() else stored["question"][int((~same).to_numpy().argmax())]
+        changed = f"{int((~same).sum()):,} rows come out otherwise, as {first}" if first else ""
     yield Finding(
         check="scores",
-        holds=None,
-        detail="made again from the graded rows; verdicts of a judge are those that were kept",
+        holds=not changed,
+        detail=changed
+        or f"{len(stored):,} rows made again from responses and the judge's kept replies, the same",
     )
 
 

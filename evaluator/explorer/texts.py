@@ -2,6 +2,7 @@
 
 import itertools
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,18 @@ from stp.campaign.units import Unit
 
 ANSWERS_SHOWN = 24
 """Distinct answers at a position; the rest are counted together, right and wrong apart."""
-_STEP, _ANSWER, _REPLY, _OWN = 20_000, 200, 2_000, 20_000
+_STEP, _ANSWER, _REPLY, _OWN, _THINKING = 20_000, 200, 2_000, 20_000, 1_000_000
+
+
+def unit_texts(
+    store: Store, unit: Unit, tokenizer: StoredTokenizer, keys: Sequence[tuple[int, int]]
+) -> list[str]:
+    """Return the thinking of a unit's trajectories, by (question, trajectory), to be searched."""
+    rows = store.read_columns(
+        unit.shard("trajectories"), ("question", "trajectory", "thinking_ids")
+    )
+    places, ids = _places(rows), rows["thinking_ids"]
+    return [visible(tokenizer.show(ids[places[key][0]].as_py()), _THINKING) for key in keys]
 
 
 class UnitTexts:
@@ -57,39 +69,39 @@ class UnitTexts:
         data.errors.StoreError
             If the tables of the unit do not go together.
         """
-        key = (question, sample)
+        key, probes = (question, sample), self._probes
         own = self._of("trajectories", key).to_pylist()
+        original = self._of("own", key).to_pylist()
         tokens = self._of("positions", key)["tokens"].to_pylist()
-        original, probed = (self._of(table, key).to_pylist() for table in ("own", "verdicts"))
-        if len(own) != 1 or len(original) != 1 or len(probed) != len(tokens) * self._probes:
+        verdicts = self._of("verdicts", key)
+        right = verdicts["right"].to_pylist()
+        if len(own) != 1 or len(original) != 1 or len(right) != len(tokens) * probes:
             raise StoreError(
                 f"question {question}, trajectory {sample}: its rows do not go together; "
                 "run `stp grade --again` on the campaign"
             )
         ids = own[0]["thinking_ids"]
-        replies = self._of("probes", key)["answer_ids"]
+        given = list(zip(verdicts["answer"].to_pylist(), right, strict=True))
+        reasons, replies = verdicts["reason"], self._of("probes", key)["answer_ids"]
         asked = self._questions.slice(question, 1).to_pylist()[0]
-        answers = [
-            self._answers(probed, replies, slice(k * self._probes, (k + 1) * self._probes))
-            for k in range(len(tokens))
-        ]
+        starts = range(0, len(given), probes)
         return {
             "id": visible(asked["question_id"], 160),
             "prompt": visible(asked["prompt"], 20_000),
             "reference": visible(asked["reference"], 2_000),
             "sample": sample,
             "question": question,
-            "probes": self._probes,
+            "probes": probes,
             "tokens": tokens,
-            "correct": [
-                sum(row["right"] for row in probed[k * self._probes : (k + 1) * self._probes])
-                for k in range(len(tokens))
-            ],
+            "correct": [sum(right[start : start + probes]) for start in starts],
             "steps": [
                 visible(self._tokenizer.show(ids[start:stop]), _STEP)
                 for start, stop in itertools.pairwise(tokens)
             ],
-            "answers": answers,
+            "answers": [
+                self._answers(given[start : start + probes], start, reasons, replies)
+                for start in starts
+            ],
             "finish": own[0]["thinking_finish"],
             "own": {
                 "text": visible(self._tokenizer.decode(own[0]["answer_ids"]).strip(), _OWN),
@@ -106,28 +118,23 @@ class UnitTexts:
         return self._rows[table].slice(start, stop - start)
 
     def _answers(
-        self, verdicts: list[dict[str, Any]], replies: pa.ChunkedArray, at: slice
+        self,
+        given: list[tuple[str | None, bool]],
+        start: int,
+        reasons: pa.ChunkedArray,
+        replies: pa.ChunkedArray,
     ) -> list[list[Any]]:
-        """Return [answer, right, count, reply, reason] rows, most frequent first."""
-        rows = verdicts[at]
-        keys = [(row["answer"], bool(row["right"])) for row in rows]
-        first = {key: place for place, key in reversed(list(enumerate(keys)))}
-        ordered = Counter(keys).most_common()
-        shown = [
-            [
-                _shown(answer),
-                int(right),
-                count,
-                visible(
-                    self._tokenizer.decode(
-                        replies[at.start + first[answer, right]].as_py()
-                    ).strip(),
-                    _REPLY,
-                ),
-                visible(rows[first[answer, right]]["reason"] or "", 400),
-            ]
-            for (answer, right), count in ordered[:ANSWERS_SHOWN]
-        ]
+        """Return [answer, right, count, reply, reason] rows, most frequent first.
+
+        ``given`` are answers and verdicts of a position, whose probes begin at ``start``.
+        """
+        ordered = Counter(given).most_common()
+        shown = []
+        for (answer, right), count in ordered[:ANSWERS_SHOWN]:
+            first = start + given.index((answer, right))
+            reply = self._tokenizer.decode(replies[first].as_py()).strip()
+            reason = visible(reasons[first].as_py() or "", 400)
+            shown.append([_shown(answer), int(right), count, visible(reply, _REPLY), reason])
         for right in (True, False):
             rest = [count for (_, verdict), count in ordered[ANSWERS_SHOWN:] if verdict is right]
             if rest:
@@ -144,12 +151,12 @@ class UnitTexts:
                 round(value, 4) if np.isfinite(value) else None
                 for value in rows[name].slice(start, stop - start).to_pylist()
             ]
-            for name in _SIGNALS
+            for name in SIGNALS
             if stop > start
         }
 
 
-_SIGNALS = ("end_logprob", "entropy", "end_entropy", "answer_entropy")
+SIGNALS = ("end_logprob", "entropy", "end_entropy", "answer_entropy")
 
 
 def _signals(
@@ -158,7 +165,7 @@ def _signals(
     name = unit.shard("signals")
     if not store.exists(name):
         return None
-    rows = store.read_columns(name, ("question", "trajectory", *_SIGNALS))
+    rows = store.read_columns(name, ("question", "trajectory", *SIGNALS))
     return rows, _places(rows)
 
 

@@ -19,7 +19,14 @@ from data.reasoning_gym_tasks import ANSWER_KIND as REASONING_GYM
 from evaluator.answers import Checker, Verdict
 from evaluator.answers.judged import boxed_or_whole, plain_words
 from evaluator.answers.reasoning_gym import partial_credit
-from evaluator.optimal.judge import Agreement, Case, ModelJudge, agreement, reason_of
+from evaluator.optimal.judge import (
+    Agreement,
+    Case,
+    ModelJudge,
+    absent_judge,
+    agreement,
+    reason_of,
+)
 from evaluator.optimal.methods import MODES, NO_THINKING, ORACLE_ROUTER, ROUTER, THINKING
 from evaluator.optimal.plan import OptimalPlan
 from evaluator.optimal.running import items_of, requests_of, routes_of
@@ -30,6 +37,7 @@ from evaluator.optimal.stored import (
     response_file,
     route_file,
     store_graded,
+    typed_rows,
 )
 from evaluator.optimal.subsets import Item
 from evaluator.runs.folder import locked_folder
@@ -79,23 +87,55 @@ def grade(
         pairs = _answered(path, plan, allow_incomplete=allow_incomplete)
         if checker is None:
             checker = stack.enter_context(Checker(cache_path=path / "verdicts.sqlite"))
-        verdicts = _by_rule(pairs, checker, progress)
-        judged, votes = _by_judge(pairs, verdicts, judge, progress)
-        rows = [
-            _row(plan, mode, name, item, response, verdicts[place], by_judge=place in judged)
-            for place, (mode, name, item, response) in enumerate(pairs)
-        ]
-        frame, unrouted = _with_routers(pd.DataFrame(rows), plan, path)
-        judging = Judging(
-            responses=len(pairs),
-            by_rule=len(pairs) - len(judged),
-            by_judge=sum(verdicts[place] is not None for place in judged),
-            undecided=sum(verdicts[place] is None for place in judged),
-            agreement=votes,
-            judge=judge_name if judged else "",
-            unrouted=unrouted,
-        )
+        frame, judging = _judged(path, plan, pairs, checker, judge, judge_name, progress)
         return store_graded(path, record, plan, frame, judging)
+
+
+def grade_again(run: OptimalRun, *, progress: Progress = NOBODY) -> pd.DataFrame:
+    """Return a run's rows made again, from its responses and the judge's kept replies.
+
+    Nothing is asked and nothing written: neither the model nor the judge is needed.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If a judge was asked, and the run does not say which or keeps too few of its replies.
+    """
+    judged_with = run.judging.judged_with
+    judge = None if judged_with is None else absent_judge(run.folder, judged_with)
+    pairs = _answered(run.folder, run.plan, allow_incomplete=True)
+    with Checker() as checker:
+        frame, _ = _judged(run.folder, run.plan, pairs, checker, judge, "", progress)
+    return typed_rows(frame)
+
+
+def _judged(
+    folder: Path,
+    plan: OptimalPlan,
+    pairs: Sequence[tuple[str, str, Item, Response]],
+    checker: Checker,
+    judge: ModelJudge | None,
+    judge_name: str,
+    progress: Progress,
+) -> tuple[pd.DataFrame, Judging]:
+    """Return the rows of responses, and how their verdicts came about."""
+    verdicts = _by_rule(pairs, checker, progress)
+    judged, votes = _by_judge(pairs, verdicts, judge, progress)
+    rows = [
+        _row(plan, mode, name, item, response, verdicts[place], by_judge=place in judged)
+        for place, (mode, name, item, response) in enumerate(pairs)
+    ]
+    frame, unrouted = _with_routers(pd.DataFrame(rows), plan, folder)
+    return frame, Judging(
+        responses=len(pairs),
+        by_rule=len(pairs) - len(judged),
+        by_judge=sum(verdicts[place] is not None for place in judged),
+        undecided=sum(verdicts[place] is None for place in judged),
+        agreement=votes,
+        judge=judge_name if judged else "",
+        unrouted=unrouted,
+        judged_with=judge.judged_with if judged and judge is not None else None,
+    )
 
 
 def _answered(

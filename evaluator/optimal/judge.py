@@ -17,7 +17,7 @@ from data.optimal import prompt_text
 from data.progress import NOBODY, Progress
 from data.question import Question
 from evaluator.answers import CheckerError, Verdict
-from evaluator.runs.judge import KeptJudge
+from evaluator.runs.judge import Absent, KeptJudge
 from stp.asking import Responder, ResponseStore, Settings
 
 SETTINGS = Settings(max_tokens=1024, temperature=0.6, thinking="default")
@@ -97,6 +97,26 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedWith:
+    """What a judge's kept replies depend on: with it they are found again without the judge.
+
+    Attributes
+    ----------
+    identity
+        What it said of itself, and how it answered.
+    prompt
+        What it was asked with.
+    repeats, attempts
+        Votes for each case, and how often each was asked for.
+    """
+
+    identity: tuple[str, str]
+    prompt: str
+    repeats: int
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
     """How much repeated judgements of the same cases agree.
 
@@ -154,6 +174,8 @@ class ModelJudge:
     prompt
         The prompt's text, with ``$question``, ``$reference`` and ``$answer``; by default
         ``data/optimal/prompts/judge.txt``.
+    identity
+        Of a judge that is not here; see :class:`evaluator.runs.judge.KeptJudge`.
     """
 
     def __init__(
@@ -165,16 +187,32 @@ class ModelJudge:
         attempts: int = ATTEMPTS,
         settings: Settings = SETTINGS,
         prompt: str | None = None,
+        identity: tuple[str, str] | None = None,
     ) -> None:
         self._kept = KeptJudge(
-            responder, settings, read_verdict, repeats=repeats, attempts=attempts
+            responder,
+            settings,
+            read_verdict,
+            repeats=repeats,
+            attempts=attempts,
+            identity=identity,
         )
         self._store = ResponseStore(store)
         self._recalled = False
-        self._attempts = attempts
+        self._repeats, self._attempts = repeats, attempts
         # One reply after the other: a checker asks from several threads.
         self._lock = threading.Lock()
         self._prompt = Template(prompt_text("judge") if prompt is None else prompt)
+
+    @property
+    def judged_with(self) -> JudgedWith:
+        """What its replies depend on."""
+        return JudgedWith(
+            identity=self._kept.identity,
+            prompt=self._prompt.template,
+            repeats=self._repeats,
+            attempts=self._attempts,
+        )
 
     def key(self, case: Case) -> str:
         """Return the hash under which a case's replies are stored."""
@@ -247,6 +285,18 @@ def open_judge(
     settings = SETTINGS if max_tokens is None else replace(SETTINGS, max_tokens=max_tokens)
     return ModelJudge(
         responder, folder / REPLIES_FILE, repeats=repeats, settings=settings, prompt=prompt
+    )
+
+
+def absent_judge(folder: Path, judged_with: JudgedWith) -> ModelJudge:
+    """Return a judge that gives the kept replies of a run's folder, and has no others."""
+    return ModelJudge(
+        Absent(),
+        folder / REPLIES_FILE,
+        repeats=judged_with.repeats,
+        attempts=judged_with.attempts,
+        prompt=judged_with.prompt,
+        identity=judged_with.identity,
     )
 
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from evaluator.optimal.judge import Agreement
+from evaluator.optimal.judge import Agreement, JudgedWith
 from evaluator.optimal.methods import MODES
 from evaluator.optimal.plan import OptimalPlan, plan_of
 from evaluator.runs.graded import GradedFrom, read_graded, write_graded
@@ -63,6 +63,8 @@ class Judging:
         Which model judged; ``""`` where none was needed.
     unrouted
         Questions that the router model did not sort; they are thought about.
+    judged_with
+        What the judge's kept replies depend on; None where none was needed.
     """
 
     responses: int
@@ -72,6 +74,7 @@ class Judging:
     agreement: Agreement
     judge: str = ""
     unrouted: int = 0
+    judged_with: JudgedWith | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -132,7 +135,7 @@ def load_run(folder: str | Path) -> OptimalRun:
     rows, notes = read_graded(_source(path, plan))
     judging = from_plain(Judging, notes, str(path))
     return OptimalRun(
-        folder=path, plan=plan, record=record, rows=_typed(pd.DataFrame(rows)), judging=judging
+        folder=path, plan=plan, record=record, rows=typed_rows(pd.DataFrame(rows)), judging=judging
     )
 
 
@@ -146,7 +149,7 @@ def store_graded(
     data.errors.StoreError
         If they cannot be written, or a file that they are from cannot be read.
     """
-    rows = _typed(rows)
+    rows = typed_rows(rows)
     write_graded(_source(folder, plan), map(_plain_row, rows.to_dict("records")), asdict(judging))
     return OptimalRun(folder=folder, plan=plan, record=record, rows=rows, judging=judging)
 
@@ -161,7 +164,8 @@ def _source(folder: Path, plan: OptimalPlan) -> GradedFrom:
     )
 
 
-def _typed(frame: pd.DataFrame) -> pd.DataFrame:
+def typed_rows(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return graded rows in the types that they have when they are read."""
     return frame.astype(_TYPES)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from baselines.registry import BUILT_IN
 from data.errors import MisuseError
 from evaluator.analysis.frontiers import STRATEGY_LABELS
 from evaluator.analysis.intervals import central_range
@@ -289,3 +290,47 @@ def _terminal_note(intervals: bool) -> str:
         "the setting that validation selected: its tokens, accuracy, gap to the frontier at the "
         "same tokens, share of the frontier's gain over P(n), its signals' tokens. * trivial."
     )
+
+
+def is_own(row: Row) -> bool:
+    """Return whether a row's method is not one of this project's."""
+    return row.method.spec not in BUILT_IN
+
+
+def standings(rows: Sequence[Row]) -> list[str]:
+    """Return how each method from elsewhere stands among those of its strategy, in a sentence.
+
+    Methods are ordered by the area of their curve, as in the table.
+    """
+    found = []
+    for row in rows:
+        if not is_own(row):
+            continue
+        peers = [
+            each
+            for each in rows
+            if each.method.strategy == row.method.strategy and not each.method.trivial
+        ]
+        peers.sort(key=lambda each: (-each.area, each.label))
+        strategy = STRATEGY_LABELS[row.method.strategy].lower().removeprefix("dynamic ")
+        place, best = peers.index(row) + 1, peers[0]
+        sentence = f"Yours, {row.label}: {ordinal(place)} of {len(peers)} {strategy} methods"
+        if len(peers) > 1:
+            other = peers[1] if best is row else best
+            apart = 100 * abs(row.area - other.area)
+            side = "above" if best is row else "below"
+            sentence += f", {apart:.1f} points of area {side} {other.label}"
+        found.append(f"{sentence}.")
+    return found
+
+
+def ordinal(number: int) -> str:
+    """Return a place as people say it.
+
+    Examples
+    --------
+    >>> [ordinal(n) for n in (1, 2, 3, 4, 11, 12, 13, 21, 112)]
+    ['1st', '2nd', '3rd', '4th', '11th', '12th', '13th', '21st', '112th']
+    """
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{'th' if number % 100 in (11, 12, 13) else ending}"

@@ -244,7 +244,7 @@ def write_rows(folder: Path, rows: Sequence[Row], replicates: Mapping[str, Repli
     labels = {row.label for row in rows}
     kept = [row for row in read_rows([path]) if row.label not in labels] if path.exists() else []
     for row in rows:
-        stored = folder / REPLICATES_FOLDER / _file_name(row.label)
+        stored = folder / REPLICATES_FOLDER / label_file(row.label)
         if row.label not in replicates:
             # Those of the row before would not be this row's.
             stored.unlink(missing_ok=True)
@@ -326,7 +326,7 @@ def replicates_of(row: Row) -> dict[str, npt.NDArray[np.float64]] | None:
     data.errors.StoreError
         If their file is torn.
     """
-    path = Path(row.file or "").parent / REPLICATES_FOLDER / _file_name(row.label)
+    path = Path(row.file or "").parent / REPLICATES_FOLDER / label_file(row.label)
     if not path.is_file():
         return None
     try:
@@ -338,13 +338,14 @@ def replicates_of(row: Row) -> dict[str, npt.NDArray[np.float64]] | None:
         if any(each.shape != (count,) or each.dtype != np.float64 for each in found.values()):
             raise ValueError
         return found
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise StoreError(
             f"{path}: torn or changed; run {row.label} again with --replicates"
         ) from error
 
 
-def _file_name(label: str) -> str:
+def label_file(label: str) -> str:
+    """Return the name of the file that holds what lies beside a row."""
     readable = re.sub(r"[^A-Za-z0-9._-]+", "-", label)[:60].strip("-")
     return f"{readable}-{hashlib.sha256(label.encode()).hexdigest()[:8]}.npz"
 

@@ -18,6 +18,7 @@ from evaluator.otbench.compare import (
     differences_table,
     leaderboard_table,
     order_rows,
+    standings,
 )
 from evaluator.otbench.load import Release
 from evaluator.otbench.row import Row
@@ -37,7 +38,12 @@ class PagePaths:
 
 
 def write_page(
-    release: Release, rows: Sequence[Row], folder: Path, *, notes: Sequence[str] = ()
+    release: Release,
+    rows: Sequence[Row],
+    folder: Path,
+    *,
+    notes: Sequence[str] = (),
+    plain: bool = False,
 ) -> PagePaths:
     """Write the report of a release's rows.
 
@@ -51,6 +57,8 @@ def write_page(
         Where ``otbench.html`` and ``figures/`` go.
     notes
         What a reader must know, shown on top.
+    plain
+        Write figures for articles too, without titles and captions, into ``figures/plain``.
 
     Raises
     ------
@@ -59,7 +67,7 @@ def write_page(
     """
     # matplotlib is needed at the end alone: a run begins, and a row is made again, without it.
     from evaluator.otbench.figures import method_figures
-    from evaluator.present.figure_style import save
+    from evaluator.present.figure_style import save, save_plain
 
     ordered = order_rows(rows)
     frontiers = average_frontiers(cell_frontiers(split_curves(release, "test")))
@@ -69,6 +77,8 @@ def write_page(
         png, pdf = save(named.figure, folder / "figures" / named.stem)
         written += [png, pdf]
         files.append((named.title, f"figures/{png.name}", f"figures/{pdf.name}"))
+        if plain:
+            written += save_plain(named.figure, folder / "figures" / "plain" / named.stem)
     differences, unpaired = _differences(ordered)
     text = page.render(
         "otbench/page.html",
@@ -86,10 +96,11 @@ def write_page(
 
 
 def lead(rows: Sequence[Row]) -> str:
-    """Return what the rows say in a sentence: the best method, and whether it is any good."""
+    """Return what the rows say: where methods from elsewhere stand, and the best of all."""
     real = [row for row in rows if not row.method.trivial]
     if not real:
         return "Only trivial methods were run."
+    own = "".join(f"{sentence} " for sentence in standings(rows))
     best = max(real, key=lambda row: row.area)
     base = next(row for row in rows if row.label == best_trivial(rows))
     share = best.summary["hypervolume_share"].value
@@ -97,8 +108,8 @@ def lead(rows: Sequence[Row]) -> str:
     ahead = best.area - base.area
     verdict = f"{100 * abs(ahead):.1f} points of area {'more' if ahead > 0 else 'less'} than"
     return (
-        f"{best.label} has the largest area of {count(len(real), 'method')}{reached}: {verdict} "
-        f"the best trivial line, {base.label}."
+        f"{own}{best.label} has the largest area of {count(len(real), 'method')}{reached}: "
+        f"{verdict} the best trivial line, {base.label}."
     )
 
 

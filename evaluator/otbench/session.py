@@ -8,6 +8,7 @@ from baselines.registry import BUILT_IN
 from data.errors import MisuseError, StpError
 from data.progress import NOBODY, Progress
 from evaluator.otbench.asked import AskedMethod, Chosen, methods_for
+from evaluator.otbench.decisions import write_decisions
 from evaluator.otbench.intervals import REPLICATES, Replicates, bootstrap_methods
 from evaluator.otbench.leaderboard import (
     ROWS,
@@ -54,6 +55,7 @@ def run_methods(
     replicates: int = REPLICATES,
     seed: int = PAPER_SEED,
     workers: int | None = None,
+    plain: bool = False,
     progress: Progress = NOBODY,
 ) -> Session:
     """Evaluate methods on a release, and write rows and report.
@@ -69,6 +71,8 @@ def run_methods(
         trivial ones are not run again where they are there, measured in the same way.
     replicates, seed, workers
         Of the bootstrap; 0 replicates: no intervals.
+    plain
+        Write figures for articles too; see :func:`evaluator.otbench.page.write_page`.
     progress
         Told of the stages.
 
@@ -85,7 +89,7 @@ def run_methods(
     asked = [method for method in chosen.asked if method.label not in known]
     check_replaceable(out, release, [(each.label, each.description) for each in asked])
     with locked_folder(out):
-        return _run(release, chosen, asked, resampling, out, workers, progress)
+        return _run(release, chosen, asked, resampling, out, workers, plain, progress)
 
 
 def _run(
@@ -95,6 +99,7 @@ def _run(
     resampling: Resampling,
     out: Path,
     workers: int | None,
+    plain: bool,
     progress: Progress,
 ) -> Session:
     for method in asked:
@@ -108,10 +113,11 @@ def _run(
     rows, found = _measured(release, results, resampling, workers, progress)
     progress.stage("writing rows and report")
     path = write_rows(out, rows, found)
+    write_decisions(out, release, rows, results)
     every = read_rows([path])
     notes = [*release.manifest["notes"], *chosen.notes]
     notes += [f"{label} is left out: {error}" for label, error in failed.items()]
-    pages = write_page(release, every, out, notes=notes)
+    pages = write_page(release, every, out, notes=notes, plain=plain)
     if refused:
         first = refused[0]
         raise MisuseError(f"{first}; the rows of the other methods are in {out}") from first

@@ -7,13 +7,10 @@ them seen. Escaping for HTML, LaTeX or Markdown is done by whoever writes these.
 import re
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # Names alone do without tables.
     import pandas as pd
 
     from stp.curves import Curves
-
-if TYPE_CHECKING:  # Names alone do without tables.
-    import pandas as pd
 
 # Characters that a browser hides or that turn the reading direction: shown by name instead.
 _HIDDEN = re.compile(

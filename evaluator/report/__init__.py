@@ -1,9 +1,8 @@
 """The report of a campaign: one HTML page that works from disk, and figures beside it.
 
 ``build_report(campaign_url, out_dir)`` is all that a caller needs. The modules: ``data`` (what a
-page is made from), ``selection`` (which trajectories it shows), ``load`` (from a campaign),
-``payload`` (numbers and texts for the page's script),
-``html`` (the page), ``build`` (files on disk).
+page is made from), ``load`` (from a campaign), ``html`` (the page), ``build`` (files on disk). Its
+charts are the explorer's, which shows the trajectories too.
 """
 
 import lazy_loader

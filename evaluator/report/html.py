@@ -13,6 +13,8 @@ from evaluator.analysis.latent import LatentCurves
 from evaluator.analysis.latent_tables import latent_table
 from evaluator.analysis.overthinking import Summary
 from evaluator.analysis.tables import overthinking_table, savings_table
+from evaluator.explorer.frontiers import average_frontier, cell_frontier
+from evaluator.explorer.source import Piece
 from evaluator.figures.step_changes import FEWEST_STEPS
 from evaluator.present.charts import stacked_bars
 from evaluator.present.names import cell_name
@@ -20,17 +22,23 @@ from evaluator.present.numbers import percent
 from evaluator.present.page import render, resource, script_json
 from evaluator.present.table import Table
 from evaluator.report.data import ReportData
-from evaluator.report.payload import page_payload
 from stp.curves import Curves
 
 _SECTIONS = (
     ("frontiers", "Frontiers"),
     ("overthinking", "OR and AD"),
-    ("explorer", "Read the trajectories"),
     ("progress", "Step by step"),
     ("reading", "How to read"),
     ("settings", "Settings"),
 )
+_SCRIPTS = (
+    "explorer/vendor/echarts.common.min.js",
+    "explorer/app/core.js",
+    "explorer/app/charts.js",
+    "explorer/app/frontier.js",
+    "report/page.js",
+)
+"""The explorer's own, in one page: what is drawn here is drawn there."""
 _KINDS = (("fall", "falls"), ("flat", "stays"), ("rise", "Accuracy rises"))
 
 
@@ -136,7 +144,7 @@ def render_page(
     Parameters
     ----------
     data
-        Curves and texts.
+        Curves, and what was asked.
     summary, cells, changes, headline
         What was computed from the curves.
     files
@@ -145,11 +153,10 @@ def render_page(
         The accuracies behind the counts; left out: no table of them.
     """
     progress = progress_chart(changes)
-    # Of curves alone nothing can be read, and no settings are known.
+    # Of curves alone no settings are known.
     empty = {
         name
         for name, there in (
-            ("explorer", data.trajectories),
             ("progress", progress),
             ("settings", data.settings or data.provenance),
         )
@@ -158,7 +165,7 @@ def render_page(
     overthinking = overthinking_table(data.curves, summary)
     return render(
         "report/page.html",
-        script=resource("report/page.js"),
+        script="\n".join(map(resource, _SCRIPTS)),
         data=data,
         headline=headline,
         tiles=_tiles(summary),
@@ -169,5 +176,13 @@ def render_page(
         progress=progress,
         sections=[each for each in _SECTIONS if each[0] not in empty],
         files=files,
-        payload=script_json(page_payload(data, summary, cells)),
+        payload=script_json({"frontiers": frontier_views(data.curves, cells)}),
     )
+
+
+def frontier_views(curves: Curves, cells: tuple[CellFrontiers, ...]) -> list[Piece]:
+    """Return the averaged frontiers (if there are several cells), then each cell's."""
+    average = [average_frontier(cells)] if len(cells) > 1 else []
+    return average + [
+        cell_frontier(cell, cell_name(curves, cell.model, cell.benchmark)) for cell in cells
+    ]

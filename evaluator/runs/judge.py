@@ -6,7 +6,7 @@ verdict. A request that failed is no reply.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Generic, TypeVar
 
@@ -14,12 +14,26 @@ from data.errors import MisuseError
 from data.progress import NOBODY, Progress
 from evaluator.runs.asking import ask_missing, check_answered
 from stp.asking import Request, Responder, Response, ResponseStore, Settings
-from stp.asking.base import reply_identity
+from stp.asking.base import OnResponse, reply_identity
 from stp.seeds import sample_seed
 
 V = TypeVar("V")
 _Place = tuple[str, int]
 """The key of a question to the judge, and which of its votes."""
+
+
+class Absent(Responder):
+    """A judge that is not here: what it said is kept, and nothing else can be had of it."""
+
+    def respond(
+        self, requests: Sequence[Request], settings: Settings, on_response: OnResponse
+    ) -> None:
+        """Refuse."""
+        raise MisuseError(f"{len(requests):,} replies of the judge are not kept")
+
+    def describe(self) -> dict[str, str | int | float | None]:
+        """Return nothing: it is told by whoever knows it."""
+        return {}
 
 
 class KeptJudge(Generic[V]):
@@ -37,6 +51,8 @@ class KeptJudge(Generic[V]):
         Votes on each question.
     attempts
         How often a reply is asked for until it can be read.
+    identity
+        What a judge that is not here said of itself, :attr:`identity`; by default the responder's.
     """
 
     def __init__(
@@ -47,6 +63,7 @@ class KeptJudge(Generic[V]):
         *,
         repeats: int = 1,
         attempts: int = 1,
+        identity: tuple[str, str] | None = None,
     ) -> None:
         if repeats < 1 or attempts < 1:
             raise MisuseError(f"repeats {repeats} and attempts {attempts} must be at least 1")
@@ -55,7 +72,8 @@ class KeptJudge(Generic[V]):
         self._replies: dict[str, Response] = {}
         # Where a model is served from, and how long it may take, say nothing of what it says.
         waiting = replace(settings, timeout_seconds=None, retries=0)
-        self._identity = (repr(reply_identity(responder.describe())), repr(waiting))
+        own = (repr(reply_identity(responder.describe())), repr(waiting))
+        self.identity = own if identity is None else identity
 
     def key(self, *parts: str) -> str:
         """Return the hash under which the replies to a question are kept.
@@ -66,7 +84,7 @@ class KeptJudge(Generic[V]):
             All that the question is made of.
         """
         digest = hashlib.blake2b(digest_size=16)
-        for part in (*self._identity, *parts):
+        for part in (*self.identity, *parts):
             encoded = part.encode("utf-8", "surrogatepass")
             digest.update(len(encoded).to_bytes(8, "little") + encoded)
         return digest.hexdigest()

@@ -20,7 +20,9 @@ from evaluator.simulation.worlds import Population, World
 from stp.campaign.config import CampaignConfig
 from stp.campaign.manifest import CellRecord, ModelRecord, new_manifest, text_hash
 from stp.campaign.models import files_hash, tokenizer_folder
+from stp.campaign.row_counts import counted
 from stp.campaign.store import Store
+from stp.campaign.sum_up import sum_up
 from stp.campaign.tables import (
     ORIGINAL,
     SCHEMAS,
@@ -91,7 +93,9 @@ def write_campaign(
         first += unit.trajectories
         progress(done, len(units))
     # Last, because a folder with a manifest is a campaign.
-    store.write_manifest(new_manifest(config, _model_records(population, tokenizer), records))
+    manifest = new_manifest(config, _model_records(population, tokenizer), records)
+    store.write_manifest(manifest)
+    sum_up(store, config, manifest)
 
 
 def _config(population: Population, name: str, questions_per_unit: int) -> CampaignConfig:
@@ -166,7 +170,7 @@ def _write_unit(store: Store, unit: Unit, world: World, first: int) -> None:
     keys_p["sample"] = np.tile(np.arange(curves.probes), curves.positions)
 
     def write(table: TableName, rows: pa.Table, source: str) -> str:
-        return store.write_shard(table, unit.shard(table), rows, source=source)
+        return store.write_shard(table, unit.shard(table), counted(table, rows), source=source)
 
     trajectories = write(
         "trajectories", _trajectories(unit.cell, keys_s, curves, cut), trajectory_source(unit)

@@ -1,7 +1,8 @@
 """Time the explorer on a campaign, in a headless Chromium: opening, all rows, filters, memory.
 
-Needs chromium, chromedriver and selenium. Memory is what server and browser hold for themselves,
-shared pages counted once (PSS)::
+Needs Linux, chromium, chromedriver and selenium. The first time a campaign is opened its rows are
+read from all of its verdicts and kept; run it twice. Memory is what server and browser hold beyond
+files that the system may drop, shared pages counted once::
 
     python scripts/synthetic_campaign.py big --scale 1.09      # 100,000 trajectories
     python scripts/benchmarks/explorer.py big
@@ -15,7 +16,6 @@ import time
 from pathlib import Path
 from typing import Annotated
 
-import psutil
 import typer
 from selenium import webdriver
 from selenium.webdriver.chrome.options import Options
@@ -37,13 +37,14 @@ def main(
 ) -> None:
     """Print seconds, milliseconds and megabytes."""
     command = [sys.executable, "-m", "stp.cli.main", "explore", str(campaign), "--no-browser"]
-    began = time.monotonic()
+    began = started = time.monotonic()
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
     ) as server:
         assert server.stdout is not None
         address = server.stdout.readline().split()[-1]
         typer.echo(f"server ready after {time.monotonic() - began:.1f} s")
+        waited = time.monotonic()
         options = Options()
         for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1400,1000"):
             options.add_argument(flag)
@@ -51,6 +52,8 @@ def main(
         options.page_load_strategy = "none"
         driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
         driver.set_script_timeout(patience)
+        # A person's browser runs already.
+        browser = time.monotonic() - waited
         try:
             began = time.monotonic()
             driver.get(address)
@@ -58,6 +61,8 @@ def main(
             typer.echo(f"first page after {time.monotonic() - began:.2f} s")
             _wait(driver, _READY, patience)
             typer.echo(f"figures of all cells after {time.monotonic() - began:.1f} s")
+            opened = time.monotonic() - started - browser
+            typer.echo(f"opened after {opened:.2f} s, the server's start included")
             began = time.monotonic()
             driver.execute_script("location.hash = '/0/all'")
             _wait(driver, "return !!document.querySelector('#filter-shape')", patience)
@@ -85,10 +90,18 @@ def _wait(driver: webdriver.Chrome, condition: str, seconds: float) -> None:
 
 
 def _private(pid: int) -> float:
-    """Return the megabytes that a process and its children hold, shared pages counted once."""
-    process = psutil.Process(pid)
-    found = [process, *process.children(recursive=True)]
-    return sum(each.memory_full_info().pss for each in found) / 2**20
+    """Return the megabytes that a process and those that it began hold, files left out."""
+    total = 0
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8").splitlines():
+        name, _, rest = line.partition(":")
+        if name in ("Pss_Anon", "Pss_Shmem"):
+            total += int(rest.split()[0])
+    children = [
+        child
+        for tasks in Path(f"/proc/{pid}/task").iterdir()
+        for child in (tasks / "children").read_text(encoding="utf-8").split()
+    ]
+    return total / 2**10 + sum(_private(int(child)) for child in children)
 
 
 if __name__ == "__main__":

@@ -250,32 +250,39 @@ def _check_cell(
     decode: Callable[..., str],
 ) -> CellPlan:
     """Check every prompt of a cell, and every prefix that it can lead to, against the context."""
-    rows = read_questions(store, record.cell).to_pylist()
-    fitting = [row for row in rows if row["fit"] != "too_long"]
-    if not fitting:
-        shortest = min(rows, key=lambda row: len(row["prompt_ids"]))
+    # Columns, not rows: as Python numbers the prompts of a large benchmark take gigabytes.
+    rows = read_questions(store, record.cell)
+    prompt_tokens = _lengths(rows, "prompt_ids")
+    fitting = _fitting(rows)
+    if not fitting.num_rows:
+        shortest = int(prompt_tokens.argmin())
         raise MisuseError(
             f"{record.model} on {record.benchmark}: no prompt fits the context of "
             f"{subject.context_limit} tokens with room for thinking and an answer (the shortest, "
-            f"{shortest['question_id']}, has {len(shortest['prompt_ids'])}); raise "
+            f"{rows['question_id'][shortest].as_py()}, has {prompt_tokens[shortest]}); raise "
             "generation.context_limit or lower the answer limits"
         )
     answer_tokens = max(config.generation.answer_tokens, config.probing.answer_tokens)
-    first = fitting[0]
-    longest = max(len(row["prompt_ids"]) + row["thinking_limit"] for row in fitting)
+    first = fitting.slice(0, 1).to_pylist()[0]
+    fitting_tokens = _lengths(fitting, "prompt_ids")
+    longest = int((fitting_tokens + fitting["thinking_limit"].to_numpy()).max())
+
+    def ids_of(kind: str) -> tuple[str, ...]:
+        return tuple(rows.filter(pc.equal(rows["fit"], kind))["question_id"].to_pylist())
+
     return CellPlan(
         record=record,
         first_id=first["question_id"],
         first_text=decode(first["prompt_ids"], skip_special_tokens=False),
         first_ids=tuple(first["prompt_ids"]),
-        longest_prompt_tokens=max(len(row["prompt_ids"]) for row in fitting),
+        longest_prompt_tokens=int(fitting_tokens.max()),
         longest_prefix_tokens=longest
         + len(subject.format.close_ids)
         + len(subject.opening_ids)
         + answer_tokens,
         context_limit=subject.context_limit,
-        shortened_ids=tuple(r["question_id"] for r in rows if r["fit"] == "shortened"),
-        too_long_ids=tuple(r["question_id"] for r in rows if r["fit"] == "too_long"),
+        shortened_ids=ids_of("shortened"),
+        too_long_ids=ids_of("too_long"),
         turn_end={
             source: tuple(decode([token_id], skip_special_tokens=False) for token_id in ids)
             for source, ids in subject.format.turn_end.sources.items()

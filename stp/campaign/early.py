@@ -12,6 +12,7 @@ from typing import Any
 
 from data.errors import ConfigError, MissingDependencyError, StpError
 from stp.campaign.config import CampaignConfig
+from stp.campaign.growth import asks_for_more
 from stp.campaign.lock import Part
 from stp.campaign.manifest import Manifest
 from stp.campaign.store import Store
@@ -70,8 +71,9 @@ def engine_is_needed(
         return "generate" in stages
     manifest = store.read_manifest()
     if manifest.config_hash != config.content_hash():
-        # Without rows it is begun anew; with rows it is refused, which nothing should precede.
-        return "generate" in stages and not store.has_rows()
+        # Without rows it is begun anew. With rows it grows, or is refused: nothing should precede
+        # that.
+        return "generate" in stages and (not store.has_rows() or asks_for_more(config, manifest))
     there = {name for table in ("trajectories", "probes", "signals") for name in store.files(table)}
     for unit in planned_units(store, config, manifest, part):
         generated = unit.shard("trajectories") in there

@@ -16,7 +16,7 @@ from stp.campaign.asks import Asking
 from stp.campaign.config import CampaignConfig
 from stp.campaign.generate import generate_unit
 from stp.campaign.prepare import Subject
-from stp.campaign.probe import probe_unit
+from stp.campaign.probe import ChosenProbes, probe_unit
 from stp.campaign.row_counts import counted
 from stp.campaign.tables import Work
 from stp.campaign.trajectories import OnProgress
@@ -128,11 +128,15 @@ class GenerateJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeJob:
-    """Trajectories to positions and probes."""
+    """Trajectories to positions and probes.
+
+    ``before`` are the positions and the first probes of the unit where it has some.
+    """
 
     unit: Unit
     questions: pa.Table
     trajectories: pa.Table
+    before: tuple[pa.Table, pa.Table] | None = None
 
     def ask(
         self, engine: Engine, subject: Subject, config: CampaignConfig, on_progress: OnProgress
@@ -146,6 +150,23 @@ class ProbeJob:
             self.trajectories,
             subject=subject,
             config=config,
+            chosen=None if self.before is None else _more(*self.before, config.probing.probes),
             on_progress=on_progress,
         )
+        if self.before is not None:
+            positions, first = self.before
+            order = [(key, "ascending") for key in _PROBE_ORDER]
+            probes = pa.concat_tables([first, probes]).sort_by(order)
         return positions, counted("probes", probes, subject.format)
+
+
+_PROBE_ORDER = ("question", "trajectory", "position", "sample")
+
+
+def _more(positions: pa.Table, probes: pa.Table, wanted: int) -> ChosenProbes:
+    """Return which samples every position lacks."""
+    lacking = range(probes.num_rows // max(1, positions.num_rows), wanted)
+    chosen: dict[tuple[int, int], dict[int, range]] = {}
+    for row in positions.select(_PROBE_ORDER[:3]).to_pylist():
+        chosen.setdefault((row["question"], row["trajectory"]), {})[row["position"]] = lacking
+    return chosen

@@ -95,13 +95,29 @@ class MendingRecord(_Record):
     at: str
 
 
+class LotRecord(_Record):
+    """Questions × trajectories that a campaign was begun with, or that it grew by later.
+
+    ``questions`` and ``trajectories`` are half-open ranges, cut into units of so many each.
+    ``probes`` is what every position was to get then, and ``campaign`` the digest that its units
+    carry: their rows stay what they are however the campaign grows.
+    """
+
+    questions: tuple[int, int]
+    trajectories: tuple[int, int]
+    questions_per_unit: int = Field(ge=1)
+    trajectories_per_unit: int = Field(ge=1)
+    probes: int
+    campaign: str
+
+
 class CellRecord(_Record):
     """The questions of a model on a benchmark.
 
     ``digest`` is that of their shard as they were asked; ``group`` the benchmark's reporting group,
     empty where it was not recorded. ``references`` holds by question id the references that count
     instead of those asked with, ``mended_digest`` is the shard's digest with these, and
-    ``mendings`` tells from where they came.
+    ``mendings`` tells from where they came. ``lots`` are the pieces of a cell that has grown.
     """
 
     model: str
@@ -114,6 +130,7 @@ class CellRecord(_Record):
     references: dict[str, str] = Field(default_factory=dict)
     mended_digest: str = ""
     mendings: list[MendingRecord] = Field(default_factory=list)
+    lots: list[LotRecord] = Field(default_factory=list)
 
     @property
     def shard_digest(self) -> str:
@@ -159,6 +176,20 @@ class StageRecord(_Record):
         self.prefill_block_least_tokens += work.usage.prefill_block_least_tokens
         self.generated_tokens += work.usage.generated_tokens
         self.seconds += work.seconds
+        self._amplify()
+
+    def join(self, other: "StageRecord") -> None:
+        """Count the work of further units."""
+        self.units += other.units
+        self.samples += other.samples
+        self.prefill_tokens += other.prefill_tokens
+        self.prefill_least_tokens += other.prefill_least_tokens
+        self.prefill_block_least_tokens += other.prefill_block_least_tokens
+        self.generated_tokens += other.generated_tokens
+        self.seconds += other.seconds
+        self._amplify()
+
+    def _amplify(self) -> None:
         if self.prefill_block_least_tokens:
             self.prefill_amplification = round(self.usage.block_amplification, 4)
 

@@ -17,6 +17,7 @@ from stp.campaign.manifest import Manifest
 from stp.campaign.signal_record import SIGNALS_FILE, read_signals_record
 from stp.campaign.status import campaign_status
 from stp.campaign.store import Store
+from stp.campaign.sum_up import sum_up
 from stp.campaign.units import STAGE_TABLES, STAGES, Stage, TableName, Unit, questions_shard
 from stp.records import differences
 
@@ -98,7 +99,9 @@ def merge_campaigns(
         else:
             _begin(target, first, config, manifest)
         written = _copy_shards(target, campaigns, progress)
-        return _finish(target, manifest, [other for _, _, other in campaigns], written)
+        result = _finish(target, manifest, [other for _, _, other in campaigns], written)
+        sum_up(target, config, target.read_manifest())
+        return result
 
 
 _PARTS = "merge folders into which one campaign was run, in parts (`stp run ... --shard I/N`)"

@@ -16,10 +16,11 @@ from data import Benchmark, Question, get_benchmark
 from data.errors import ConfigError, MisuseError, StoreError, StoreMismatchError, StpError
 from data.prompts import Prompts
 from evaluator.answers import check_reference
-from stp.campaign.asked import check_questions
+from stp.campaign.asked import check_questions, with_references
 from stp.campaign.config import CampaignConfig
 from stp.campaign.direct import fit_answer, unthinking_prompt_ids
 from stp.campaign.fit import Fit, fit_prompt
+from stp.campaign.growth import grown_lots
 from stp.campaign.manifest import CellRecord, Manifest, ModelRecord, new_manifest
 from stp.campaign.models import (
     LocatedModel,
@@ -28,14 +29,15 @@ from stp.campaign.models import (
     record_model,
     stored_tokenizer,
 )
-from stp.campaign.references import check_references
+from stp.campaign.references import check_references, is_plain
 from stp.campaign.sections import BenchmarkConfig
 from stp.campaign.store import CONFIG, Store
-from stp.campaign.tables import make_table
+from stp.campaign.tables import content_digest, make_table
 from stp.campaign.units import Cell, questions_shard
 from stp.engines.base import SamplingParameters
 from stp.formats import ModelFamily, ThinkingFormat
 from stp.formats.turn_end import require_turn_end
+from stp.records import differences
 from stp.segmentation import boundary_token_ids, content_token_ids
 from stp.tokenizers import load_tokenizer
 
@@ -75,10 +77,10 @@ class Prepared:
         return next(model for model in self.models if model.name == name)
 
 
-def prepare_campaign(store: Store, config: CampaignConfig) -> Prepared:
+def prepare_campaign(store: Store, config: CampaignConfig, *, may_grow: bool = False) -> Prepared:
     """Open the campaign in a folder, or make it.
 
-    The caller holds the folder's lock.
+    The caller holds the folder's lock, alone where the campaign may grow.
 
     Raises
     ------
@@ -95,8 +97,15 @@ def prepare_campaign(store: Store, config: CampaignConfig) -> Prepared:
     # Without any row there is nothing that another configuration could be mixed with.
     if store.is_campaign() and store.has_rows():
         manifest = store.read_manifest()
-        store.check_settings(config, manifest)
+        more = store.check_settings(config, manifest)
         _check_models(store, manifest, models, config)
+        if more and not may_grow:
+            raise MisuseError(
+                f"{store.url}: the configuration asks for more than the campaign has; it grows "
+                "when it is run whole: once without --shard, and for nothing but its rows"
+            )
+        if more:
+            _grow(store, config, manifest, models)
         _mend_config(store, config)
         _mend_tokenizers(store, manifest, models)
         _check_questions(store, config, manifest, models)
@@ -194,7 +203,8 @@ def load_questions(entry: BenchmarkConfig, prompts: Prompts) -> tuple[Benchmark,
     folder = Path(entry.data_dir).expanduser() if entry.data_dir is not None else None
     questions = benchmark.load(data_dir=folder, limit=entry.limit)
     for question in questions:
-        check_reference(question)
+        if not is_plain(question):
+            check_reference(question)
     benchmark = replace(benchmark, instruction=prompts.instruction(benchmark.instruction))
     return benchmark, questions
 
@@ -320,6 +330,10 @@ def _warn_of_control_tokens(subject: Subject, benchmark: str, questions: list[Qu
 def _write_questions(store: Store, model: str, benchmark: Benchmark, rows: pa.Table) -> CellRecord:
     cell = Cell(model=model, benchmark=benchmark.name, questions=rows.num_rows)
     digest = store.write_shard("questions", questions_shard(cell), rows, source="")
+    return _cell_record(model, benchmark, rows, digest=digest)
+
+
+def _cell_record(model: str, benchmark: Benchmark, rows: pa.Table, *, digest: str) -> CellRecord:
     kinds = rows["fit"].to_pylist()
     record = CellRecord(
         model=model,
@@ -399,15 +413,56 @@ def _mend_tokenizers(store: Store, manifest: Manifest, models: tuple[LocatedMode
             _LOG.warning("%s: the tokenizer of %s is copied anew", store.url, model.name)
 
 
-def _check_questions(
+def _grow(
     store: Store, config: CampaignConfig, manifest: Manifest, models: tuple[LocatedModel, ...]
 ) -> None:
-    """Refuse questions that are not those of the campaign any more."""
-    loaded = {
+    """Write down what a campaign is to have from now on; what is there is kept.
+
+    The manifest is written behind the questions: killed in between, the same command does it again.
+    """
+    loaded = _loaded(config)
+    cells = []
+    for record in manifest.cells:
+        model = next(model for model in models if model.name == record.model)
+        subject = make_subject(config, model, manifest.model_record(model.name))
+        benchmark, items = loaded[record.benchmark]
+        check_references(benchmark.name, items)
+        rows = question_rows(config, subject, benchmark, items)
+        check_questions(store, record, rows.slice(0, record.questions))
+        found = _cell_record(model.name, benchmark, rows, digest=content_digest(rows))
+        mended = with_references(rows, record.references)
+        lots = grown_lots(config, manifest, record, questions=rows.num_rows, digest=found.digest)
+        update = {
+            "references": record.references,
+            "mendings": record.mendings,
+            "mended_digest": content_digest(mended) if record.references else "",
+            "lots": lots,
+        }
+        cells.append(found.model_copy(update=update))
+        if rows.num_rows > record.questions:
+            store.write_shard("questions", questions_shard(found.cell), mended, source="")
+    phrases = differences(manifest.settings, config.settings())
+    manifest.cells, manifest.settings = cells, config.settings()
+    manifest.config_hash = config.content_hash()
+    store.write_manifest(manifest)
+    store.write_config(config)
+    _LOG.warning("%s grows, and keeps what it has: %s", store.url, "; ".join(phrases))
+
+
+def _loaded(config: CampaignConfig) -> dict[str, tuple[Benchmark, list[Question]]]:
+    """Return the benchmarks of a campaign with the questions asked for, by name."""
+    return {
         benchmark.name: (benchmark, items)
         for entry in config.benchmarks
         for benchmark, items in [load_questions(entry, config.prompts.wording)]
     }
+
+
+def _check_questions(
+    store: Store, config: CampaignConfig, manifest: Manifest, models: tuple[LocatedModel, ...]
+) -> None:
+    """Refuse questions that are not those of the campaign any more."""
+    loaded = _loaded(config)
     for model in models:
         subject = make_subject(config, model, manifest.model_record(model.name))
         for record in manifest.cells:

@@ -17,14 +17,14 @@ import pyarrow.compute as pc
 from data import Question
 from data.errors import MisuseError, StoreError
 from stp.campaign.config import CampaignConfig
+from stp.campaign.manifest import CellRecord
 from stp.campaign.status import UnitState, unit_state
 from stp.campaign.store import Store, read_questions
-from stp.campaign.tables import ORIGINAL, question_of
+from stp.campaign.summaries import QuestionCounts, read_summary, summary_mark
+from stp.campaign.tables import ORIGINAL, numbers, question_of
 from stp.campaign.text import StoredTokenizer
 from stp.campaign.units import Cell, TableName, Unit
-from stp.formats import ModelFamily, ThinkingFormat
-from stp.prefixes import branch_ids, prefix_branch
-from stp.segmentation import boundary_token_ids, content_token_ids
+from stp.formats import ModelFamily
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,12 +165,14 @@ class CampaignReader:
             If the campaign has no such model or benchmark.
         """
         for record in self.manifest.cells_of(model, benchmark):
-            questions = read_questions(self.store, record.cell).to_pylist()
-            counts: dict[int, _Counts] = {}
-            for unit in self.store.plan(self.config, record):
-                self._count(unit, counts)
-            for row in questions:
-                yield _summary(row, counts.get(row["question"], _Counts()), self.config)
+            asked = read_questions(self.store, record.cell)
+            mark = summary_mark(self.store, self.config, record)
+            summary = read_summary(self.store, record, mark)
+            if summary is None:
+                counts = question_counts(self.store, self.config, record)
+            else:
+                counts = summary.counts
+            yield from _summaries(asked, counts, self.config)
 
     def trajectory(
         self,
@@ -224,6 +226,11 @@ class CampaignReader:
         tokenizer = self.tokenizer(view.model)
         if self.config.generation.mode != "thinking":
             return PrefixView(ids=view.prompt_ids, text=tokenizer.show(view.prompt_ids))
+        # They compile code, and whoever lists questions needs none of it.
+        from stp.formats import ThinkingFormat
+        from stp.prefixes import branch_ids, prefix_branch
+        from stp.segmentation import boundary_token_ids, content_token_ids
+
         family = ModelFamily.model_validate(self.manifest.model_record(view.model).family)
         boundary_ids = boundary_token_ids(tokenizer.fast)
         thinking_format = ThinkingFormat(family, tokenizer.fast)
@@ -347,43 +354,49 @@ class CampaignReader:
             reason=verdict.get("reason"),
         )
 
-    def _count(self, unit: Unit, counts: "dict[int, _Counts]") -> None:
-        """Add a unit's trajectories and right answers to its questions' counts."""
-        state = unit_state(self.store, unit)
+
+def question_counts(store: Store, config: CampaignConfig, record: CellRecord) -> QuestionCounts:
+    """Return the counts of a cell's questions, from the columns of its shards.
+
+    Raises
+    ------
+    data.errors.StoreError
+        If a shard cannot be read, or verdicts are not those of the positions.
+    """
+    counts = QuestionCounts.none(record.questions)
+    probes = config.probing.everywhere
+
+    def columns(unit: Unit, table: TableName, *names: str) -> list[npt.NDArray[Any]]:
+        rows = store.read_columns(unit.shard(table), names)
+        return [numbers(rows[name]) for name in names]
+
+    for unit in store.plan(config, record):
+        state = unit_state(store, unit)
         if not state.generated:
-            return
-        (asked,) = self._columns(unit, "trajectories", "question")
-        for question, number in zip(*np.unique(asked, return_counts=True), strict=True):
-            counts.setdefault(int(question), _Counts()).trajectories += int(number)
+            continue
+        (asked,) = columns(unit, "trajectories", "question")
+        np.add.at(counts.trajectories, asked, 1)
         if not state.graded or not len(asked):
-            return
-        question_k, position_k = self._columns(unit, "positions", "question", "position")
+            continue
+        question_k, position_k = columns(unit, "positions", "question", "position")
         names = ("question", "position", "right")
-        question_p, position_p, right_p = self._columns(unit, "verdicts", *names)
+        question_p, position_p, right_p = columns(unit, "verdicts", *names)
         own = position_p == ORIGINAL
-        for question, right in zip(question_p[own].tolist(), right_p[own].tolist(), strict=True):
-            counts[question].graded += 1
-            counts[question].original += right
-        probes = self.config.probing.probes
+        np.add.at(counts.graded, question_p[own], 1)
+        np.add.at(counts.original, question_p[own], right_p[own])
         if int((~own).sum()) != len(position_k) * probes:
             raise StoreError(
-                f"{self.store.url}/{unit.shard('verdicts')}: its rows are not those of the "
-                f"positions; run `stp grade {self.store.argument} --again`"
+                f"{store.url}/{unit.shard('verdicts')}: its rows are not those of the "
+                f"positions; run `stp grade {store.argument} --again`"
             )
         correct_k = right_p[~own].astype(np.int64).reshape(-1, probes).sum(axis=1)
         starts = np.flatnonzero(position_k == 0)
         ends = np.append(starts[1:], len(position_k)) - 1
-        best = np.maximum.reduceat(correct_k, starts)
-        for at, end, most in zip(starts.tolist(), ends.tolist(), best.tolist(), strict=True):
-            entry = counts[int(question_k[at])]
-            entry.zero += int(correct_k[at])
-            entry.full += int(correct_k[end])
-            entry.best += most
-
-    def _columns(self, unit: Unit, table: TableName, *names: str) -> list[npt.NDArray[Any]]:
-        """Return some columns of a unit's shard."""
-        rows = self.store.read_columns(unit.shard(table), names)
-        return [rows[name].to_numpy() for name in names]
+        question_s = question_k[starts]
+        np.add.at(counts.zero, question_s, correct_k[starts])
+        np.add.at(counts.full, question_s, correct_k[ends])
+        np.add.at(counts.best, question_s, np.maximum.reduceat(correct_k, starts))
+    return counts
 
 
 class _UnitRows:
@@ -411,31 +424,33 @@ class _UnitRows:
         return self._tables[table]
 
 
-@dataclass(slots=True)
-class _Counts:
-    trajectories: int = 0
-    graded: int = 0
-    zero: int = 0
-    full: int = 0
-    best: int = 0
-    original: int = 0
-
-
-def _summary(row: dict[str, Any], counts: _Counts, config: CampaignConfig) -> QuestionSummary:
-    graded = counts.graded == counts.trajectories > 0
-    return QuestionSummary(
-        model=row["model"],
-        benchmark=row["benchmark"],
-        question_id=row["question_id"],
-        prompt=row["prompt"],
-        fit=row["fit"],
-        trajectories=counts.trajectories,
-        probes=config.probing.everywhere,
-        zero_correct=counts.zero if graded else None,
-        full_correct=counts.full if graded else None,
-        best_correct=counts.best if graded else None,
-        original_correct=counts.original if graded else None,
+def _summaries(
+    asked: pa.Table, counts: QuestionCounts, config: CampaignConfig
+) -> Iterator[QuestionSummary]:
+    names = ("model", "benchmark", "question_id", "prompt", "fit")
+    texts = zip(*(asked[name].to_pylist() for name in names), strict=True)
+    numbers = zip(
+        counts.trajectories.tolist(),
+        (counts.graded == counts.trajectories).tolist(),
+        counts.zero.tolist(),
+        counts.full.tolist(),
+        counts.best.tolist(),
+        counts.original.tolist(),
+        strict=True,
     )
+    for text, (trajectories, all_graded, zero, full, best, original) in zip(
+        texts, numbers, strict=True
+    ):
+        known = all_graded and trajectories > 0
+        yield QuestionSummary(
+            **dict(zip(names, text, strict=True)),
+            trajectories=trajectories,
+            probes=config.probing.everywhere,
+            zero_correct=zero if known else None,
+            full_correct=full if known else None,
+            best_correct=best if known else None,
+            original_correct=original if known else None,
+        )
 
 
 def _where(rows: pa.Table, question: int, trajectory: int) -> pa.Table:

@@ -8,8 +8,10 @@ out of date; what is done with a unit is a worker's business (:mod:`stp.campaign
 
 import contextlib
 import itertools
+import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -28,10 +30,12 @@ from stp.campaign.lock import Part
 from stp.campaign.manifest import StageRecord
 from stp.campaign.models import own_context
 from stp.campaign.prepare import Prepared, prepare_campaign
+from stp.campaign.shares import EarlyShares
 from stp.campaign.store import Store
 from stp.campaign.stream import LocalPool
-from stp.campaign.tables import ShardInfo, Work, round_source
-from stp.campaign.units import STAGE_TABLES, STAGES, Stage, Unit
+from stp.campaign.sum_up import sum_up
+from stp.campaign.tables import ShardInfo, Work, counts_of, of_fewer_probes, round_source
+from stp.campaign.units import STAGE_TABLES, STAGES, Cell, Stage, Unit
 from stp.campaign.watchdog import Watchdog, end_process
 from stp.campaign.workers import (
     EngineOpener,
@@ -44,6 +48,8 @@ from stp.campaign.workers import (
 )
 from stp.engines import open_engine
 from stp.engines.base import Engine
+
+_LOG = logging.getLogger(__name__)
 
 
 class Observer(Protocol):
@@ -166,7 +172,7 @@ def run_campaign(
         check_engine(config.engine.name, config.engine.options)
     with store.lock(part):
         with store.preparing(part):
-            prepared = prepare_campaign(store, config)
+            prepared = prepare_campaign(store, config, may_grow=part is None)
         opener = open_model or configured_engine(config)
         room = EngineRoom(
             prepared,
@@ -316,6 +322,8 @@ def run_stages(run: StagedRun, stages: Sequence[Stage]) -> RunResult:
         _note_work(run)
         return RunResult(finished=False, units=run.units, waiting=run.waiting)
     _note_work(run)
+    if run.part is None:
+        sum_up(run.store, run.prepared.config, manifest)
     return RunResult(finished=run.waiting == 0, units=run.units, waiting=run.waiting)
 
 
@@ -342,12 +350,22 @@ def _run_engine_stages(run: StagedRun, workers: dict[Stage, EngineWorker]) -> No
     def on_progress(task: UnitTask, fraction: float, samples: int, tokens: int) -> None:
         run.observer.unit_progressed(task.stage, task.unit, fraction, samples, tokens)
 
+    early = EarlyShares(thinks=run.prepared.config.generation.mode == "thinking")
+    totals = Counter[Cell]()
+    for unit in _planned(run):
+        totals[unit.cell] += unit.trajectories
+    cells = {record.cell: record for record in run.prepared.manifest.cells}
     if any(state.left for state in backlog.stages.values()):
         assert run.pool is not None
         for done in run.pool.run(backlog, run.stop, on_progress):
             task = done.task
             _write(run, task.stage, task.unit, task.source, done.tables, done.work)
             records[task.stage].add(done.work)
+            if task.stage == "generate":
+                cell = task.unit.cell
+                counts, count = counts_of(done.tables[0]), task.unit.trajectories
+                for line in early.add(cells[cell], counts, trajectories=count, total=totals[cell]):
+                    _LOG.warning("%s", line)
             for stage, work in backlog.written(task.stage, task.unit):
                 records[stage].add(work)
                 run.observer.unit_finished(stage, task.unit, work)
@@ -454,7 +472,8 @@ def _finished_work(store: Store, stage: Stage, unit: Unit, source: str, again: b
         name = unit.shard(table)
         info = store.verified_info(table, name)
         if info is not None and info.source != source:
-            if stage != "grade":  # Verdicts are cheap to make again, and are simply replaced.
+            # Verdicts are cheap to make again, and are simply replaced; probes may be completed.
+            if stage != "grade" and not of_fewer_probes(info.source, source):
                 store.set_aside(name, "outdated")
             info = None
         infos.append(info)

@@ -6,12 +6,14 @@ made (:mod:`stp.campaign.row_counts`), and :func:`stp.campaign.status.campaign_s
 Status, report, analysis, release card and dry run all say what is here.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from stp.campaign.manifest import CellRecord
 from stp.campaign.row_counts import TROUBLE
+from stp.campaign.units import Cell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,3 +229,57 @@ def shares_of(record: CellRecord, counts: Mapping[str, int], *, thinks: bool) ->
         "questions_too_long": record.too_long,
     }
     return CellShares(model=record.model, benchmark=record.benchmark, counts=found, trouble=trouble)
+
+
+_ENOUGH = 8
+"""Trajectories of a cell from which on a share among them is said; a cell with fewer has all."""
+
+
+class EarlyShares:
+    """Says while a run goes on what its end would say: time is left to stop it, and mend it.
+
+    Parameters
+    ----------
+    thinks
+        Whether the campaign's models think.
+    """
+
+    def __init__(self, *, thinks: bool) -> None:
+        self._thinks = thinks
+        self._counts: dict[Cell, Counter[str]] = {}
+        self._done: Counter[Cell] = Counter()
+        self._said: set[tuple[Cell, str]] = set()
+
+    def add(
+        self, record: CellRecord, counts: Mapping[str, int], *, trajectories: int, total: int
+    ) -> list[str]:
+        """Take note of a unit's rows; return what is to be said now, each once.
+
+        Parameters
+        ----------
+        record
+            The unit's cell.
+        counts
+            Of its rows, as :mod:`stp.campaign.row_counts` makes them.
+        trajectories, total
+            How many trajectories the unit has, and how many the cell.
+        """
+        cell = record.cell
+        self._counts.setdefault(cell, Counter()).update(counts)
+        self._done[cell] += trajectories
+        if self._done[cell] < min(_ENOUGH, total):
+            return []
+        found = shares_of(record, self._counts[cell], thinks=self._thinks)
+        fresh = [
+            share
+            for share in found.shares
+            # Of questions the start has told.
+            if share.noticed
+            and share.kind.of in self._counts[cell]
+            and (cell, share.kind.name) not in self._said
+        ]
+        self._said |= {(cell, share.kind.name) for share in fresh}
+        return [
+            f"{record.model} on {record.benchmark}, so far: {share.sentence()}; {share.kind.advice}"
+            for share in fresh
+        ]

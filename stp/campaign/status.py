@@ -1,11 +1,14 @@
-"""How far a campaign is, from the footers of its shards alone."""
+"""How far a campaign is, from the summaries of its cells, or the footers of its shards."""
 
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
 
+from pydantic import BaseModel, Field
+
 from data.errors import StoreError
+from stp.campaign.config import CampaignConfig
 from stp.campaign.manifest import CellRecord, StageRecord
 from stp.campaign.row_counts import COUNTED_COLUMNS, count_rows
 from stp.campaign.shares import CellShares, shares_of
@@ -16,6 +19,7 @@ from stp.campaign.signal_record import (
     signal_source,
 )
 from stp.campaign.store import Store, read_questions
+from stp.campaign.summaries import read_summary, summary_mark
 from stp.campaign.tables import (
     ShardInfo,
     TornShardError,
@@ -127,20 +131,10 @@ def campaign_shares(url: str | Path) -> tuple[CellShares, ...]:
     data.errors.StpError
         If the folder is no campaign, or cannot be read.
     """
-    store = Store(url)
-    config, manifest = store.read_campaign()
-    thinks = config.generation.mode == "thinking"
-    found = []
-    for record in manifest.cells:
-        total: Counter[str] = Counter()
-        for unit in store.plan(config, record):
-            total.update(unit_counts(store, unit, unit_state(store, unit)))
-        found.append(shares_of(record, total, thinks=thinks))
-    return tuple(found)
+    return tuple(campaign_status(url).shares)
 
 
-@dataclass(slots=True, kw_only=True)
-class StageStatus:
+class StageStatus(BaseModel):
     """How far a stage is.
 
     ``trajectories`` counts those of units done; ``record`` is the work they took.
@@ -148,7 +142,7 @@ class StageStatus:
 
     trajectories: int = 0
     units: int = 0
-    record: StageRecord = field(default_factory=StageRecord)
+    record: StageRecord = Field(default_factory=StageRecord)
 
     @property
     def samples_per_second(self) -> float | None:
@@ -163,8 +157,7 @@ class StageStatus:
         return pace * (total_trajectories - self.trajectories)
 
 
-@dataclass(slots=True, kw_only=True)
-class SignalStatus:
+class SignalStatus(BaseModel):
     """How many trajectories of a cell have their signals read.
 
     ``generated`` are those that are there, and could be read now; ``total`` all of the cell.
@@ -173,6 +166,22 @@ class SignalStatus:
     trajectories: int = 0
     generated: int = 0
     total: int = 0
+
+
+class CellProgress(BaseModel):
+    """How far a cell is: its part of :class:`CampaignStatus`.
+
+    ``counts`` are those of :mod:`stp.campaign.row_counts`, over the units that are done.
+    """
+
+    units: int = 0
+    trajectories: int = 0
+    stages: dict[Stage, StageStatus] = Field(
+        default_factory=lambda: {stage: StageStatus() for stage in STAGES}
+    )
+    counts: dict[str, int] = Field(default_factory=dict)
+    torn: list[str] = Field(default_factory=list)
+    signals: SignalStatus = Field(default_factory=SignalStatus)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -248,35 +257,64 @@ def campaign_status(url: str | Path) -> CampaignStatus:
     status = CampaignStatus(
         name=config.name, url=store.url, cells=manifest.cells, running=store.running()
     )
-    settings = _signal_settings(store, status.torn)
+    settings = signal_settings(store, status.torn)
     for record in manifest.cells:
         if record.too_long:
             status.too_long[record.cell.folder] = _too_long(store, record)
-        counts: Counter[str] = Counter()
-        signals = SignalStatus()
+        summary = read_summary(store, record, summary_mark(store, config, record))
+        if summary is None:
+            progress = cell_progress(store, config, record, settings)
+        else:
+            progress = CellProgress.model_validate_json(summary.progress)
+        status.units += progress.units
+        status.trajectories += progress.trajectories
+        status.torn += progress.torn
+        for stage, done in progress.stages.items():
+            entry = status.stages[stage]
+            entry.units += done.units
+            entry.trajectories += done.trajectories
+            entry.record.join(done.record)
         if settings is not None:
-            status.signals[record.cell.folder] = signals
-        for unit in store.plan(config, record):
-            status.units += 1
-            status.trajectories += unit.trajectories
-            state = unit_state(store, unit)
-            status.torn += state.torn
-            counts.update(unit_counts(store, unit, state))
-            for stage, work in state.works.items():
-                entry = status.stages[stage]
-                entry.units += 1
-                entry.trajectories += unit.trajectories
-                entry.record.add(work)
-            signals.total += unit.trajectories
-            signals.generated += unit.trajectories * state.generated
-            if settings is not None and _signals_read(store, unit, state, settings, status.torn):
-                signals.trajectories += unit.trajectories
+            status.signals[record.cell.folder] = progress.signals
         thinks = config.generation.mode == "thinking"
-        status.shares.append(shares_of(record, counts, thinks=thinks))
+        status.shares.append(shares_of(record, Counter(progress.counts), thinks=thinks))
     return status
 
 
-def _signal_settings(store: Store, torn: list[str]) -> SignalSettings | None:
+def cell_progress(
+    store: Store, config: CampaignConfig, record: CellRecord, settings: SignalSettings | None
+) -> CellProgress:
+    """Return how far a cell is, from the footers of its shards.
+
+    Parameters
+    ----------
+    store, config, record
+        The campaign and the cell.
+    settings
+        How its signals are read; None where they are not.
+    """
+    progress, counts = CellProgress(), Counter[str]()
+    for unit in store.plan(config, record):
+        progress.units += 1
+        progress.trajectories += unit.trajectories
+        state = unit_state(store, unit)
+        progress.torn += state.torn
+        counts.update(unit_counts(store, unit, state))
+        for stage, work in state.works.items():
+            entry = progress.stages[stage]
+            entry.units += 1
+            entry.trajectories += unit.trajectories
+            entry.record.add(work)
+        signals = progress.signals
+        signals.total += unit.trajectories
+        signals.generated += unit.trajectories * state.generated
+        if settings is not None and _signals_read(store, unit, state, settings, progress.torn):
+            signals.trajectories += unit.trajectories
+    progress.counts = dict(counts)
+    return progress
+
+
+def signal_settings(store: Store, torn: list[str]) -> SignalSettings | None:
     """Return how the campaign's signals are read; None where they are not, or nobody knows."""
     try:
         record = read_signals_record(store)

@@ -14,6 +14,7 @@ itself. The place is an fsspec URL. This module knows nothing of engines and ans
 
 import contextlib
 import logging
+import os
 import shlex
 import shutil
 from collections.abc import Iterator, Sequence
@@ -27,8 +28,9 @@ from fsspec.implementations.local import LocalFileSystem
 
 from data.errors import MisuseError, StoreError, StoreMismatchError, StpError
 from stp.campaign.config import CampaignConfig, parse_config
+from stp.campaign.growth import asks_for_more, whole_lot
 from stp.campaign.lock import Part, folder_holder, folder_lock, part_lock, waiting_lock
-from stp.campaign.manifest import CellRecord, Manifest, parse_manifest, text_hash
+from stp.campaign.manifest import CellRecord, Manifest, parse_manifest
 from stp.campaign.tables import (
     ShardInfo,
     TornShardError,
@@ -73,6 +75,11 @@ class Store:
                 f"{self.url}: cannot be used as a campaign's folder: {error}"
             ) from error
         self._local = isinstance(self._fs, LocalFileSystem)
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder where it lies on a disk here; None: it is elsewhere."""
+        return Path(self._root) if self._local else None
 
     @property
     def argument(self) -> str:
@@ -140,6 +147,20 @@ class Store:
                 return []
             skip = len(self._root) + 1
             return sorted(str(path)[skip:] for path in self._fs.find(self._path(folder)))
+
+    def stamps(self, folder: str) -> list[tuple[str, int, int]] | None:
+        """Return name, size and time of writing (ns) of a folder's files, sorted.
+
+        None where the campaign does not lie on a disk here; what others call a time is theirs.
+        """
+        if not self._local:
+            return None
+        try:
+            with os.scandir(self._path(folder)) as entries:
+                found = [(entry.name, entry.stat()) for entry in entries]
+        except FileNotFoundError:
+            return []
+        return sorted((name, stat.st_size, stat.st_mtime_ns) for name, stat in found)
 
     def running(self) -> str | None:
         """Return who works on the folder now, in words; None if nobody does."""
@@ -311,8 +332,8 @@ class Store:
         """Write ``campaign.toml``."""
         self.write_bytes(CONFIG, config.to_toml().encode())
 
-    def check_settings(self, config: CampaignConfig, manifest: Manifest) -> None:
-        """Refuse a configuration that would give other rows.
+    def check_settings(self, config: CampaignConfig, manifest: Manifest) -> bool:
+        """Refuse a configuration that would give other rows; return whether it asks for more.
 
         Raises
         ------
@@ -320,11 +341,14 @@ class Store:
             Naming the keys that differ, with both values.
         """
         if config.content_hash() == manifest.config_hash:
-            return
+            return False
+        if asks_for_more(config, manifest):
+            return True
         phrases = differences(manifest.settings, config.settings())
         raise StoreMismatchError(
             f"{self.url} holds a campaign with another configuration: {'; '.join(phrases)}; "
-            "give the run a folder of its own with --out"
+            "give the run a folder of its own with --out (in its folder a campaign may grow by "
+            "trajectories, probes and questions, and never shrink)"
         )
 
     def plan(self, config: CampaignConfig, record: CellRecord) -> list[Unit]:
@@ -341,17 +365,23 @@ class Store:
                 raise StoreError(
                     f"{self.url}/{MANIFEST}: damaged: it says {record.questions:,} questions of "
                     f"{record.model} on {record.benchmark}, and the folder has {asked.rows:,}; "
-                    "restore it from a copy"
+                    "restore it from a copy, or, if the campaign was growing, run the same command "
+                    "again"
                 )
-        return list(
-            plan_units(
+        units: list[Unit] = []
+        for lot in record.lots or [whole_lot(config, record)]:
+            probes = config.probing.probes
+            units += plan_units(
                 record.cell,
-                questions_per_unit=config.shards.questions,
-                trajectories_per_unit=config.trajectories_per_unit,
-                trajectories=config.generation.trajectories,
-                campaign=text_hash(f"{config.content_hash()} {record.digest}"),
+                questions_per_unit=lot.questions_per_unit,
+                trajectories_per_unit=lot.trajectories_per_unit,
+                questions=range(*lot.questions),
+                trajectories=range(*lot.trajectories),
+                first=len(units),
+                campaign=lot.campaign,
+                grown_probes=probes if probes != lot.probes else 0,
             )
-        )
+        return sorted(units, key=lambda unit: (unit.question_start, unit.trajectory_start))
 
     # -- shards --------------------------------------------------------------------------------
 

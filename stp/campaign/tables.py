@@ -120,6 +120,9 @@ _WITH_HIDDEN = STAGE_TABLES["signals"]
 """Tables that have a further column of hidden states for each layer asked for."""
 
 
+_PROBES = " probes "
+
+
 class TornShardError(StoreError):
     """A shard's file is not what was written: cut off, overwritten, or of another kind."""
 
@@ -236,6 +239,13 @@ def encode_shard(
     return sink.getvalue()
 
 
+def counts_of(table: pa.Table) -> dict[str, int]:
+    """Return the counts that a table takes along; empty where nobody counted."""
+    return {
+        key: value for text in _kept_counts(table.schema) for key, value in json.loads(text).items()
+    }
+
+
 def _kept_counts(schema: pa.Schema) -> list[str]:
     """Return the counts that a table takes along, as text; none where nobody counted."""
     text = (schema.metadata or {}).get(_COUNTS)
@@ -294,14 +304,39 @@ def content_digest(table: pa.Table) -> str:
     return digest.hexdigest()
 
 
+def numbers(column: pa.ChunkedArray) -> npt.NDArray[Any]:
+    """Return a column of numbers, or of truth values as 0 and 1; none of them may be missing.
+
+    The library's own way loads pandas, half a second for whoever asks for a line.
+    """
+    parts = [np.empty(0, column.type.to_pandas_dtype())]
+    for chunk in column.chunks:
+        plain = chunk.cast(pa.uint8()) if pa.types.is_boolean(chunk.type) else chunk
+        dtype = np.dtype(plain.type.to_pandas_dtype())
+        if len(plain):
+            values = plain.buffers()[1]
+            start = plain.offset * dtype.itemsize
+            parts.append(np.frombuffer(values, dtype, count=len(plain), offset=start))
+    return np.concatenate(parts[1:] or parts)
+
+
 def trajectory_source(unit: Unit) -> str:
     """Return what a unit's trajectories are made from: the campaign, and which unit it is."""
     return f"{unit.campaign} unit {unit.number}"
 
 
 def probe_source(unit: Unit, *, trajectories: str) -> str:
-    """Return what a unit's positions and probes are made from: the campaign, and a digest."""
-    return f"{unit.campaign} {trajectories}"
+    """Return what a unit's positions and probes are made from: the campaign, and a digest.
+
+    Where the campaign has grown by probes, their number is part of it.
+    """
+    more = f"{_PROBES}{unit.grown_probes}" if unit.grown_probes else ""
+    return f"{unit.campaign} {trajectories}{more}"
+
+
+def of_fewer_probes(source: str, wanted: str) -> bool:
+    """Return whether probes of a source are the first of those of another one."""
+    return source != wanted and source.partition(_PROBES)[0] == wanted.partition(_PROBES)[0]
 
 
 def round_source(probes: str, number: int) -> str:
@@ -318,19 +353,19 @@ def _hash_values(digest: "hashlib._Hash", values: pa.ChunkedArray) -> None:
     """Feed values and lengths; never Arrow's own buffers, whose padding may differ."""
     digest.update(f"{len(values)} {values.null_count};".encode())
     if values.null_count:
-        digest.update(pc.is_null(values).to_numpy().tobytes())
+        digest.update(numbers(pc.is_null(values)).tobytes())
         values = values.drop_null()
     if pa.types.is_fixed_size_list(values.type):
         digest.update(f"{values.type.list_size};".encode())
         _hash_values(digest, pc.list_flatten(values))
     elif pa.types.is_list(values.type):
-        digest.update(pc.list_value_length(values).to_numpy().tobytes())
+        digest.update(numbers(pc.list_value_length(values)).tobytes())
         _hash_values(digest, pc.list_flatten(values))
     elif pa.types.is_string(values.type):
-        digest.update(pc.binary_length(values).to_numpy().tobytes())
+        digest.update(numbers(pc.binary_length(values)).tobytes())
         digest.update(b"".join(values.cast(pa.binary()).to_pylist()))
     else:
-        digest.update(values.to_numpy().tobytes())
+        digest.update(numbers(values).tobytes())
 
 
 def _open(name: TableName, content: Any, path: str) -> tuple[ShardInfo, pq.ParquetFile]:

@@ -57,7 +57,8 @@ class Unit:
     """A chunk of a cell: questions ``[question_start, question_stop)`` × trajectories likewise.
 
     ``number`` counts the units of a cell from 0. ``campaign`` is a digest of what the campaign asks
-    of the cell: a shard that was made for something else does not belong here.
+    of the cell: a shard that was made for something else does not belong here. ``grown_probes`` is
+    the number of probes where it is another than the one that the unit was planned with; else 0.
     """
 
     cell: Cell
@@ -67,6 +68,7 @@ class Unit:
     trajectory_start: int
     trajectory_stop: int
     campaign: str = ""
+    grown_probes: int = 0
 
     @property
     def trajectories(self) -> int:
@@ -101,23 +103,29 @@ def plan_units(
     *,
     questions_per_unit: int,
     trajectories_per_unit: int,
-    trajectories: int,
+    trajectories: range,
+    questions: range | None = None,
+    first: int = 0,
     campaign: str = "",
+    grown_probes: int = 0,
 ) -> Iterator[Unit]:
-    """Yield the units of a cell; each (question, trajectory) is in exactly one.
+    """Yield the units of a cell, or of some questions of it; each (question, trajectory) is in one.
 
-    The last chunk of either kind may be smaller than the rest. ``campaign`` is given to each.
+    The last chunk of either kind may be smaller than the rest. ``first`` is the number of the first
+    unit; ``campaign`` and ``grown_probes`` are given to each.
     """
-    number = 0
-    for question in range(0, cell.questions, questions_per_unit):
-        for trajectory in range(0, trajectories, trajectories_per_unit):
+    questions = range(cell.questions) if questions is None else questions
+    number = first
+    for question in questions[::questions_per_unit]:
+        for trajectory in trajectories[::trajectories_per_unit]:
             yield Unit(
                 cell=cell,
                 number=number,
                 question_start=question,
-                question_stop=min(question + questions_per_unit, cell.questions),
+                question_stop=min(question + questions_per_unit, questions.stop),
                 trajectory_start=trajectory,
-                trajectory_stop=min(trajectory + trajectories_per_unit, trajectories),
+                trajectory_stop=min(trajectory + trajectories_per_unit, trajectories.stop),
                 campaign=campaign,
+                grown_probes=grown_probes,
             )
             number += 1

@@ -22,7 +22,13 @@ from stp.campaign.jobs import GenerateJob, Job, ProbeJob
 from stp.campaign.manifest import CellRecord, Manifest
 from stp.campaign.prepare import Prepared, Subject, make_subject
 from stp.campaign.store import Store, read_questions
-from stp.campaign.tables import SCHEMAS, probe_source, trajectory_source, verdict_source
+from stp.campaign.tables import (
+    SCHEMAS,
+    of_fewer_probes,
+    probe_source,
+    trajectory_source,
+    verdict_source,
+)
 from stp.campaign.text import StoredTokenizer
 from stp.campaign.trajectories import OnProgress
 from stp.campaign.units import Cell, Unit
@@ -188,11 +194,35 @@ class ProbeWorker(EngineWorker):
         return probe_source(unit, trajectories=info.digest)
 
     def job(self, unit: Unit) -> Job:
-        """Return the job of probing the unit's trajectories."""
+        """Return the job of probing the unit's trajectories, or of completing their probes."""
         return ProbeJob(
             unit=unit,
             questions=self._questions.of(unit.cell),
             trajectories=self._store.read_shard("trajectories", unit.shard("trajectories")),
+            before=self._before(unit),
+        )
+
+    def _before(self, unit: Unit) -> tuple[pa.Table, pa.Table] | None:
+        """Return the unit's positions and probes from before the campaign grew, if they are there.
+
+        The positions are the same however many probes there are.
+        """
+        if not unit.grown_probes:
+            return None
+        names = [unit.shard("positions"), unit.shard("probes")]
+        infos = [
+            self._store.verified_info("positions", names[0]),
+            self._store.verified_info("probes", names[1]),
+        ]
+        wanted = self.source(unit) or ""
+        if any(
+            info is None or not (info.source == wanted or of_fewer_probes(info.source, wanted))
+            for info in infos
+        ):
+            return None
+        return (
+            self._store.read_shard("positions", names[0]),
+            self._store.read_shard("probes", names[1]),
         )
 
 

@@ -43,7 +43,7 @@ def analyze(
         typer.Option(
             "--frontier-replicates",
             min=0,
-            help="Of the frontiers, which take longest.",
+            help="Bootstrap replicates of the frontiers, which take longest.",
             show_default="as many",
         ),
     ] = None,

@@ -10,7 +10,8 @@ def explore(
     folders: Annotated[
         list[str],
         typer.Argument(
-            metavar="FOLDER...", help="Campaigns, OTBench runs, think runs, optimal runs."
+            metavar="FOLDER...",
+            help="Campaigns, releases, OTBench runs, live, think and optimal runs.",
         ),
     ],
     static: Annotated[
@@ -18,7 +19,8 @@ def explore(
         typer.Option("--static", metavar="DIR", help="Write files into DIR; no server."),
     ] = None,
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="Of the server; 0: a free one.")
+        int,
+        typer.Option("--port", min=0, max=65535, help="Port of the server; 0 takes a free one."),
     ] = 0,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
@@ -29,15 +31,16 @@ def explore(
     The page is served on this machine alone and changes nothing. Ctrl-C ends it.
     """
     from evaluator.explorer.source import open_sources
+    from stp.cli.progress import shown_progress
 
     if static is not None:
         from stp.files import check_writable
 
         static = check_writable(static.expanduser())
-    sources = open_sources(folders)
+    with shown_progress() as progress:
+        sources = open_sources(folders, progress=progress)
     if static is not None:
         from evaluator.explorer.static import write_static
-        from stp.cli.progress import shown_progress
 
         with shown_progress() as progress:
             page = write_static(sources, static, progress=progress.stage("writing pieces"))

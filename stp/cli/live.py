@@ -21,10 +21,10 @@ live = typer.Typer(
 
 Model = Annotated[str, typer.Argument(help="A folder, a hub id, or demo.")]
 MethodOption = Annotated[
-    str | None, typer.Option("--method", "-m", help="As for `stp otbench run`; without: none.")
+    str | None, typer.Option("--method", "-m", help="A method, named as for `stp otbench run`.")
 ]
 SettingOption = Annotated[
-    str | None, typer.Option("--setting", help="Of the method's control parameter.")
+    str | None, typer.Option("--setting", help="Value of the method's control parameter.")
 ]
 ReleaseOption = Annotated[
     Path | None,
@@ -32,7 +32,7 @@ ReleaseOption = Annotated[
 ]
 ModelNameOption = Annotated[
     str | None,
-    typer.Option("--name", help="What the release calls the model.", show_default="from MODEL"),
+    typer.Option("--name", help="The model's name in the release.", show_default="from MODEL"),
 ]
 FamilyOption = Annotated[str | None, typer.Option("--family", help="The model's family.")]
 EngineName = Annotated[
@@ -72,12 +72,15 @@ def run(
     data_dir: Annotated[
         str | None, typer.Option("--data-dir", help="Folder of question files.")
     ] = None,
-    limit: Annotated[int | None, typer.Option("--limit", min=1, help="First questions.")] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="Only the first questions.")
+    ] = None,
     split: Annotated[
-        str, typer.Option("--split", help="Of a release's questions: test, validation or all.")
+        str,
+        typer.Option("--split", help="Which of a release's questions: test, validation or all."),
     ] = "test",
     trajectories: Annotated[
-        int, typer.Option("--trajectories", min=1, help="Of every question.")
+        int, typer.Option("--trajectories", min=1, help="Trajectories of every question.")
     ] = 1,
     batch: BatchOption = 32,
     name: ModelNameOption = None,
@@ -88,7 +91,7 @@ def run(
     thinking_limit: ThinkingLimit = None,
     answer_tokens: AnswerTokensOption = None,
     step_tokens: StepTokens = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Of the samples.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the samples.")] = None,
 ) -> None:
     """Answer questions with full thinking and with the method; goes on where it was stopped."""
     from data.errors import MisuseError

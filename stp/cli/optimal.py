@@ -73,11 +73,11 @@ def run(
     ] = None,
     limit: Limit = None,
     seeds: SeedsOption = 8,
-    seed: Annotated[int, typer.Option("--seed", help="What the seeds are made from.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of all samples.")] = 0,
     max_tokens: MaxTokens = None,
     thinking_tokens: ThinkingTokens = None,
     temperature: Temperature = 0.6,
-    top_p: Annotated[float | None, typer.Option("--top-p", help="Of the sampling.")] = None,
+    top_p: Annotated[float | None, typer.Option("--top-p", help="Top-p of the sampling.")] = None,
     router: Annotated[
         str | None, typer.Option("--router", help="Model that sorts questions; as MODEL.")
     ] = None,

@@ -17,7 +17,9 @@ from stp.cli.optimal_options import (
 
 
 def build(
-    out: Annotated[Path, typer.Argument(help="The data set's folder, made or gone on with.")],
+    out: Annotated[
+        Path, typer.Argument(help="The data set's folder: a new one, or one to go on with.")
+    ],
     generator: Annotated[
         str, typer.Option("--generator", help=f"Who writes questions. {MODEL_HELP}")
     ],
@@ -38,12 +40,13 @@ def build(
     ] = 5,
     k: Annotated[int, typer.Option("--k", min=1, help="Answers that have to agree.")] = 8,
     rounds: Annotated[
-        int, typer.Option("--rounds", min=1, help="Times a pair is asked for questions at most.")
+        int,
+        typer.Option("--rounds", min=1, help="How often a pair is asked for questions, at most."),
     ] = 3,
     judge_repeats: JudgeRepeats = 1,
     max_tokens: MaxTokens = 4096,
     temperature: Temperature = 0.6,
-    seed: Annotated[int, typer.Option("--seed", help="Of all replies.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of all replies.")] = 0,
     prompts: PromptsOption = None,
 ) -> None:
     """Make OvT-General: simple questions of 72 domains and four answer types, checked by models."""
@@ -98,13 +101,13 @@ def select(
     ] = "",
     benchmarks: Annotated[
         str,
-        typer.Option("--benchmarks", help="Benchmarks to try too, or 'math'; comma-separated."),
+        typer.Option("--benchmarks", help="Further benchmarks to try, comma-separated, or 'math'."),
     ] = "",
     data_dir: Annotated[
         Path | None, typer.Option("--data-dir", help="Folder of question files.")
     ] = None,
     threshold: Annotated[
-        float, typer.Option("--lambda", help="A task is kept if the gap is above it.")
+        float, typer.Option("--lambda", help="Keep a task if its gap is larger than this.")
     ] = 0.1,
     limit: Annotated[int, typer.Option("--limit", min=1, help="Questions of each task.")] = 50,
     seeds: SeedsOption = 8,

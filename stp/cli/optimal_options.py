@@ -15,8 +15,10 @@ MaxTokens = Annotated[
 ThinkingTokens = Annotated[
     int | None, typer.Option("--thinking-tokens", min=0, help="Most thinking tokens.")
 ]
-Temperature = Annotated[float, typer.Option("--temperature", help="Of the sampling.")]
-TMax = Annotated[int, typer.Option("--t-max", min=1, help="Of AUC OAA.")]
+Temperature = Annotated[float, typer.Option("--temperature", help="Temperature of the sampling.")]
+TMax = Annotated[
+    int, typer.Option("--t-max", min=1, help="Largest threshold of AUC OAA, in thinking tokens.")
+]
 JudgeOption = Annotated[
     str | None, typer.Option("--judge", help="Model that judges answers in words; as MODEL.")
 ]

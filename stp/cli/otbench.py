@@ -47,6 +47,12 @@ def run(
         int | None,
         typer.Option("--workers", min=1, help="Threads; they do not change any number."),
     ] = None,
+    plain: Annotated[
+        bool,
+        typer.Option(
+            "--plain", help="Figures for articles too, without titles: figures/plain, with SVG."
+        ),
+    ] = False,
 ) -> None:
     """Train methods on train, select on validation, measure on test; write rows and a report."""
     from evaluator.otbench.integrity import read_manifest
@@ -72,6 +78,7 @@ def run(
                 folder,
                 replicates=replicates,
                 workers=workers,
+                plain=plain,
                 progress=progress,
             )
         except KeyboardInterrupt:

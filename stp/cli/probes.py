@@ -21,7 +21,9 @@ def probes() -> None:
 @app.command()
 def compare(
     first: Annotated[str, typer.Argument(metavar="A", help="A campaign's folder.")],
-    second: Annotated[str, typer.Argument(metavar="B", help="Another, of the same trajectories.")],
+    second: Annotated[
+        str, typer.Argument(metavar="B", help="A campaign on the same trajectories.")
+    ],
     replicates: Annotated[
         int, typer.Option("--replicates", min=1, help="Bootstrap replicates.")
     ] = 10_000,

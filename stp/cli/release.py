@@ -25,7 +25,7 @@ def release(
     validation: Annotated[
         str, typer.Option("--validation", help="Fraction to select settings on.")
     ] = "1/5",
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the division.")] = PAPER_SEED,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the division.")] = PAPER_SEED,
     allow_incomplete: Annotated[
         bool, typer.Option("--allow-incomplete", help="Take what is graded.")
     ] = False,

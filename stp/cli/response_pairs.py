@@ -51,7 +51,7 @@ def show_pairs(
 
     ours, theirs = _by_key(first), _by_key(second)
     common = [key for key in ours if key in theirs]
-    same = [key for key in common if _asked(first, ours[key]) == _asked(second, theirs[key])]
+    same = [key for key in common if ours[key][1].asked == theirs[key][1].asked]
     if not same:
         raise MisuseError(
             "the two have no response to the same question in common; name runs of one benchmark "
@@ -88,11 +88,6 @@ def _by_key(side: "ResponseSide") -> "dict[str, tuple[int, ResponseRow]]":
             )
         found[row.key] = place, row
     return found
-
-
-def _asked(side: "ResponseSide", at: "tuple[int, ResponseRow]") -> tuple[str, str]:
-    text = side[0].text(at[0])
-    return text.prompt, text.reference
 
 
 def _names(

@@ -37,16 +37,18 @@ def serve(
     ] = None,
     release: ReleaseOption = None,
     host: Annotated[
-        str, typer.Option("--host", help="Address; other machines reach 0.0.0.0 only.")
+        str, typer.Option("--host", help="Address to listen at; 0.0.0.0 for other machines too.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: a free one.")] = 8000,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")
+    ] = 8000,
     api_key_env: Annotated[
         str | None,
         typer.Option("--api-key-env", help="Variable with the key that clients must send."),
     ] = None,
     batch: BatchOption = 32,
     queue: Annotated[
-        int, typer.Option("--queue", min=0, help="Requests that may wait beside them.")
+        int, typer.Option("--queue", min=0, help="How many more requests may wait.")
     ] = 256,
     body_bytes: Annotated[
         int, typer.Option("--body-bytes", min=1024, help="Largest body of a request.")

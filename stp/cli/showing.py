@@ -16,6 +16,8 @@ _LEAST_PROMPT = 12
 """Fewer characters of a prompt say nothing."""
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from rich.console import Console
 
     from stp.campaign.reader import CampaignReader, ProbeView, QuestionSummary, TrajectoryView
@@ -89,6 +91,46 @@ def show(
         _show_position(console, reader, view, position, ids)
 
 
+def _lines(items: "Sequence[QuestionSummary]", width: int) -> "Iterator[str]":
+    """Yield the list's heading, then a line for every question.
+
+    Names and figures are whole at any width; the prompt has what is left.
+    """
+    from rich.cells import cell_len, set_cell_size
+
+    ids = [seen(item.question_id) for item in items]
+    id_width = max(map(cell_len, ["question", *ids]))
+    widths = [max(5, len(heading)) for heading in _LIST_FIGURES]
+    room = width - id_width - sum(2 + each for each in widths) - 2
+
+    form = "".join(f"  %{each}s" for each in widths)
+
+    def line(name: str, figures: "Sequence[str]", prompt: str) -> str:
+        text = name + " " * (id_width - cell_len(name)) + form % tuple(figures)
+        if room < _LEAST_PROMPT or not prompt:
+            return text
+        cut = cell_len(prompt) > room
+        return (
+            f"{text}  {set_cell_size(prompt, room - 1).rstrip()}\u2026"
+            if cut
+            else f"{text}  {prompt}"
+        )
+
+    yield line("question", _LIST_FIGURES, "prompt")
+    for shown, item in zip(ids, items, strict=True):
+        answers = item.trajectories * item.probes
+        figures = (
+            f"{item.trajectories}" if item.fit != "too_long" else "too long",
+            _share(item.zero_correct, answers),
+            _share(item.full_correct, answers),
+            _change(item.gain),
+            _change(item.degradation),
+            _share(item.original_correct, item.trajectories),
+        )
+        # More than that no line shows.
+        yield line(shown, figures, seen(" ".join(item.prompt[:1_000].split())[:400]))
+
+
 def _show_list(
     console: "Console",
     reader: "CampaignReader",
@@ -98,40 +140,15 @@ def _show_list(
 ) -> None:
     from itertools import groupby
 
-    from rich.table import Table
-
     def cell(item: "QuestionSummary") -> str:
         return f"{item.model} on {item.benchmark}"
 
     for name, items in groupby(reader.summaries(model=model, benchmark=benchmark), key=cell):
         console.print(name, style="bold")
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        rows = sorted(items, key=sort.key)
-        # Names and figures are whole at any width; the prompt has what is left.
-        ids = [seen(item.question_id) for item in rows]
-        fixed = max(len("question"), *map(len, ids)) + sum(
-            max(4, len(heading)) + 2 for heading in _LIST_FIGURES
-        )
-        room = console.width - fixed - 2
-        table.add_column("question", no_wrap=True, min_width=max(map(len, ids)))
-        for heading in _LIST_FIGURES:
-            table.add_column(heading, justify="right", no_wrap=True, min_width=max(4, len(heading)))
-        if room >= _LEAST_PROMPT:
-            table.add_column("prompt", no_wrap=True, overflow="ellipsis", max_width=room)
-        for shown, item in zip(ids, rows, strict=True):
-            answers = item.trajectories * item.probes
-            cells = [
-                shown,
-                f"{item.trajectories}" if item.fit != "too_long" else "too long",
-                _share(item.zero_correct, answers),
-                _share(item.full_correct, answers),
-                _change(item.gain),
-                _change(item.degradation),
-                _share(item.original_correct, item.trajectories),
-            ]
-            prompt = seen(" ".join(item.prompt.split())[:400])
-            table.add_row(*cells, *([prompt] if room >= _LEAST_PROMPT else []))
-        console.print(table, soft_wrap=room < _LEAST_PROMPT)
+        heading, *lines = _lines(sorted(items, key=sort.key), console.width)
+        console.print(heading, style="bold", soft_wrap=True)
+        # A console lays out every line anew, and there may be a hundred thousand of them.
+        typer.echo("\n".join(lines))
     console.print(
         "P(0), P(n): right probes without and with all thinking; \u0394P = P(n) - P(0); AD: what "
         "thinking on to the end costs; own: original answers"

@@ -25,9 +25,11 @@ TasksOption = Annotated[
     str,
     typer.Option("--tasks", help="'all', 'puzzles', or names, comma-separated."),
 ]
-SamplesOption = Annotated[int, typer.Option("--samples", min=1, help="Questions per task, fold.")]
-FoldsOption = Annotated[int, typer.Option("--folds", min=1, help="Independent samples.")]
-SeedOption = Annotated[int, typer.Option("--seed", help="Of questions and samples.")]
+SamplesOption = Annotated[
+    int, typer.Option("--samples", min=1, help="Questions of a task in a fold.")
+]
+FoldsOption = Annotated[int, typer.Option("--folds", min=1, help="Independent draws of questions.")]
+SeedOption = Annotated[int, typer.Option("--seed", help="Seed of questions and samples.")]
 SizesOption = Annotated[
     str | None,
     typer.Option("--sizes", help="List sizes, comma-separated, in turn.", show_default="own"),
@@ -36,8 +38,8 @@ TaskSizesOption = Annotated[
     list[str] | None,
     typer.Option("--task-sizes", help="Sizes of one task: TASK=8,16. May be repeated."),
 ]
-LowOption = Annotated[int, typer.Option("--low", help="Least value.")]
-HighOption = Annotated[int, typer.Option("--high", help="Greatest value.")]
+LowOption = Annotated[int, typer.Option("--low", help="Smallest number in a question.")]
+HighOption = Annotated[int, typer.Option("--high", help="Largest number in a question.")]
 StylesOption = Annotated[
     str, typer.Option("--style", help="standard, concise, ultra-concise; several: a study.")
 ]
@@ -58,9 +60,11 @@ ToolsOption = Annotated[
     typer.Option("--tools", help="none, calculator, python, calculator+python; several: a study."),
 ]
 TemperatureOption = Annotated[
-    str, typer.Option("--temperature", help="Of the sampling; none: the model's own.")
+    str, typer.Option("--temperature", help="Of the sampling; none for the model's own.")
 ]
-TopPOption = Annotated[str, typer.Option("--top-p", help="Of the sampling; none: the model's own.")]
+TopPOption = Annotated[
+    str, typer.Option("--top-p", help="Of the sampling; none for the model's own.")
+]
 NameOption = Annotated[
     str | None, typer.Option("--name", help="What the model is called.", show_default="own")
 ]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from data.errors import MisuseError
 from stp.engines.base import PromptTree, SamplingParameters
+from stp.tokenizers import padding_ids
 
 _LOG = logging.getLogger(__name__)
 _HASH_CHUNK_BYTES = 1 << 22
@@ -63,8 +64,8 @@ def _refuse_sizes(path: Path) -> None:
             found = section.get(name)
             if isinstance(found, int | float) and not 0 <= found <= most:
                 raise MisuseError(
-                    f"{path}: {name} is {found:.6g}; no model has more than {most:,}. Is the file "
-                    "damaged?"
+                    f"{path}: {name} is {found!r:.20}; no model has more than {most:,}; "
+                    "is the file damaged?"
                 )
 
 
@@ -176,6 +177,14 @@ def _check_sampling(sampling: SamplingParameters) -> None:
         raise MisuseError(f"top_p is {sampling.top_p}, but must be in (0, 1]")
     if sampling.top_k < 0:
         raise MisuseError(f"top_k is {sampling.top_k}, but must be at least 0")
+
+
+def padding_bias(folder: Path, vocabulary: int) -> dict[int, float] | None:
+    """Return what keeps vLLM from sampling ids that stand for no text: the least bias it takes.
+
+    None where a vocabulary is not padded, so that nothing is added to any logit.
+    """
+    return dict.fromkeys(padding_ids(folder, vocabulary), -100.0) or None
 
 
 def check_vllm_sampling(sampling: SamplingParameters) -> None:

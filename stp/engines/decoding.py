@@ -6,6 +6,22 @@ then on every row of every tree decodes in one batch. Rows that end leave; waiti
 in, and trees that are submitted meanwhile queue up behind them. When the tails outgrow their
 memory, the last rows go back to the queue with what they have generated: their random streams
 depend on seed and step only, so they go on as they would have.
+
+Names:
+
+* ``cut``: how many ids of its trunk a branch keeps. Its suffix and what is generated come after
+  them: this is a row's *tail*, whose keys and values the row holds by itself.
+* *place*: a row's index in the batch: in ``_rows``, ``_cuts``, ``_last_tokens`` and the tails.
+  ``_rows[place]`` is None once a row has ended; the tensors keep its place until ``_recompose``.
+* *grove*: a tree that has been begun, for as long as one of its samples is unfinished.
+
+Invariants between two steps:
+
+* The newest token of every row has been drawn and has not been through the model: a tail holds one
+  id less than suffix and generated ids together.
+* A row's next token depends on its own ids, its seed, and how many it has drawn. So rows may come,
+  leave and be sent back at any time, and the batch changes no draw (but for rounding).
+* Below a trunk's ``length`` nothing is ever written again. So groves and sessions share trunks.
 """
 
 from collections import deque
@@ -253,6 +269,8 @@ class Decoder:
     def _admit(self) -> None:
         """Let waiting branches in while there is room for enough of them to be worth a pass."""
         active = sum(row is not None for row in self._rows)
+        # Every admission copies all tails, and its pass holds up those that decode: a quarter of
+        # the rows at once is worth that, and a single one is not.
         if active and 4 * active > 3 * self._limits.max_rows:
             return
         while self._queue:
@@ -281,6 +299,7 @@ class Decoder:
             # Room to grow is part of it: a row that is sent back is prefilled twice.
             needed = (memory + rows * tail) * self._model.bytes_per_token
             crowded = rows > self._limits.max_rows or needed > self._limits.memory_bytes
+            # A branch that is too large for the memory runs alone rather than never.
             if crowded and (batch or rows > len(first.rows)):
                 break
             if batch and widest * (len(batch) + 1) > self._limits.suffix_chunk_tokens:
@@ -325,6 +344,7 @@ class Decoder:
         """Prefill a tree's trunk as far as some branch keeps it."""
         tree = self._trees[ticket]
         length = tree.longest_cut
+        # A branch without a suffix draws its first token from the trunk's own logits.
         ends = sorted({b.cut for b in tree.branches if b.seeds and not b.suffix_ids})
         trunk = self.session_trunk(tree.session, tree.trunk_ids, length, again_from=ends)
         grove = _Grove(trunk, {})
@@ -377,6 +397,8 @@ class Decoder:
         """Run left-padded suffixes [rows, S] in chunks of columns; return tails, last logits."""
         cuts = np.array([waiting.cut for waiting in batch], dtype=np.int64)
         trunks = [self._groves[waiting.tree].trunk for waiting in batch]
+        # Padded on the left, so that all suffixes end in the last column, and its logits are those
+        # of every row. The padding has negative indices into the tails, and is written nowhere.
         width = padded.shape[1]
         tails = Tails(lengths, width)
         ids, cuts_there = self._index(padded), self._index(cuts)
@@ -431,6 +453,8 @@ class Decoder:
     def _draw(self, rows: Sequence[_Row], logits: Tensor, source: npt.NDArray[np.int64]) -> Tensor:
         """Draw and append the next token of each row, whose logits are ``logits[source[row]]``."""
         seeds = np.array([row.seed for row in rows], dtype=np.uint64)
+        # Ids that an earlier request drew count as drawn, so that a sample which is made in pieces
+        # gets the random numbers that it would have got in one.
         steps = np.array([len(row.before) + len(row.generated) for row in rows], dtype=np.uint64)
         uniform = torch.from_numpy(uniforms(seeds, steps)).to(logits.device)
         groups: dict[SamplingParameters, list[int]] = {}
@@ -564,6 +588,7 @@ class Decoder:
             return
         kept = [i for i, row in enumerate(self._rows) if row is not None]
         budget = self._limits.memory_bytes // self._model.bytes_per_token - self._trunk_tokens()
+        # The last rows came last and have the least to lose; one row is always left to go on.
         while len(kept) > 1 and len(kept) * needed > budget:
             row = self._rows[kept.pop()]
             assert row is not None

@@ -29,7 +29,7 @@ from stp.engines.fork_attention import (
     plan_blocks,
     running,
 )
-from stp.tokenizers import load_tokenizer, unknown_ids
+from stp.tokenizers import padding_ids
 
 _LOG = logging.getLogger(__name__)
 
@@ -169,13 +169,8 @@ class ForkedModel:
 
     def _ids_without_token(self) -> Tensor | None:
         """Return the ids with which the model's vocabulary is padded; None if there are none."""
-        if not (self._folder / "tokenizer.json").is_file():
-            return None
-        ids = unknown_ids(load_tokenizer(self._folder), self.vocabulary)
-        # A tokenizer of another model says nothing of this one: then all ids may be drawn.
-        if not ids or len(ids) == self.vocabulary:
-            return None
-        return torch.tensor(ids, device=self.device)
+        ids = padding_ids(self._folder, self.vocabulary)
+        return torch.tensor(ids, device=self.device) if ids else None
 
     def forward_seen(
         self,

@@ -35,7 +35,7 @@ from stp.engines.base import (
     RequestError,
     SamplingParameters,
 )
-from stp.engines.checks import TreeChecker, check_vllm_sampling
+from stp.engines.checks import TreeChecker, check_vllm_sampling, padding_bias
 from stp.engines.completions import (
     Client,
     RefusedError,
@@ -125,6 +125,8 @@ class ServerEngine(Engine):
         )
         self._concurrency = concurrency
         self._vocabulary = _vocabulary(self._folder)
+        bias = padding_bias(self._folder, self._vocabulary)
+        self._bias = {str(token_id): value for token_id, value in (bias or {}).items()}
         self.reports_cache = False
         """Whether the server says how much of a prompt it found in its cache."""
         self.block_tokens: int | None = None
@@ -443,6 +445,7 @@ class ServerEngine(Engine):
             "ignore_eos": True,
             "include_stop_str_in_output": True,
             "skip_special_tokens": False,
+            **({"logit_bias": self._bias} if self._bias else {}),
         }
 
     def describe(self) -> dict[str, str | int | float | None]:

@@ -27,7 +27,13 @@ from stp.engines.base import (
     PromptTree,
     RequestError,
 )
-from stp.engines.checks import TreeChecker, check_model_folder, check_vllm_sampling, weights_hash
+from stp.engines.checks import (
+    TreeChecker,
+    check_model_folder,
+    check_vllm_sampling,
+    padding_bias,
+    weights_hash,
+)
 from stp.engines.requests import RequestQueue, SampleRequest
 from stp.engines.signals import SignalTree, check_signal_trees
 from stp.engines.stop_texts import StopTextWatcher
@@ -123,10 +129,9 @@ class VllmEngine(Engine):
         self._check_options(options)
         self._engine = self._start(context_limit)
         self._weights_hash: str | None = None
-        self._check = TreeChecker(
-            context_limit=self.context_limit,
-            vocabulary=int(self._engine.model_config.get_vocab_size()),
-        )
+        vocabulary = int(self._engine.model_config.get_vocab_size())
+        self._check = TreeChecker(context_limit=self.context_limit, vocabulary=vocabulary)
+        self._bias = padding_bias(self._folder, vocabulary)
         self._queue = RequestQueue()
         self._running: dict[str, SampleRequest] = {}
         self._admission: Admission | None = None
@@ -310,6 +315,7 @@ class VllmEngine(Engine):
             include_stop_str_in_output=True,
             detokenize=bool(tree.stop_texts),
             skip_special_tokens=False,
+            logit_bias=self._bias,
             # Only what the tree names ends a sample.
             ignore_eos=True,
             output_kind=kinds.FINAL_ONLY if tree.box_after is None else kinds.CUMULATIVE,

@@ -362,3 +362,12 @@ def test_a_point_where_decimals_have_a_comma() -> None:
     answers = ("1.234", "1,234", "1234", "1.234,0", "1.2355", "12,34", r"\frac{617}{500}")
     wanted = [True, True, True, True, False, False, True]
     assert [check(asked, rf"\boxed{{{answer}}}").right for answer in answers] == wanted
+
+
+@pytest.mark.parametrize("sum_between", ["", "1+"])
+def test_remainders_of_remainders_take_linear_time(sum_between: str) -> None:
+    tree = parse(f"({sum_between}" * 25 + "x" + r" \bmod 7)" * 25)
+    with pytest.raises(NotRationalError):  # two visits a level would be 2^25
+        exact(tree)
+    tree = parse(f"({sum_between}" * 25 + "5" + r" \bmod 7)" * 25)
+    assert exact(tree) == (5 if not sum_between else (5 + 25) % 7)

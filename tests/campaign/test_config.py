@@ -1,14 +1,21 @@
 """Campaign files: the paper's defaults, what determines the rows, and errors in one line."""
 
+import json
+import os
 import tomllib
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from data import get_benchmark
 from data.errors import ConfigError, MisuseError
+from data.prompts import load_prompts
 from stp.campaign.config import CampaignConfig, load_config, parse_config
+from stp.engines.checks import check_model_folder
+from stp.formats import get_family
 from stp.records import differences
+from tests.campaign.fakes import write_model_folder
 
 BASE = '[[models]]\npath = "demo"\n\n[[benchmarks]]\nname = "demo"\n'
 
@@ -237,3 +244,45 @@ def test_a_path_longer_than_the_system_has_is_no_folder(tmp_path):
     text = '[[models]]\npath = "' + "a" * 5000 + '"\nname = "m"\n[[benchmarks]]\nname = "demo"\n'
     config = parse_config(text, source="c.toml", folder=tmp_path)
     assert config.models[0].path == "a" * 5000
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json", "chat_template.jinja"])
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_a_model_of_pipes_and_devices_is_refused(name, kind, tmp_path):
+    folder = write_model_folder(tmp_path / "model")
+    (folder / name).unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(folder / name)
+    else:
+        (folder / name).symlink_to("/dev/zero")
+    with pytest.raises(MisuseError, match=f"{name} is a pipe or a device") as caught:
+        check_model_folder(folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_files_that_are_pipes_are_refused(tmp_path):
+    os.mkfifo(tmp_path / "c.toml")
+    for read in (load_config, get_benchmark, get_family, load_prompts):
+        with pytest.raises(MisuseError, match="a pipe or a device"):
+            read(str(tmp_path / "c.toml"))
+
+
+@pytest.mark.parametrize(
+    ("section", "name", "value"),
+    [
+        (None, "num_hidden_layers", 100_000),
+        ("text_config", "num_hidden_layers", 100_000),
+        (None, "hidden_size", 10**9),
+        (None, "vocab_size", 10**12),
+        (None, "vocab_size", 10**400),
+        (None, "num_hidden_layers", -1),
+        (None, "num_local_experts", 1e300),
+    ],
+)
+def test_sizes_that_no_model_has_are_refused(section, name, value, tmp_path):
+    folder = write_model_folder(tmp_path / "model")
+    values = json.loads((folder / "config.json").read_text())
+    (values if section is None else values.setdefault(section, {}))[name] = value
+    (folder / "config.json").write_text(json.dumps(values))
+    with pytest.raises(MisuseError, match=rf"config\.json: {name} is .* no model has more"):
+        check_model_folder(folder)

@@ -15,7 +15,7 @@ from evaluator.answers.verdict import TROUBLES
 from stp.campaign.config import parse_config
 from stp.campaign.merge import merge_campaigns
 from stp.campaign.row_counts import trouble_of
-from stp.campaign.run import run_campaign
+from stp.campaign.run import SilentObserver, run_campaign
 from stp.campaign.status import campaign_shares, campaign_status
 from stp.campaign.store import Store
 from stp.campaign.tables import _COUNTS
@@ -205,3 +205,25 @@ def test_a_finish_of_an_answer_that_is_cut_is_told(configure, tmp_path):
     run_campaign(configure(), tmp_path / "c", open_model=lambda name, path: Cut(path))
     (cell,) = campaign_shares(tmp_path / "c")
     assert cell.share("probes_cut").fraction == cell.share("answers_cut").fraction == 1.0
+
+
+def test_what_is_cut_is_said_before_anything_is_probed(configure, opener, tmp_path, caplog):
+    """Once for each kind, and while the run goes on."""
+    seen = []
+
+    class Watching(SilentObserver):
+        def stage_finished(self, stage):
+            seen.append((stage, [r.message for r in caplog.records if "so far" in r.message]))
+
+        def unit_progressed(self, stage, unit, fraction, samples, tokens):
+            if stage == "probe":
+                seen.append((stage, [r.message for r in caplog.records if "so far" in r.message]))
+
+    config = configure(thinking_limit=4, questions=4)
+    run_campaign(config, tmp_path / "c", open_model=opener, observer=Watching())
+    assert seen and all(len(lines) == 1 for _, lines in seen)
+    assert "had their thinking cut at its limit" in seen[0][1][0]
+    assert "raise generation.thinking_limit" in seen[0][1][0]
+    caplog.clear()
+    run_campaign(configure(), tmp_path / "whole", open_model=opener)
+    assert not [r for r in caplog.records if "so far" in r.message]

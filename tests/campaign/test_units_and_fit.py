@@ -34,7 +34,7 @@ def test_units_hold_every_trajectory_once(questions, trajectories, per_unit, of_
             cell,
             questions_per_unit=per_unit,
             trajectories_per_unit=of_each,
-            trajectories=trajectories,
+            trajectories=range(trajectories),
         )
     )
     held = [

@@ -14,10 +14,12 @@ from stp.campaign.config import parse_config
 from stp.campaign.run import run_campaign
 from stp.campaign.status import campaign_shares
 from stp.engines import Branch, PromptTree, open_engine
+from stp.engines.checks import padding_bias
 from stp.formats import ThinkingFormat, get_family
 from stp.tokenizers import load_tokenizer, unknown_ids
 from tests.campaign.rows import table_rows
 from tests.campaign.test_shares import DEMO
+from tests.engines.test_vllm import needs_vllm
 
 PADDING = 24
 
@@ -83,3 +85,27 @@ def test_outputs_that_hold_them_are_parted_and_read(family, unknown):
     assert form.decode(parts.thinking_ids) == "one\n\ntwo"
     assert form.decode(parts.answer_ids).strip() == "three"
     assert form.knows(np.array([unknown, thought[0]])).tolist() == [False, True]
+
+
+def test_what_vllm_is_told_of_padding(padded):
+    assert padding_bias(padded, 395 + PADDING) == dict.fromkeys(range(395, 395 + PADDING), -100.0)
+    # Nothing for a vocabulary that is not padded, nor where the tokenizer is not that of the model.
+    assert padding_bias(padded, 395) is None
+    assert padding_bias(padded.parent, 395) is None
+
+
+@pytest.mark.vllm
+@needs_vllm
+def test_they_are_not_drawn_by_vllm(padded):
+    engine = open_engine("vllm", padded, kv_cache_memory_bytes=64 << 20, context_limit=128)
+    tree = PromptTree(
+        trunk_ids=(391, 334, 198, 365),
+        branches=(Branch(cut=4, suffix_ids=(), seeds=tuple(range(64))),),
+        max_tokens=32,
+    )
+    ((samples,),) = engine.generate([tree])
+    assert max(max(sample.token_ids) for sample in samples) < 395
+    engine._bias = None
+    ((samples,),) = engine.generate([tree])
+    assert max(max(sample.token_ids) for sample in samples) >= 395
+    engine.close()

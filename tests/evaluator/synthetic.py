@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from evaluator.report.data import AnswerCount, QuestionText, ReportData, TrajectoryText
+from evaluator.report.data import ReportData
 from stp.curves import Curves
 
 
@@ -36,40 +36,12 @@ def make_curves(*, models=1, benchmarks=1, questions=4, trajectories=3, probes=4
     )
 
 
-def make_report(curves, *, step_text="Step {k}.\n\n", reply="So \\boxed{{7}}.", **changes):
-    """Return report data in which every trajectory has a text."""
-    texts = []
-    for s in range(curves.trajectories):
-        part = slice(curves.trajectory_offsets[s], curves.trajectory_offsets[s + 1])
-        right = curves.correct[part].tolist()
-        texts.append(
-            TrajectoryText(
-                trajectory=s,
-                steps=tuple(step_text.format(k=k) for k in range(1, len(right))),
-                answers=tuple(
-                    tuple(
-                        AnswerCount(answer=answer, right=ok, count=count, reply=reply)
-                        for answer, ok, count in (
-                            ("7", True, c),
-                            (None, False, curves.probes - c),
-                        )
-                        if count
-                    )
-                    for c in right
-                ),
-                final_reply=reply,
-                final_answer="7",
-            )
-        )
+def make_report(curves, **changes):
+    """Return report data of curves."""
     values = {
         "name": "made up",
         "curves": curves,
-        "trajectories": tuple(texts),
-        "questions": tuple(
-            QuestionText(question=q, id=f"q{q}", prompt=f"Question {q}?", reference="7")
-            for q in sorted(set(curves.question.tolist()))
-        ),
-        "selection_note": "All are shown.",
+        "campaign": "some-campaign",
         "step_tokens": 16,
         "settings": (("Probes", str(curves.probes)),),
     }

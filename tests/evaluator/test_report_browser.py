@@ -1,145 +1,94 @@
-"""The page in a real browser: no error, and choosing a position changes what is read."""
-
-import re
-import subprocess
+"""The page in a real browser: no error, accessible, and its numbers are the frontiers'."""
 
 import pytest
 
+from evaluator.analysis.frontiers import cell_frontiers
 from evaluator.report.build import write_report
+from evaluator.report.html import frontier_views
 from tests.evaluator.synthetic import make_curves, make_report
-from tests.requirements import require_chromium
+from tests.explorer.browser import browser
 
 pytestmark = pytest.mark.browser
-
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-sync",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--virtual-time-budget=2000",
-    "--enable-logging=stderr",
-    "--window-size=1200,900",
-    "--dump-dom",
-]
+_DRAWN = "return !!document.querySelector('.echart[data-drawn]')"
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory):
-    curves = make_curves(models=2, questions=3, seed=2)
-    data = make_report(
-        curves,
-        step_text="Thought number {k} </script><img src=x onerror=console.error('run')>\n\n",
-        reply="<b>not bold</b>",
-    )
-    return write_report(data, tmp_path_factory.mktemp("report")).page
+def curves():
+    return make_curves(models=2, questions=3, seed=2)
 
 
-@pytest.fixture
-def render(page, tmp_path):
-    chromium = require_chromium()
+@pytest.fixture(scope="module")
+def address(curves, tmp_path_factory):
+    data = make_report(curves, name="</script><img src=x onerror=console.error('run')>")
+    return write_report(data, tmp_path_factory.mktemp("report")).page.as_uri()
 
-    def run(*, fragment="", script=""):
-        """Return (DOM, console lines); ``script`` runs after the page's own."""
-        address = page
-        if script:
-            # The policy allows the page's own script alone, so a test's script needs it gone.
-            source = page.read_text(encoding="utf-8")
-            source = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", source)
-            source = source.replace("</body>", f"<script>{script}</script></body>")
-            address = tmp_path / "page.html"
-            address.write_text(source, encoding="utf-8")
-        done = subprocess.run(
-            [
-                chromium,
-                *FLAGS,
-                f"--user-data-dir={tmp_path / 'profile'}",
-                address.as_uri() + fragment,
-            ],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
+
+@pytest.fixture(scope="module")
+def page():
+    with browser() as opened:
+        yield opened
+
+
+def test_it_is_accessible_and_fits(page, address):
+    page.console()
+    for width in (1400, 390):
+        for dark in (False, True):
+            page.look(width, dark=dark)
+            page.driver.get("about:blank")
+            page.driver.get(address)
+            page.wait(_DRAWN)
+            assert page.count("img") == 0
+            assert page.overflow() <= 0
+            assert page.violations() == []
+    assert page.console() == []
+
+
+def test_the_budget_reads_off_what_a_strategy_reaches_within_it(page, address, curves):
+    page.look()
+    page.driver.get(address)
+    page.wait(_DRAWN)
+    views = frontier_views(curves, cell_frontiers(curves))
+    for place, budget in ((0, 0.4), (1, 0.0), (2, 0.731), (2, 1.0)):
+        page.run(
+            "const box = document.querySelector('#frontier-view select'); box.value = arguments[0];"
+            "box.dispatchEvent(new Event('change'));"
+            "const slider = document.querySelector('#frontier-view input[type=range]');"
+            "slider.value = 1000 * arguments[1]; slider.dispatchEvent(new Event('input'));",
+            place,
+            budget,
         )
-        return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-
-    return run
-
-
-def title_of(dom):
-    return re.search(r'<p id="position-title">([^<]*)</p>', dom).group(1)
-
-
-def test_renders_without_a_console_message(render, page):
-    dom, console = render()
-    assert console == []
-    assert '<div id="explorer-view">' in dom
-    assert '<div id="frontier-view" class="card frontier">' in dom
-    assert dom.count('class="line ') >= 6
-    assert "Thought number 1 &lt;/script&gt;&lt;img" in dom
-    assert "<img" not in dom
-    assert "&lt;b&gt;not bold&lt;/b&gt;" in dom
+        assert page.text(".readout p").startswith(f"With {budget:.1%} of the thinking tokens")
+        shown = page.run(
+            "return [...document.querySelectorAll('.readout tr')].slice(0, 3)"
+            ".map((row) => row.cells[2].innerText)"
+        )
+        lines = {line["strategy"]: line for line in views[place]["lines"]}
+        expected = []
+        for strategy in ("early_exit", "fixed_budget", "routing"):
+            line = lines[strategy]
+            reached = [y for x, y in zip(line["x"], line["y"], strict=True) if x <= budget + 1e-9]
+            expected.append(f"{100 * reached[-1]:.1f}%")
+        assert shown == expected
+    assert page.console() == []
 
 
-def test_choosing_a_step_changes_what_is_read(render):
-    chosen = (
-        "const steps = document.querySelectorAll('#steps .step');"
-        "steps[steps.length - 1].querySelector('button').click();"
+def test_a_chart_is_saved_in_three_forms(page, address):
+    page.look()
+    page.driver.get(address)
+    page.wait(_DRAWN)
+    page.run(
+        "window.saved = []; HTMLAnchorElement.prototype.click = function () {"
+        " fetch(this.href).then((r) => r.text())"
+        " .then((t) => window.saved.push([this.download, t.slice(0, 8)])); }"
     )
-    last, console = render(script=chosen)
-    first, _ = render(script="document.querySelector('#steps .step').click();")
-    assert console == []
-    k, n = map(int, re.match(r"k = (\d+) of (\d+)", title_of(last)).groups())
-    assert k == n > 0
-    assert "100% of its thinking" in title_of(last)
-    assert title_of(first).startswith(f"k = 0 of {n}: L(k) = 0 tokens")
-    assert len(re.findall(r'class="step dropped"', first)) == n
-    assert 'class="step dropped"' not in last
-
-
-def test_slider_question_and_cell_can_be_chosen(render):
-    moved, console = render(
-        script="const s = document.getElementById('position'); s.value = 0;"
-        "s.dispatchEvent(new Event('input'));"
+    # What a page from disk may not fetch, its own data among it, is read in another way.
+    page.run(
+        "HTMLAnchorElement.prototype.click = function () {"
+        " window.saved.push([this.download, this.href.slice(0, 15)]); };"
+        "document.querySelectorAll('.save button').forEach((button) => button.click())"
     )
-    assert title_of(moved).startswith("k = 0 of")
-    before, _ = render()
-    after, errors = render(script="document.getElementById('next').click();")
-    other, more = render(
-        script="const c = document.getElementById('cell'); c.value = 1;"
-        "c.dispatchEvent(new Event('change'));"
-    )
-    assert console == errors == more == []
-    prompt = re.compile(r'<pre id="prompt">([^<]*)</pre>')
-    assert prompt.search(before).group(1) != prompt.search(after).group(1)
-    facts = re.compile(r'<p id="trajectory-facts" class="facts">(.*?)</p>')
-    assert facts.search(before).group(1) != facts.search(other).group(1)
-
-
-def test_address_names_a_position(render):
-    dom, console = render(fragment="#t=1&k=0")
-    assert console == []
-    assert title_of(dom).startswith("k = 0 of")
-    assert '<h3 id="trajectory-title">Trajectory 1</h3>' in dom
-    nonsense, console = render(fragment="#t=99999&k=x")
-    assert console == []
-    assert title_of(nonsense).startswith("k = ")
-
-
-def test_the_budget_named_is_the_one_that_the_numbers_belong_to(render):
-    script = (
-        "const v = document.getElementById('frontier-cell'); v.value = {view};"
-        "v.dispatchEvent(new Event('change'));"
-        "const b = document.getElementById('budget'); b.value = 7;"
-        "b.dispatchEvent(new Event('input'));"
-    )
-    title = re.compile(r'id="readout-title"[^>]*>([^<]*)<')
-    average, console = render(script=script.format(view=0))
-    cell, errors = render(script=script.format(view=1))
-    assert console == errors == []
-    # The average is on a grid of thousandths, a cell on one of two hundredths.
-    assert title.search(average).group(1).startswith("With 0.7% of the thinking tokens")
-    assert title.search(cell).group(1).startswith("With 0.5% of the thinking tokens")
+    page.wait("return window.saved.length === 3")
+    saved = dict(page.run("return window.saved"))
+    assert {name.rpartition(".")[2] for name in saved} == {"svg", "png", "pdf"}
+    assert saved["frontiers-0.png"].startswith("data:image/png")
+    assert saved["frontiers-0.pdf"].startswith("blob:")

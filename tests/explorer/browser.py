@@ -55,6 +55,11 @@ class Page:
             time.sleep(0.05)
         raise AssertionError(f"not within {seconds} s: {condition}; {self.run(_TEXT)}")
 
+    def unfold(self):
+        """Open all that is folded, and wait until it is shown."""
+        self.run("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+        self.wait()
+
     def run(self, script, *arguments):
         return self.driver.execute_script(script, *arguments)
 

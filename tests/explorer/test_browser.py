@@ -1,6 +1,10 @@
 """The page in a real browser, served and from disk."""
 
+import re
 import threading
+import zlib
+from collections import Counter
+from urllib.parse import quote
 
 import pytest
 
@@ -8,7 +12,7 @@ from evaluator.explorer.server import listen, server
 from evaluator.explorer.source import open_sources
 from evaluator.explorer.static import write_static
 from tests.explorer.browser import browser
-from tests.explorer.made import HOSTILE, campaign, hostile_campaign
+from tests.explorer.made import HOSTILE, campaign, columns_of, hostile_campaign
 
 pytestmark = pytest.mark.browser
 
@@ -67,7 +71,9 @@ def test_every_view_is_accessible_and_fits(page, served, view):
         for dark in (False, True):
             page.look(width, dark=dark)
             page.open(f"{served}#{view}")
+            page.unfold()
             assert page.count("[role=alert]") == 0, page.text("#view")
+            assert "[object" not in page.text("#view")
             assert page.overflow() <= 0
             assert page.violations() == []
     assert page.console() == []
@@ -88,7 +94,7 @@ def test_a_newcomer_gets_to_the_step_that_ruined_an_answer(page, kind, request, 
     page.run("document.querySelector('#view th[scope=row] a').click()")
     page.wait("return location.hash.startsWith('#/0/t/')")
     page.wait()
-    columns = sources.piece("0/cell/0")["columns"]
+    columns = columns_of(sources.piece("0/cell/0"))
     fall, probes = max(columns["fall"]), sources.piece("0/index")["probes"]
     row = columns["fall"].index(fall)
     piece = sources.piece(f"0/t/0/{row}")
@@ -104,7 +110,7 @@ def test_a_newcomer_gets_to_the_step_that_ruined_an_answer(page, kind, request, 
 def test_numbers_are_those_of_the_pieces(page, served, sources):
     page.look()
     page.open(f"{served}#/0/cell/0?sort=-L")
-    columns = sources.piece("0/cell/0")["columns"]
+    columns = columns_of(sources.piece("0/cell/0"))
     shown = page.run(
         "return [...document.querySelectorAll('#view table')][0].innerText.split('\\n').length"
     )
@@ -118,7 +124,7 @@ def test_numbers_are_those_of_the_pieces(page, served, sources):
 
 
 def test_filters_choose_rows_and_stand_in_the_address(page, served, sources):
-    columns = sources.piece("0/cell/0")["columns"]
+    columns = columns_of(sources.piece("0/cell/0"))
     page.look()
     page.open(f"{served}#/0/cell/0")
     page.run(
@@ -170,7 +176,7 @@ def test_the_keyboard_is_enough(page, served, sources):
     press("k")
     best = int(page.text(".position").split()[2])
     place, row = page.run("return location.hash").split("?")[0].split("/")[3:]
-    assert best == sources.piece(f"0/cell/{place}")["columns"]["k"][int(row)]
+    assert best == columns_of(sources.piece(f"0/cell/{place}"))["k"][int(row)]
 
 
 def test_choosing_in_the_list_moves_the_curve_and_the_answers(page, served, sources):
@@ -205,6 +211,30 @@ def test_the_latent_band_is_drawn_beside_the_curve(page, served, sources):
     assert fit["offsets"][-1] == len(fit["mean"])
 
 
+@pytest.mark.parametrize("kind", ["served", "written"])
+def test_thinking_can_be_searched(page, kind, request, sources):
+    units = sources.piece("2/index")["cells"][0]["units"]
+    everything = {}
+    for unit in range(units):
+        texts = sources.piece(f"2/texts/0/{unit}")
+        everything |= dict(zip(texts["rows"], texts["texts"], strict=True))
+    counts = Counter(word for text in everything.values() for word in set(text.lower().split()))
+    word, expected = counts.most_common()[-1]
+    found = sum(word in text.lower() for text in everything.values())
+    assert 0 < expected <= found
+    page.look()
+    page.open(f"{request.getfixturevalue(kind)}#/2/cell/0?think={quote(word)}")
+    parts = f"{units} of {units} part"
+    page.wait(f"return document.querySelector('.found').innerText.includes('{parts}')")
+    assert page.text(".found").startswith(f"{found} traject")
+    rows = f"{found} of {len(everything)} rows" if found < len(everything) else "rows"
+    assert rows in page.text(".note[role=status]")
+    page.run("document.querySelector('#view th[scope=row] a').click()")
+    page.wait("return location.hash.startsWith('#/2/t/')")
+    page.wait()
+    assert "has the words" in page.text(".steps")
+
+
 @pytest.mark.parametrize("view", ["/2", "/2/cell/0", "/2/t/0/0", "/2/all"])
 @pytest.mark.parametrize("kind", ["served", "written"])
 def test_texts_of_strangers_are_texts(page, kind, view, request):
@@ -219,7 +249,8 @@ def test_texts_of_strangers_are_texts(page, kind, view, request):
     )
     if "/t/" in view:
         assert HOSTILE[0] in page.text(".question pre")
-        page.run("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+        assert HOSTILE[0] in page.text(".steps")
+        page.unfold()
         assert page.count("#view img, #view script") == 0
     assert page.console() == []
 
@@ -230,7 +261,7 @@ def test_two_campaigns_side_by_side_have_the_paired_differences(page, served, so
     means = []
     for source in ("0", "1"):
         piece = sources.piece(f"{source}/cell/0")
-        columns, probes = piece["columns"], sources.piece(f"{source}/index")["probes"]
+        columns, probes = columns_of(piece), sources.piece(f"{source}/index")["probes"]
         by_question = {}
         for question, right in zip(columns["q"], columns["cn"], strict=True):
             by_question.setdefault(piece["questions"][question][0], []).append(right / probes)
@@ -240,19 +271,51 @@ def test_two_campaigns_side_by_side_have_the_paired_differences(page, served, so
     assert float(shown) == pytest.approx(sum(changes) / len(changes), abs=0.06)
 
 
+def test_questions_of_one_name_and_other_texts_are_not_compared(page, served, sources):
+    """The hostile campaign has the ids of the first, and other prompts."""
+    ids = {question[0] for question in sources.piece("2/cell/0")["questions"]}
+    shared = ids & {question[0] for question in sources.piece("0/cell/0")["questions"]}
+    assert shared
+    page.look()
+    page.open(f"{served}#/compare?a=0&b=8")
+    assert f"{len(shared)} questions of the same name are other ones" in page.text("#view")
+    assert page.count("[data-figure]") == 0
+
+
 def test_a_chart_can_be_saved(page, served):
     page.look()
     page.open(f"{served}#/0/frontiers")
     saved = page.driver.execute_async_script(
-        "const done = arguments[0], kept = [];"
+        "const done = arguments[0], kept = [], address = URL.createObjectURL;"
+        "URL.createObjectURL = (blob) => { blob.arrayBuffer().then((content) => {"
+        " window.pdf = [...new Uint8Array(content)]; }); return address(blob); };"
         "HTMLAnchorElement.prototype.click = function () { kept.push([this.download, this.href]);"
-        " if (kept.length === 2) done(kept); };"
+        " if (kept.length === 3) done(kept); };"
         "document.querySelectorAll('.save button').forEach((button) => button.click());"
     )
     by_name = {name.rpartition(".")[2]: address for name, address in saved}
     assert by_name["svg"].startswith("data:image/svg+xml")
     assert by_name["png"].startswith("data:image/png")
     assert len(by_name["png"]) > 5000
+    assert by_name["pdf"].startswith("blob:")
+    page.wait("return window.pdf !== undefined")
+    check_pdf(bytes(page.run("return window.pdf")))
+
+
+def check_pdf(content):
+    """See that every object is where the table says, and that the picture has all its dots."""
+    assert content.startswith(b"%PDF-1.4\n")
+    start = int(content.rsplit(b"startxref\n", 1)[1].split()[0])
+    entries = re.findall(rb"(\d{10}) 00000 n ", content[start:])
+    assert len(entries) == 5
+    for number, at in enumerate(entries, start=1):
+        assert content[int(at) :].startswith(b"%d 0 obj " % number)
+    width, height, length = (
+        int(re.search(rb"/%s (\d+)" % name, content[int(entries[4]) :])[1])
+        for name in (b"Width", b"Height", b"Length")
+    )
+    stream = content[int(entries[4]) :].split(b"stream\n", 1)[1][:length]
+    assert len(zlib.decompress(stream)) == 3 * width * height
 
 
 def test_what_is_not_there_is_said(page, served):

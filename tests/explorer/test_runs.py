@@ -2,22 +2,30 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
 
 from data.errors import MisuseError
 from evaluator.explorer.board import BoardRow, board_rows, headline, open_board
-from evaluator.explorer.otbench import MethodsSource, standings
+from evaluator.explorer.otbench import MethodsSource
 from evaluator.explorer.responses import open_responses
 from evaluator.explorer.source import open_sources
 from evaluator.explorer.static import write_static
 from evaluator.explorer.submission import add_submission, check_submission, submissions
+from evaluator.optimal.grading import grade as grade_optimal
+from evaluator.optimal.judge import open_judge
+from evaluator.optimal.running import run as run_optimal
+from evaluator.optimal.stored import store_graded
+from evaluator.otbench.compare import standings
+from evaluator.otbench.page import lead
 from evaluator.otbench.session import run_methods
 from evaluator.thinkbench import run as run_model
 from evaluator.thinkbench.stored import load_run
 from stp.asking import CallableResponder
 from stp.cli.lazily import app
+from tests.optimal.test_run import general_plan
 from tests.otbench.campaigns import campaign, released
 from tests.thinkbench.test_run import SMALL, Solver
 
@@ -83,6 +91,32 @@ def test_show_lists_reads_and_pairs(runs):
     assert isinstance(none.exception, MisuseError)
 
 
+def test_runs_of_another_seed_are_not_paired(runs, tmp_path):
+    """Their questions have the same names, and are others."""
+    config = replace(SMALL, seed=SMALL.seed + 1)
+    solver = Solver(config)
+    run_model(
+        CallableResponder(lambda prompt: solver(prompt)["text"], name="other"),
+        tmp_path / "other",
+        config,
+    )
+    sources = open_sources([runs[0], runs[1], tmp_path / "other"])
+    first, second, other = (sources.piece(f"{place}/rows") for place in range(3))
+    assert first["key"] == other["key"]
+    assert first["asked"] == second["asked"]
+    same = sum(a == b for a, b in zip(first["asked"], other["asked"], strict=True))
+    prompts = [
+        [sources.piece(f"{place}/r/{row}")["prompt"] for row in range(len(first["key"]))]
+        for place in (0, 2)
+    ]
+    assert same == sum(a == b for a, b in zip(*prompts, strict=True)) < len(first["key"])
+    refused = invoke("think", "show", runs[0], "--against", tmp_path / "other")
+    if same:
+        assert f"{len(first['key']) - same:,} left out" in refused.output
+    else:
+        assert isinstance(refused.exception, MisuseError)
+
+
 def test_boards_rank_within_a_group_only(runs, tmp_path):
     rows = board_rows(runs)
     assert [row.board for row in rows] == ["think", "think"]
@@ -144,6 +178,49 @@ def test_a_sound_submission_is_added_and_a_changed_one_is_refused(runs, tmp_path
     assert (tmp_path / "site" / "index.html").is_file()
 
 
+def test_scores_of_optimal_runs_are_made_again_without_their_judge(tmp_path):
+    run_optimal(
+        CallableResponder(lambda prompt: "\\boxed{in other words, 12}", name="m"),
+        tmp_path / "run",
+        general_plan(),
+    )
+    judge = CallableResponder(
+        lambda prompt: f"Verdict: {'yes' if '2' in prompt else 'no'}", name="j"
+    )
+    run = grade_optimal(tmp_path / "run", judge=open_judge(judge, tmp_path / "run"), judge_name="j")
+    assert run.judging.by_judge > 0
+    found = {each.check: each for each in check_submission(tmp_path / "run")}
+    assert all(each.holds for each in found.values()), found
+
+    # Another judge is another setting.
+    other = shutil.copytree(tmp_path / "run", tmp_path / "other")
+    (other / "judge-replies.jsonl").unlink()
+    stern = CallableResponder(lambda prompt: "Verdict: no", name="stern")
+    grade_optimal(other, judge=open_judge(stern, other), judge_name="stern")
+    assert len({row.group for row in board_rows([tmp_path / "run", other])}) == 2
+    assert len({row.group for row in board_rows([tmp_path / "run", tmp_path / "run"])}) == 1
+
+    def forged(name, **changes):
+        folder = shutil.copytree(tmp_path / "run", tmp_path / name)
+        rows = run.rows.copy()
+        place = int(rows["by_judge"].to_numpy().argmax() if name == "judged" else 0)
+        for column, value in changes.items():
+            rows.loc[place, column] = value
+        store_graded(folder, run.record, run.plan, rows, run.judging)
+        return {each.check: each for each in check_submission(folder)}
+
+    was = bool(run.rows["right"][int(run.rows["by_judge"].to_numpy().argmax())])
+    for name, changes in (("judged", {"right": not was}), ("tokens", {"output_tokens": 1})):
+        scores = forged(name, **changes)["scores"]
+        assert scores.holds is False
+        assert "1 rows come out otherwise" in scores.detail
+    gone = shutil.copytree(tmp_path / "run", tmp_path / "gone")
+    (gone / "judge-replies.jsonl").unlink()
+    lost = check_submission(gone)[-1]
+    assert lost.holds is False
+    assert "replies of the judge are not kept" in lost.detail
+
+
 def test_a_folder_without_results_is_no_submission(tmp_path):
     (finding,) = check_submission(tmp_path)
     assert finding.holds is False
@@ -184,6 +261,7 @@ def test_a_method_from_elsewhere_is_told_where_it_stands(methods):
     (sentence,) = standings([*rows, mine])
     assert sentence.startswith("Yours, mine: 2nd of 2 early exit methods")
     assert f"points of area below {real.label}." in sentence
+    assert lead([*rows, mine]).startswith(f"{sentence} {real.label} has the largest area")
 
 
 @pytest.mark.browser
@@ -196,6 +274,8 @@ def test_the_pages_of_runs_and_boards(runs, methods, tmp_path):
             for width in (1400, 390):
                 page.look(width, dark=width == 390)
                 page.open(f"{page_file.as_uri()}#{view}")
+                page.unfold()
+                assert "[object" not in page.text("#view"), view
                 assert page.count("[role=alert]") == 0, page.text("#view")
                 assert page.overflow() <= 0, view
                 assert page.violations() == [], view

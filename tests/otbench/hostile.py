@@ -478,3 +478,114 @@ class Ratio(Router):
     def score(self, question):
         return np.asarray("x").astype(float)
 '''
+
+REFUSED_FCNTL = (1024, 1025, 1026, 1028, 1035, 1036, 1037, 1038, 1039, 5000)
+REFUSED_IOCTL = (0x80086601, 0x40086602, 0xC020660B, 0x801C581F, 0x401C5820, 0x6612, 0x40049409)
+
+LEAVING_BITS = f'''
+import ctypes
+import fcntl
+import mmap
+import os
+import platform
+import socket
+import subprocess
+from pathlib import Path
+
+from baselines import Router
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+DENIED = {{
+    "x86_64": (27, 451, 327, 179, 443, 250, 248, 425, 440, 300),
+    "aarch64": (232, 451, 286, 60, 443, 219, 217, 425, 440, 262),
+}}
+NODES = {{"x86_64": (237, 238, 239, 256, 279, 450), "aarch64": (235, 236, 237, 238, 239, 450)}}
+
+
+def failed(result):
+    return ctypes.get_errno() if result < 0 else 0
+
+
+class Bits(Router):
+    """Tries to leave something in the kernel for whoever comes later; tells how that ended."""
+
+    name = "bits"
+    grid = (1,)
+
+    def hyperparameters(self):
+        self.file = os.open(os.__file__, os.O_RDONLY)
+        room = ctypes.create_string_buffer(4096)
+        ctypes.memset(room, 0, 4096)
+        machine = platform.machine()
+        hint = ctypes.c_uint64(3)
+        return {{
+            "fcntl": {{
+                str(command): failed(LIBC.fcntl(self.file, command, ctypes.byref(hint)))
+                for command in {REFUSED_FCNTL}
+            }},
+            "ioctl": {{
+                str(command): failed(LIBC.ioctl(self.file, ctypes.c_ulong(command), room))
+                for command in {REFUSED_IOCTL}
+            }},
+            "calls": {{
+                "denied": self.one({{failed(LIBC.syscall(n, 0, 0, 0)) for n in DENIED[machine]}}),
+                "nodes": self.one({{failed(LIBC.syscall(n, 0, 0, 0)) for n in NODES[machine]}}),
+            }},
+            "sockets": self.one({{failed(LIBC.socket(n, 1, 0)) for n in (17, 29, 38, 40, 44)}}),
+            "resident": self.stays(),
+            "proc": [
+                name for name in ("pagemap", "smaps", "smaps_rollup", "numa_maps", "statm", "stat")
+                if any(path.exists() for path in Path("/proc").glob(f"*/{{name}}"))
+                or Path("/proc/self", name).exists() or Path("/proc", name).exists()
+            ],
+            "nodes": [
+                str(path) for path in Path("/sys/devices/system/node").glob("node*/*stat*")
+                if self.read(path)
+            ],
+            "works": self.works(),
+        }}
+
+    def one(self, found):
+        return found.pop() if len(found) == 1 else sorted(found)
+
+    def read(self, path):
+        try:
+            return path.read_bytes()
+        except OSError:
+            return b""
+
+    def stays(self):
+        """Whether pages that are pushed out stay: then reading them again is no slow read."""
+        import resource
+
+        with mmap.mmap(self.file, 0, prot=mmap.PROT_READ) as view:
+            view[:]
+            view.madvise(21)
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_majflt
+            view[:]
+            return resource.getrusage(resource.RUSAGE_SELF).ru_majflt == before
+
+    def works(self):
+        done = []
+        ours, theirs = os.pipe()
+        fcntl.fcntl(ours, 1031, 65536)
+        os.write(theirs, b"x")
+        done.append("pipe")
+        fcntl.flock(self.file, fcntl.LOCK_SH)
+        done.append("flock")
+        os.close(fcntl.fcntl(self.file, fcntl.F_DUPFD_CLOEXEC, 0))
+        os.set_blocking(ours, False)
+        done.append("descriptor")
+        fcntl.ioctl(ours, 0x541B, bytes(4))
+        os.isatty(0)
+        done.append("terminal")
+        for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6):
+            socket.socket(family).close()
+        done.append("sockets")
+        subprocess.run(["sh", "-c", "echo x | cat > /dev/null"], check=True)
+        done.append("program")
+        return done
+
+    def score(self, question):
+        return 1
+'''

@@ -9,7 +9,8 @@
   let library = null;
 
   function load() {
-    library ||= new Promise((resolve, reject) => {
+    // A page that is one file has it already.
+    library ||= window.echarts ? Promise.resolve(window.echarts) : new Promise((resolve, reject) => {
       const script = el("script", { src: LIBRARY });
       script.addEventListener("load", () => resolve(window.echarts));
       script.addEventListener("error", () => reject(new Error("the charting library cannot be loaded")));
@@ -69,7 +70,7 @@
     requestAnimationFrame(() => entry.draw());
     if (!save) return host;
     const button = (kind) => el("button", { type: "button", class: "quiet", onclick: () => download(entry, kind, save, height) }, kind.toUpperCase());
-    return el("div", {}, host, el("p", { class: "save" }, "Save as ", button("svg"), " ", button("png")));
+    return el("div", {}, host, el("p", { class: "save" }, "Save as ", button("svg"), " ", button("png"), " ", button("pdf")));
   }
 
   /* A figure for an article: white paper, the light colours, no buttons. */
@@ -81,11 +82,32 @@
     document.body.append(host);
     const copy = echarts.init(host, null, { renderer: kind === "svg" ? "svg" : "canvas" });
     copy.setOption({ animation: false, backgroundColor: "#ffffff", ...entry.make?.(false), ...entry.chart.getOption() });
-    const address = copy.getDataURL({ type: kind, pixelRatio: 3, backgroundColor: "#ffffff" });
+    const size = { type: kind === "svg" ? "svg" : "png", pixelRatio: 4, backgroundColor: "#ffffff" };
+    const address = kind === "pdf" ? URL.createObjectURL(await pdf(copy.getRenderedCanvas(size))) : copy.getDataURL(size);
     copy.dispose();
     host.remove();
     if (before) root.dataset.theme = before; else delete root.dataset.theme;
     el("a", { href: address, download: `${name}.${kind}` }).click();
+  }
+
+  /* A PDF of one page that holds a canvas as it is, 6 inches wide (600 dots an inch). */
+  async function pdf(canvas) {
+    const { width, height } = canvas, pixels = canvas.getContext("2d").getImageData(0, 0, width, height).data, colours = new Uint8Array(3 * width * height);
+    for (let i = 0, j = 0; i < pixels.length; i += 4) { colours[j++] = pixels[i]; colours[j++] = pixels[i + 1]; colours[j++] = pixels[i + 2]; }
+    const packed = new Uint8Array(await new Response(new Blob([colours]).stream().pipeThrough(new CompressionStream("deflate"))).arrayBuffer());
+    const wide = 432, high = (wide * height) / width, draw = `q ${wide} 0 0 ${high.toFixed(2)} 0 0 cm /I Do Q`, parts = [], offsets = [];
+    let size = 0;
+    const put = (part) => { parts.push(part); size += part.length; };
+    const object = (text, stream) => { offsets.push(size); put(`${offsets.length} 0 obj ${text}`); if (stream) { put("\nstream\n"); put(stream); put("\nendstream"); } put("\nendobj\n"); };
+    put("%PDF-1.4\n");
+    object("<< /Type /Catalog /Pages 2 0 R >>");
+    object("<< /Type /Pages /Kids [3 0 R] /Count 1 >>");
+    object(`<< /Type /Page /Parent 2 0 R /MediaBox [0 0 ${wide} ${high.toFixed(2)}] /Contents 4 0 R /Resources << /XObject << /I 5 0 R >> >> >>`);
+    object(`<< /Length ${draw.length} >>`, draw);
+    object(`<< /Type /XObject /Subtype /Image /Width ${width} /Height ${height} /ColorSpace /DeviceRGB /BitsPerComponent 8 /Filter /FlateDecode /Length ${packed.length} >>`, packed);
+    const start = size;
+    put(`xref\n0 ${offsets.length + 1}\n0000000000 65535 f \n${offsets.map((at) => `${String(at).padStart(10, "0")} 00000 n \n`).join("")}trailer << /Size ${offsets.length + 1} /Root 1 0 R >>\nstartxref\n${start}\n%%EOF\n`);
+    return new Blob(parts, { type: "application/pdf" });
   }
 
   const redraw = () => [...drawn].forEach((entry) => entry.draw());
@@ -96,7 +118,12 @@
     clearTimeout(timer);
     timer = setTimeout(redraw, 120);
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  const dark = matchMedia("(prefers-color-scheme: dark)"), root = document.documentElement;
+  dark.addEventListener("change", redraw);
+  document.getElementById("theme").addEventListener("click", () => {
+    root.dataset.theme = (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches) ? "light" : "dark";
+    redraw();
+  });
   const tooltip = (formatter, trigger = "item") => ({
     trigger, confine: true, formatter, backgroundColor: colour("card"), borderColor: colour("line"),
     textStyle: { color: colour("ink"), fontSize: 13 }, extraCssText: "max-width: 22rem; white-space: normal;",

@@ -20,8 +20,8 @@ window.stp = (() => {
     act(entry);
   }
   window.stpPiece = (name, value) => settle(name, ({ resolve }) => {
-    pieces.set(name, value);
-    // Those of trajectories are large; of them, the ones looked at last are kept.
+    // Texts to be searched are many and looked at once; of trajectories the last ones are kept.
+    if (!name.includes("/texts/")) pieces.set(name, value);
     const many = [...pieces.keys()].filter((known) => known.includes("/t/"));
     if (many.length > PIECES_KEPT) pieces.delete(many[0]);
     resolve(value);
@@ -48,7 +48,7 @@ window.stp = (() => {
       if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
       else node.setAttribute(key, value === true ? "" : value);
     }
-    node.append(...children.flat().filter((child) => child !== null && child !== undefined));
+    node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
     return node;
   }
   const el = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
@@ -95,6 +95,12 @@ window.stp = (() => {
       ...crumbs.map(([name, route]) => (route ? link(route, name) : el("span", { "aria-current": "page" }, name))));
   }
 
+  /* The routes before and after one in the table that was looked at last; else those that are given. */
+  function neighbours(place, route, before, after) {
+    const order = stp.order?.place === place ? stp.order : null, at = order ? order.of(route) : -1;
+    return at < 0 ? [before, after] : [at ? order.at(at - 1) : null, at + 1 < order.count ? order.at(at + 1) : null];
+  }
+
   /* Keys of the view that is open; a field that is being written in keeps its own. */
   let keys = {};
   const onKeys = (handlers) => { keys = handlers; };
@@ -104,5 +110,5 @@ window.stp = (() => {
     if (act) { event.preventDefault(); act(); }
   });
 
-  return { piece, el, svg, link, card, tiles, folded, percent, points, number, plural, unknown, MISSING, address, remember, where, onKeys };
+  return { piece, el, svg, link, card, tiles, folded, percent, points, number, plural, unknown, MISSING, address, remember, where, neighbours, onKeys };
 })();

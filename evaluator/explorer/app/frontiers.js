@@ -1,10 +1,7 @@
 "use strict";
 /* Frontiers of a campaign, and the methods of an OTBench run beside what bounds them. */
 (() => {
-  const { el, card, folded, percent, number, plural, unknown, MISSING, piece, where, remember, address, source, cellName, chart, colour, look, tip, axis, tooltip, table } = stp;
-  const STRATEGIES = ["early_exit", "fixed_budget", "routing"];
-  const DASH = { early_exit: "solid", fixed_budget: "dashed", routing: "dotted" };
-
+  const { el, card, percent, number, plural, unknown, MISSING, piece, where, remember, address, source, cellName, chart, colour, look, tip, tooltip, table, STRATEGIES, frontierView, frontierFrame, frontierEnds, interval } = stp;
   async function frontiers(page, place) {
     const { name, cells } = await source(place);
     where("Frontiers", [[name, `/${place}`], ["Frontiers"]]);
@@ -15,38 +12,19 @@
       card(null, el("div", { class: "bar" }, el("span", { class: "note" }, "Show"), box), host));
     async function draw(value) {
       remember({ cell: value });
-      const view = await piece(`${place}/frontier/${value}`);
-      if (box.value === value) host.replaceChildren(frontierChart(view, `frontiers-${value}`), frontierTable(view));
+      const view = await piece(`${place}/frontier/${value}`), show = (bands) => host.replaceChildren(frontierView(view, `frontiers-${value}`, bands), frontierTable(view));
+      if (box.value !== value) return;
+      show(null);
+      // They are drawn a thousand times again: the frontiers are there meanwhile.
+      if (cells[value]?.band) piece(`${place}/bands/${value}`).then((bands) => { if (box.value === value && host.isConnected) show(bands); }).catch((error) => host.append(el("p", { class: "warning" }, `No intervals: ${error.message}`)));
     }
     await draw(box.value);
   }
 
-  function frontierChart(view, save) {
-    const lines = STRATEGIES.map((strategy) => view.lines.find((line) => line.strategy === strategy));
-    const text = (line, i) => [line.name, `${percent(line.x[i])} of the tokens: accuracy ${percent(line.y[i])}`,
-      ...(line.tokens ? [`${number(line.tokens[i])} of ${number(view.tokens)} tokens`, `${number(line.right[i])} of ${number(view.probes)} probes right`] : [])];
-    return chart({
-      label: `Best accuracy over token budget: ${lines.map((line) => `${line.name} reaches ${percent(line.y.at(-1))}`).join("; ")}`, height: 420, save,
-      make: (narrow) => ({
-        ...frame(narrow), tooltip: tooltip(({ seriesIndex, dataIndex }) => (lines[seriesIndex] ? tip(text(lines[seriesIndex], dataIndex)) : "")),
-        series: [...lines.map((line) => ({ name: line.name, type: "line", step: "end", data: line.x.map((x, i) => [x, line.y[i]]), symbolSize: 5, showSymbol: true, symbol: "circle",
-          itemStyle: { color: colour(line.strategy), opacity: 0.55 }, lineStyle: { color: colour(line.strategy), width: 2.2, type: DASH[line.strategy], opacity: 1 } })), ends(view)],
-      }),
-    });
-  }
-
-  const frame = (narrow) => ({
-    grid: { left: 52, right: 18, top: narrow ? 84 : 48, bottom: 50 },
-    legend: { top: 0, left: 0, textStyle: { color: colour("ink") }, inactiveColor: colour("muted"), type: "scroll" },
-    xAxis: axis("Thinking tokens kept, of full thinking", { min: 0, max: 1, format: (value) => percent(value, 0) }),
-    yAxis: axis("", { scale: true, format: (value) => percent(value, 0) }),
-  });
-  const ends = ({ zero, full }) => ({ name: "never and always think", type: "scatter", data: [[0, zero], [1, full]], symbol: "diamond", symbolSize: 11, itemStyle: { color: colour("ink") } });
-
   function frontierTable(view) {
     const enough = (line) => line.y.findIndex((y) => y >= view.full - 1e-9);
     return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Savings" }, el("table", {},
-      el("thead", {}, el("tr", {}, ["Strategy", "Tokens that keep P(n)", "Best accuracy", "at tokens"].map((text) => el("th", { scope: "col" }, text)))),
+      el("thead", {}, el("tr", {}, ["Strategy", "Tokens that keep P(n)", "Best accuracy", "at tokens"].map((text, i) => el("th", { scope: "col", class: i ? null : "first" }, text)))),
       el("tbody", {}, STRATEGIES.map((strategy) => view.lines.find((line) => line.strategy === strategy)).map((line) => el("tr", {}, el("th", { scope: "row" }, line.name),
         el("td", {}, percent(line.x[enough(line)])), el("td", {}, percent(line.y.at(-1))), el("td", {}, percent(line.x[line.y.indexOf(line.y.at(-1))])))))));
   }
@@ -92,13 +70,12 @@
             data: data.map(({ point, i }) => ({ value: [point.x, point.y], lines: text(one.row, point), ...(i === one.row.selected && own.marker !== "none" ? { symbolSize: 15, itemStyle: { borderColor: colour("ink"), borderWidth: 2 } } : {}) })) });
           const banded = data.filter(({ point }) => point.band);
           if (banded.length && own.marker !== "none") {
-            const look2 = { type: "line", step: "end", stack: one.row.label, symbol: "none", silent: true, lineStyle: { opacity: 0 }, tooltip: { show: false } };
-            series.push({ ...look2, data: banded.map(({ point }) => [point.x, point.band[0]]) }, { ...look2, data: banded.map(({ point }) => [point.x, point.band[1] - point.band[0]]), areaStyle: { color: own.color, opacity: 0.1 } });
+            series.push(...interval(one.row.label, banded.map(({ point }) => [point.x, ...point.band]), own.color, 0.1));
           }
         }
         if (frontier.length) series.push({ name: "frontier, where methods were measured", type: "line", step: "end", data: frontier, symbol: "none", lineStyle: { color: colour(strategy), width: 2.6 }, itemStyle: { color: colour(strategy) } });
-        series.push(ends(view));
-        return { ...frame(narrow), tooltip: tooltip(({ data, seriesName }) => tip(data.lines || [seriesName, `${percent((data.value || data)[0])} of the tokens: ${percent((data.value || data)[1])}`])), series };
+        series.push(frontierEnds(view));
+        return { ...frontierFrame(narrow), tooltip: tooltip(({ data, seriesName }) => tip(data.lines || [seriesName, `${percent((data.value || data)[0])} of the tokens: ${percent((data.value || data)[1])}`])), series };
       },
     });
   }
@@ -108,12 +85,14 @@
     const span = (key, show) => (i) => { const [at, low, high] = rows[i].summary[key]; return unknown(at) ? MISSING : `${show(at)}${unknown(low) ? "" : ` [${show(low)}, ${show(high)}]`}`; };
     const bare = (x) => (100 * x).toFixed(1);
     const fraction = (key, name) => ({ key, name, kind: "number", scale: 100, hint: view.summaries[key], value: value(key), show: span(key, bare) });
+    const shareOf = (key, name, hint) => ({ key, name, kind: "number", scale: 100, hint, value: (i) => rows[i].shares?.[key] ?? NaN, show: (i) => (rows[i].shares ? bare(rows[i].shares[key]) : MISSING) });
     return table({
       title: "Rows", count: rows.length, sort: "-curve_area", columns: [
         { key: "label", name: "Method", kind: "text", filter: true, value: (i) => rows[i].label + (rows[i].own ? " (yours)" : "") },
         { key: "strategyname", name: "Strategy", kind: "choice", filter: true, value: (i) => view.strategies[rows[i].strategy] },
         fraction("curve_area", "Area"), fraction("hypervolume_share", "Of frontier, %"), fraction("tokens_saved_fraction", "Saved at P(n), %"),
         fraction("selected_tokens_fraction", "Tokens, %"), fraction("selected_accuracy", "Accuracy, %"), fraction("selected_gap", "Gap, points"),
+        ...(rows.some((row) => row.shares) ? [shareOf("none", "No thinking, %", "Share of test trajectories that the selected setting stops before the first step"), shareOf("all", "To the end, %", "Share of test trajectories that it does not stop")] : []),
       ],
     }).node;
   }

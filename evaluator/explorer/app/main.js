@@ -2,7 +2,7 @@
 /* The first page, and which view an address opens. */
 (() => {
   const { el, link, card, piece, where, address, onKeys } = stp;
-  const KINDS = { campaign: "Campaign", release: "Release", otbench: "OTBench run", think: "LLMThinkBench run", optimal: "OptimalThinkingBench run", board: "Leaderboard" };
+  const KINDS = { campaign: "Campaign", release: "Release", otbench: "OTBench run", think: "LLMThinkBench run", optimal: "OptimalThinkingBench run", live: "Live run", board: "Leaderboard" };
   const view = document.getElementById("view");
 
   async function home(page) {
@@ -10,14 +10,13 @@
     if (sources.length === 1 || sources[0].kind === "board") { location.replace("#/0"); return; }
     where("Explorer", []);
     page.append(card("Folders", el("ul", {}, sources.map((source, place) => el("li", {}, link(`/${place}`, source.name), ` \u2013 ${KINDS[source.kind]}, ${source.folder}`)))));
-    const campaigns = sources.filter((source) => source.kind === "campaign").length;
-    if (campaigns > 1 || sources.some((source) => source.cells?.length > 1)) page.append(el("p", {}, link("/compare", "Compare two cells side by side")));
+    if (sources.filter((source) => source.cells).length > 1 || sources.some((source) => source.cells?.length > 1)) page.append(el("p", {}, link("/compare", "Compare two cells side by side")));
   }
 
   async function open(page, place) {
     const source = (await piece("index")).sources[place];
     if (!source) throw new Error(`there is no folder ${place} here`);
-    const opened = { campaign: stp.campaign, otbench: stp.methods, think: stp.responses, optimal: stp.responses, board: stp.board }[source.kind];
+    const opened = { campaign: stp.campaign, release: stp.campaign, live: stp.responses, otbench: stp.methods, think: stp.responses, optimal: stp.responses, board: stp.board }[source.kind];
     await opened(page, place);
   }
 
@@ -49,12 +48,6 @@
     if (page.isConnected) view.dataset.ready = route;
   }
 
-  const root = document.documentElement;
-  document.getElementById("theme").addEventListener("click", () => {
-    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-    root.dataset.theme = dark ? "light" : "dark";
-    stp.redraw();
-  });
   window.addEventListener("hashchange", show);
   document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); view.focus(); });
   show();

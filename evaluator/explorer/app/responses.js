@@ -1,7 +1,7 @@
 "use strict";
 /* Responses of runs: a table to choose from, one response to read, and two models on one question. */
 (() => {
-  const { el, link, card, folded, number, plural, unknown, MISSING, piece, where, address, source, table, onKeys } = stp;
+  const { el, link, card, folded, number, plural, unknown, MISSING, piece, where, address, source, table, neighbours, onKeys } = stp;
   const verdict = (right) => (right === null ? "undecided" : right ? "right" : "wrong");
   const RATIO = "Tokens of the second over the first";
 
@@ -12,7 +12,7 @@
     const choice = (key, title) => ({ key, name: title, kind: "choice", filter: true, value: (i) => rows[key][i] || MISSING });
     const count = (key, title) => ({ key, name: title, kind: "number", filter: true, value: (i) => rows[key][i] });
     const shown = table({
-      title: "Responses", count: rows.key.length, sort: "-tokens", onFilter: (kept) => { stp.order = { place, list: Array.from(kept.subarray(0, 5000), (i) => `/${place}/r/${i}`) }; },
+      title: "Responses", count: rows.key.length, sort: "-tokens", onFilter: (kept) => { stp.order = { place, count: kept.length, at: (i) => `/${place}/r/${kept[i]}`, of: (route) => kept.indexOf(Number(route.split("/").pop())) }; },
       columns: [
         { key: "key", name: "Question", kind: "text", filter: true, value: (i) => `${rows.key[i]} ${rows.answer[i] ?? ""}`, show: (i) => rows.key[i], link: (i) => `/${place}/r/${i}` },
         choice("group", "Group"), choice("task", "Task"), ...(several ? [choice("method", "Method")] : []),
@@ -41,16 +41,16 @@
       found.thinking ? part(`Thinking, ${plural(found.thinking.length, "character")}`, found.thinking, false) : el("p", { class: "note" }, "Its thinking is not known."),
       part("Response", found.text || "(empty)", true));
   }
-  const asked = (found) => el("div", { class: "card question" }, el("pre", { tabindex: "0" }, found.prompt), el("p", {}, "Reference answer: ", el("code", {}, found.reference)));
+  const asked = (found) => (found.prompt || found.reference ? el("div", { class: "card question" }, el("pre", { tabindex: "0" }, found.prompt), el("p", {}, "Reference answer: ", el("code", {}, found.reference))) : "");
 
   async function response(page, place, row) {
     const { name } = await source(place), rows = await piece(`${place}/rows`), found = await piece(`${place}/r/${row}`);
     where(rows.key[row], [[name, `/${place}`], [rows.key[row]]]);
-    const list = stp.order?.place === place ? stp.order.list : rows.key.map((_, i) => `/${place}/r/${i}`), at = list.indexOf(`/${place}/r/${row}`);
-    const go = (to) => () => { if (list[to]) location.hash = list[to]; };
-    onKeys({ p: go(at - 1), n: go(at + 1) });
-    page.append(el("p", { class: "bar" }, el("button", { type: "button", disabled: !list[at - 1], onclick: go(at - 1) }, "\u2190 Previous"), el("button", { type: "button", disabled: !list[at + 1], onclick: go(at + 1) }, "Next \u2192")),
-      asked(found), await body(place, row, rows));
+    const route = (i) => (i >= 0 && i < rows.key.length ? `/${place}/r/${i}` : null), [before, after] = neighbours(place, route(row), route(row - 1), route(row + 1));
+    const go = (to) => () => { if (to) location.hash = to; };
+    onKeys({ p: go(before), n: go(after) });
+    page.append(el("p", { class: "bar" }, el("button", { type: "button", disabled: !before, onclick: go(before) }, "\u2190 Previous"), el("button", { type: "button", disabled: !after, onclick: go(after) }, "Next \u2192")),
+      asked(found), await body(place, row, rows), found.decisions ? card("What the method decided", stp.decisions(found)) : "");
   }
 
   /* Two runs, or two methods of one, on the questions that both were asked, by the ratio of tokens. */
@@ -69,21 +69,23 @@
     const first = chosen("a", 0), a = box(first, "First"), b = box(chosen("b", first ? 0 : 1), "Second");
     const one = choices[Number(a.value)], other = choices[Number(b.value)];
     const places = (choice) => new Map(choice.rows.key.map((key, i) => [key, i]).filter(([, i]) => choice.rows.method[i] === choice.method));
-    const mine = places(one), theirs = places(other), shared = [...mine].filter(([key]) => theirs.has(key)).map(([key, i]) => ({ key, i, j: theirs.get(key) }));
+    // One key may name other questions in a run of another seed: what was asked decides.
+    const mine = places(one), theirs = places(other), common = [...mine].filter(([key]) => theirs.has(key)).map(([key, i]) => ({ key, i, j: theirs.get(key) }));
+    const shared = common.filter(({ i, j }) => one.rows.asked[i] === other.rows.asked[j]), apart = common.length - shared.length;
     const tokens = (choice, i) => choice.rows.tokens[i], ratio = ({ i, j }) => { const x = tokens(one, i), y = tokens(other, j); return unknown(x) || unknown(y) || !x ? NaN : y / x; };
     const host = el("div");
     const open = async ({ i, j }) => {
       host.replaceChildren(asked(await piece(`${one.place}/r/${i}`)), el("div", { class: "pair" }, el("div", {}, el("h2", {}, one.name), await body(one.place, i, one.rows)), el("div", {}, el("h2", {}, other.name), await body(other.place, j, other.rows))));
     };
     page.append(card(null, el("div", { class: "bar" }, a, el("span", { class: "note" }, "beside"), b)));
-    if (!shared.length) { page.append(el("p", { class: "warning" }, "The two were asked no question in common.")); return; }
+    if (!shared.length) { page.append(el("p", { class: "warning" }, `The two were asked no question in common${apart ? `: ${plural(apart, "name")} of a question in both, with other questions behind it (another seed or size)` : ""}.`)); return; }
     const columns = [
       { key: "key", name: "Question", kind: "text", filter: true, value: (r) => shared[r].key, link: (r) => `/pair?a=${a.value}&b=${b.value}&open=${encodeURIComponent(shared[r].key)}` },
       { key: "ratio", name: "Ratio", kind: "number", hint: RATIO, filter: true, value: (r) => ratio(shared[r]), show: (r) => number(ratio(shared[r]), 2) },
       { key: "ta", name: "Tokens, first", kind: "number", value: (r) => tokens(one, shared[r].i) }, { key: "tb", name: "Tokens, second", kind: "number", value: (r) => tokens(other, shared[r].j) },
       { key: "ra", name: "First", kind: "choice", filter: true, value: (r) => verdict(one.rows.right[shared[r].i]) }, { key: "rb", name: "Second", kind: "choice", filter: true, value: (r) => verdict(other.rows.right[shared[r].j]) },
     ];
-    page.append(el("p", { class: "intro" }, `${RATIO}, the largest first; ${plural(shared.length, "question")} in common.`), host, card("Questions", table({ title: "Questions in common", count: shared.length, sort: "-ratio", columns }).node));
+    page.append(el("p", { class: "intro" }, `${RATIO}, the largest first; ${plural(shared.length, "question")} in common${apart ? `; ${number(apart)} left out: asked otherwise in the other run` : ""}.`), host, card("Questions", table({ title: "Questions in common", count: shared.length, sort: "-ratio", columns }).node));
     const named = shared.find(({ key }) => key === query.get("open")) || shared.reduce((best, each) => (ratio(each) > ratio(best) ? each : best), shared[0]);
     await open(named);
   }

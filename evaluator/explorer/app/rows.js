@@ -1,28 +1,38 @@
 "use strict";
 /* A campaign: its cells, the questions of a cell, and trajectories of one cell or of all. */
 (() => {
-  const { el, link, card, folded, percent, points, number, plural, MISSING, piece, where, table } = stp;
-  const ENDS = { end: "closed", limit: "cut", stop: "output ended", off: "none" };
-  const CODES = ["end", "limit", "stop", "off"];
+  const { el, link, card, folded, percent, points, number, plural, MISSING, piece, where, address, remember, table } = stp;
+  const ENDS = { end: "closed", limit: "cut", stop: "output ended", off: "none", unknown: MISSING };
+  const CODES = ["end", "limit", "stop", "off", "unknown"];
   const OWN = { 1: "right", 0: "wrong", "-1": MISSING };
 
   const source = async (place) => (await piece("index")).sources[place];
   const cellName = (cell) => `${cell.model} \u00b7 ${cell.benchmark}`;
 
+  /* Numbers of a column: type and bytes in base64, least significant bytes first. */
+  const TYPES = { u1: Uint8Array, i1: Int8Array, u2: Uint16Array, i2: Int16Array, i4: Int32Array };
+  function unpacked([type, packed]) {
+    const text = atob(packed), bytes = new Uint8Array(text.length);
+    for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+    return new TYPES[type](bytes.buffer);
+  }
+
   /* Rows of cells as one value: column(name)[row], and of every row its cell and its row in it. */
   async function rows(place, cells) {
     const read = await Promise.all(cells.map((cell) => piece(`${place}/cell/${cell}`)));
-    const sizes = read.map((one) => one.columns.q?.length || 0), count = sizes.reduce((a, b) => a + b, 0);
-    const own = new Uint16Array(count), inside = new Uint32Array(count), columns = {};
+    const count = read.reduce((sum, one) => sum + one.count, 0), starts = [];
+    const own = new Uint16Array(count), columns = {}, questions = [], asked = new Uint32Array(count);
     let start = 0;
     read.forEach((one, i) => {
-      own.fill(i, start, start + sizes[i]);
-      for (let r = 0; r < sizes[i]; r++) inside[start + r] = r;
-      for (const [name, values] of Object.entries(one.columns)) (columns[name] ||= new Int32Array(count)).set(values, start);
-      start += sizes[i];
+      own.fill(i, start, start + one.count);
+      for (const [name, packed] of Object.entries(one.columns)) (columns[name] ||= new Int32Array(count)).set(unpacked(packed), start);
+      for (let r = start; r < start + one.count; r++) asked[r] = questions.length + columns.q[r];
+      questions.push(...one.questions);
+      starts.push(start);
+      start += one.count;
     });
-    const question = (r) => read[own[r]].questions[columns.q[r]];
-    return { count, columns, cell: (r) => cells[own[r]], inside: (r) => inside[r], question, missing: read.reduce((sum, one) => sum + one.missing, 0) };
+    return { count, columns, questions, cell: (r) => cells[own[r]], inside: (r) => r - starts[own[r]], at: (cell, row) => starts[cells.indexOf(cell)] + row,
+      asked: (r) => asked[r], question: (r) => questions[asked[r]], missing: read.reduce((sum, one) => sum + one.missing, 0) };
   }
 
   async function campaign(view, place) {
@@ -51,7 +61,7 @@
     let missing = 0;
     for (let c = 0; c < cells.length; c++) {
       state.textContent = `Reading cell ${c + 1} of ${cells.length}`;
-      const read = await piece(`${place}/cell/${c}`);
+      const read = await piece(`${place}/means/${c}`);
       if (!view.isConnected || !host.isConnected) return;
       if (read.means) means.set(c, read.means);
       missing += read.missing;
@@ -61,7 +71,7 @@
   }
 
   async function trajectories(view, place, chosen) {
-    const { name, cells, probes } = await source(place);
+    const { kind, name, cells, probes } = await source(place);
     const list = chosen === null ? cells.map((_, c) => c) : [chosen];
     const title = chosen === null ? "All trajectories" : cellName(cells[chosen]);
     where(title, [[name, `/${place}`], [title]]);
@@ -72,8 +82,9 @@
     const fraction = (key, heading, value, hint, filter = true) => ({ key, name: heading, kind: "number", filter, hint, scale: 100, value, show: (r) => percent(value(r)) });
     const several = list.length > 1;
     const columns = [
-      { key: "text", name: "Question", kind: "text", filter: true, value: (r) => data.question(r).slice(0, 3).join("\n"), show: (r) => data.question(r)[0], link: open },
+      { key: "text", name: "Question", kind: "text", filter: true, code: data.asked, names: data.questions.map((question) => question.slice(0, 3).join("\n")), show: (r) => data.question(r)[0], link: (r) => open(r) + (sought() ? `?find=${encodeURIComponent(sought())}` : "") },
       ...(several ? [{ key: "cell", name: "Cell", kind: "choice", filter: true, value: (r) => cellName(cells[data.cell(r)]) }] : []),
+      ...(kind === "release" ? [{ key: "split", name: "Split", kind: "choice", filter: true, value: (r) => data.question(r)[3] }] : []),
       { key: "s", name: "Sample", kind: "number", value: (r) => c.s[r] },
       fraction("fall", "Largest fall", (r) => c.fall[r] / probes, "Accuracy lost by one step, in percent"),
       { key: "fk", name: "at step", kind: "number", value: (r) => (c.fk[r] ? c.fk[r] : NaN), show: (r) => (c.fk[r] ? number(c.fk[r]) : MISSING) },
@@ -86,10 +97,37 @@
       { key: "end", name: "Thinking", kind: "choice", filter: true, hint: "Closed by the model, cut at the limit, ended with the output, or none", value: (r) => ENDS[CODES[c.end[r]]] },
       { key: "own", name: "Own answer", kind: "choice", filter: true, hint: "The trajectory's own answer", value: (r) => OWN[c.own[r]] },
     ];
-    const rowsOf = table({ title: `Trajectories of ${title}`, columns, count, sort: "-fall", onFilter: (kept) => { stp.order = { place, list: Array.from(kept.subarray(0, 5000), open) }; } });
+    const rowsOf = table({ title: `Trajectories of ${title}`, columns, count, sort: "-fall", onFilter: (kept) => { stp.order = { place, count: kept.length, at: (i) => open(kept[i]), of: (route) => kept.findIndex((r) => open(r) === route) }; } });
     if (data.missing) view.append(el("p", { class: "warning" }, `${plural(data.missing, "trajectory", "trajectories")} not graded yet; the rows are the rest.`));
-    view.append(el("p", { class: "intro" }, "Sorted by the largest fall: the first row opens at the step that ruined its answer."), card("Trajectories", rowsOf.node));
+    view.append(el("p", { class: "intro" }, "Sorted by the largest fall: the first row opens at the step that ruined its answer."), card("Trajectories", list.some((cell) => cells[cell].units) ? search(place, cells, list, data, rowsOf) : null, rowsOf.node));
     if (!several) view.append(card("Questions", questions(place, chosen, data, probes)));
+  }
+
+  const sought = () => address().query.get("think") || "";
+
+  /* Rows whose thinking has some words: unit after unit is read, and what was found is shown as it comes. */
+  function search(place, cells, list, data, rowsOf) {
+    const field = el("input", { type: "search", value: sought(), "aria-label": "Words in the thinking", placeholder: "words in the thinking" }), state = el("span", { class: "found", role: "status" });
+    let run = 0;
+    async function go(words) {
+      const own = ++run, parts = list.flatMap((cell) => Array.from({ length: cells[cell].units }, (_, unit) => [cell, unit]));
+      remember({ think: field.value.trim() });
+      if (!words.length) { state.textContent = ""; rowsOf.limit(null); return; }
+      const mask = new Uint8Array(data.count);
+      let found = 0, shown = 0;
+      for (const [i, [cell, unit]] of parts.entries()) {
+        let read;
+        try { read = await piece(`${place}/texts/${cell}/${unit}`); } catch (error) { state.textContent = `The thinking cannot be searched here: ${error.message}`; return; }
+        if (own !== run || !state.isConnected) return;
+        read.texts.forEach((text, at) => { const low = text.toLowerCase(); if (words.every((word) => low.includes(word))) { mask[data.at(cell, read.rows[at])] = 1; found++; } });
+        state.textContent = `${plural(found, "trajectory", "trajectories")} with these words, ${number(i + 1)} of ${plural(parts.length, "part")} read`;
+        if (i + 1 === parts.length || performance.now() - shown > 1000) { shown = performance.now(); rowsOf.limit(mask); }
+      }
+    }
+    const begin = () => go(field.value.toLowerCase().split(/\s+/).filter(Boolean));
+    const form = el("form", { class: "bar", role: "search", onsubmit: (event) => { event.preventDefault(); begin(); } }, field, el("button", { type: "submit" }, "Search"), state);
+    if (sought()) requestAnimationFrame(begin);
+    return form;
   }
 
   /* The questions of a cell, from its rows: a question's means are over its trajectories. */

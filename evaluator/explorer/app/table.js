@@ -2,8 +2,12 @@
 /* A table that can be sorted, filtered and paged: of cells, questions, trajectories, rows of any kind.
  *
  * A column: {key, name, kind, value(i), show(i)?, link(i)?, filter?, hint?}. kind is "number" (also
- * fractions), "choice" or "text". value gives a number (NaN: unknown) or a text. All of the table's
+ * fractions), "choice" or "text". value gives a number (NaN: unknown) or a text; a column of texts
+ * that repeat may give {code(i), names} instead, a text's place and all texts. All of the table's
  * state stands in the address, so that a view can be linked to.
+ *
+ * A hundred thousand rows stay quick because nothing is made for a row but numbers: texts are looked
+ * at once each, the order of all rows is kept, and every row knows its bar of a histogram.
  */
 (() => {
   const { el, svg, link, number, plural, MISSING, address, remember } = stp;
@@ -16,7 +20,7 @@
     const byKey = Object.fromEntries(columns.map((c) => [c.key, c]));
     for (const c of columns) if (c.filter && query.get(at(c.key))) state.filters[c.key] = query.get(at(c.key));
     const controls = columns.filter((c) => c.filter).map((c) => control(c));
-    let kept = new Uint32Array(0);
+    let kept = new Uint32Array(0), sorted = {}, mask = null;
 
     const summary = el("p", { class: "note", role: "status" });
     const head = el("tr"), body = el("tbody");
@@ -47,7 +51,7 @@
           node: el("fieldset", {}, el("legend", { title: c.hint }, c.name), bars.node, el("div", { class: "range" }, from, to)) };
       }
       if (c.kind === "choice") {
-        const names = [...new Set(values[c.key])].sort();
+        const names = values[c.key].names.slice().sort();
         const box = el("select", { id, onchange: () => put(box.value) }, el("option", { value: "" }, "all"), names.map((name) => el("option", { value: name, selected: name === given }, name || MISSING)));
         bars.onPick = (name) => { box.value = name; put(name); };
         return { c, bars, set: (text) => { box.value = text; }, node: el("fieldset", {}, el("legend", { title: c.hint }, el("label", { for: id }, c.name)), bars.node, box) };
@@ -58,44 +62,38 @@
 
     /* Rows that all filters let pass, in order. */
     function select() {
-      const passes = new Uint8Array(count).fill(1);
+      const passes = mask ? mask.slice() : new Uint8Array(count).fill(1);
       for (const [name, text] of Object.entries(state.filters)) {
         const own = values[name], c = byKey[name];
         if (c.kind === "number") {
           const [low, high] = text.split("..").map((part) => (part === "" ? null : Number(part) / (c.scale || 1)));
           for (let i = 0; i < count; i++) if ((low !== null && !(own[i] >= low - 1e-9)) || (high !== null && !(own[i] <= high + 1e-9))) passes[i] = 0;
-        } else if (c.kind === "choice") {
-          for (let i = 0; i < count; i++) if (own[i] !== text) passes[i] = 0;
         } else {
-          const words = text.toLowerCase().split(/\s+/).filter(Boolean), found = new Map();
-          for (let i = 0; i < count; i++) {
-            if (!passes[i]) continue;
-            if (!found.has(own[i])) { const low = own[i].toLowerCase(); found.set(own[i], words.every((word) => low.includes(word))); }
-            if (!found.get(own[i])) passes[i] = 0;
-          }
+          const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+          const fits = Uint8Array.from(own.names, c.kind === "choice" ? (known) => known === text : (known) => words.every((word) => known.toLowerCase().includes(word)));
+          for (let i = 0; i < count; i++) if (!fits[own.codes[i]]) passes[i] = 0;
         }
       }
       let size = 0;
-      const chosen = new Uint32Array(count);
-      for (let i = 0; i < count; i++) if (passes[i]) chosen[size++] = i;
+      const all = ordered(), chosen = new Uint32Array(count);
+      for (let i = 0; i < count; i++) if (passes[all[i]]) chosen[size++] = all[i];
       kept = chosen.subarray(0, size);
-      order();
     }
 
-    function order() {
-      const down = state.sort.startsWith("-"), own = values[state.sort.replace(/^-/, "")];
-      if (!own) return;
-      const sign = down ? -1 : 1;
-      // Unknown values come last in both directions; ties keep the order of the rows.
-      kept.sort(own instanceof Float64Array
-        ? (a, b) => { const x = own[a], y = own[b]; if (x === y) return a - b; if (Number.isNaN(x)) return Number.isNaN(y) ? a - b : 1; if (Number.isNaN(y)) return -1; return sign * (x - y) || a - b; }
-        : (a, b) => sign * compareTexts(own[a], own[b]) || a - b);
+    /* All rows in order. Unknown values come last in both directions; ties keep the order of the rows. */
+    function ordered() {
+      const own = values[state.sort.replace(/^-/, "")], sign = state.sort.startsWith("-") ? -1 : 1;
+      if (sorted.by === state.sort && sorted.rows) return sorted.rows;
+      const rows = Uint32Array.from({ length: count }, (_, i) => i), x = own?.ranks ? Float64Array.from(own.codes, (code) => own.ranks[code]) : own;
+      if (x) rows.sort((a, b) => (x[a] === x[b] ? a - b : Number.isNaN(x[a]) ? (Number.isNaN(x[b]) ? a - b : 1) : Number.isNaN(x[b]) ? -1 : sign * (x[a] - x[b])));
+      sorted = { by: state.sort, rows };
+      return rows;
     }
 
     function showHead() {
       head.replaceChildren(...columns.map((c, i) => {
         const on = state.sort.replace(/^-/, "") === c.key, down = state.sort.startsWith("-");
-        const turn = () => { state.sort = on && down ? c.key : on ? `-${c.key}` : c.kind === "number" ? `-${c.key}` : c.key; state.page = 0; order(); show(); head.children[i].firstChild.focus(); };
+        const turn = () => { state.sort = on && down ? c.key : on ? `-${c.key}` : c.kind === "number" ? `-${c.key}` : c.key; state.page = 0; select(); show(); head.children[i].firstChild.focus(); };
         return el("th", { scope: "col", class: i ? null : "first", "aria-sort": on ? (down ? "descending" : "ascending") : null },
           el("button", { type: "button", class: "sort", title: c.hint, onclick: turn }, c.name, el("span", { "aria-hidden": "true" }, on ? (down ? " \u2193" : " \u2191") : "")));
       }));
@@ -108,7 +106,7 @@
       summary.textContent = kept.length === count ? plural(count, "row") : `${number(kept.length)} of ${plural(count, "row")}`;
       const shown = kept.subarray(state.page * ROWS, (state.page + 1) * ROWS);
       body.replaceChildren(...[...shown].map((i) => el("tr", {}, columns.map((c, place) => {
-        const text = c.show ? c.show(i) : c.kind === "number" ? number(c.value(i)) : c.value(i);
+        const text = c.show ? c.show(i) : c.kind === "number" ? number(c.value(i)) : values[c.key].names[values[c.key].codes[i]];
         const inner = c.link && c.link(i) ? link(c.link(i), text || MISSING) : text || MISSING;
         return place ? el("td", { class: c.kind === "text" ? "words" : null }, inner) : el("th", { scope: "row" }, inner);
       }))));
@@ -131,42 +129,58 @@
       onFilter?.(kept);
     }
     changed();
-    return { node, kept: () => kept };
+    /* Show only rows that a mask has, a byte a row; null: all again. */
+    const limit = (bytes) => { mask = bytes; state.page = 0; changed(); };
+    return { node, limit };
   }
 
-  const compareTexts = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
-
+  /* Numbers as they are; texts as codes, the texts themselves, and the rank of each. */
   function column(c, count) {
-    if (c.kind !== "number") return Array.from({ length: count }, (_, i) => c.value(i));
-    const own = new Float64Array(count);
-    for (let i = 0; i < count; i++) { const x = c.value(i); own[i] = x === null || x === undefined ? NaN : x; }
-    return own;
+    if (c.kind === "number") {
+      const own = new Float64Array(count);
+      for (let i = 0; i < count; i++) { const x = c.value(i); own[i] = x === null || x === undefined ? NaN : x; }
+      return own;
+    }
+    const codes = new Uint32Array(count);
+    let names = c.names;
+    if (names) for (let i = 0; i < count; i++) codes[i] = c.code(i);
+    else {
+      const places = new Map();
+      for (let i = 0; i < count; i++) {
+        const text = c.value(i);
+        if (!places.has(text)) places.set(text, places.size);
+        codes[i] = places.get(text);
+      }
+      names = [...places.keys()];
+    }
+    const ranks = new Uint32Array(names.length);
+    [...names.keys()].sort((a, b) => (names[a] < names[b] ? -1 : names[a] > names[b] ? 1 : a - b)).forEach((code, rank) => { ranks[code] = rank; });
+    return { codes, names, ranks };
   }
 
   /* Bars beside a filter: of all rows, and of those that pass. A bar can be picked. */
   function histogram(c, own, count) {
-    let place, bins, name;
+    const NONE = 255, bar = new Uint8Array(count).fill(NONE);
+    let bins, name;
     if (c.kind === "number") {
-      let low = Infinity, high = -Infinity;
-      for (const x of own) { if (x < low) low = x; if (x > high) high = x; }
+      let low = Infinity, high = -Infinity, whole = true;
+      for (const x of own) { if (x < low) low = x; if (x > high) high = x; if (whole && !Number.isInteger(x) && !Number.isNaN(x)) whole = false; }
       if (!(high >= low)) { low = 0; high = 0; }
-      const whole = own.every((x) => Number.isNaN(x) || Number.isInteger(x));
       bins = high === low ? 1 : whole ? Math.min(BINS, high - low + 1) : BINS;
       const span = whole ? high - low + 1 : high - low || 1, scale = c.scale || 1;
       const edge = (b) => low + (span * b) / bins;
-      place = (x) => Math.min(bins - 1, Math.floor(((x - low) / span) * bins));
+      for (let i = 0; i < count; i++) if (!Number.isNaN(own[i])) bar[i] = Math.min(bins - 1, Math.floor(((own[i] - low) / span) * bins));
       name = (b) => [Number((edge(b) * scale).toPrecision(6)), Number(((whole ? Math.ceil(edge(b + 1)) - 1 : edge(b + 1)) * scale).toPrecision(6))];
     } else {
-      const names = [...new Set(own)].sort(), index = new Map(names.map((text, i) => [text, i]));
+      const names = own.names.slice().sort();
       bins = Math.min(names.length, BINS);
-      place = (text) => Math.min(bins - 1, index.get(text));
+      for (let i = 0; i < count; i++) bar[i] = Math.min(bins - 1, own.ranks[own.codes[i]]);
       name = (b) => [names[b]];
     }
     const counted = (rows) => {
-      const sizes = new Uint32Array(bins);
-      if (rows) for (const i of rows) { if (!Number.isNaN(own[i]) || c.kind !== "number") sizes[place(own[i])]++; }
-      else for (let i = 0; i < count; i++) if (!Number.isNaN(own[i]) || c.kind !== "number") sizes[place(own[i])]++;
-      return sizes;
+      const sizes = new Uint32Array(256);
+      if (rows) for (const i of rows) sizes[bar[i]]++; else for (const b of bar) sizes[b]++;
+      return sizes.subarray(0, bins);
     };
     const all = counted(null), most = Math.max(1, ...all);
     const height = (n) => (n ? Math.max(1, (38 * Math.sqrt(n)) / Math.sqrt(most)) : 0);
