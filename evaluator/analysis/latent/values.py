@@ -216,8 +216,8 @@ class LatentCurves:
             benchmarks. ``estimate``, and ``low`` and ``high``: a 95 % interval for the average of
             these trajectories (what other questions would give is not in it), by Student's t from
             the spread over the draws and from what the model itself has been off by in worlds of
-            known truth (:data:`CORRECTION_ERROR`, :data:`SPREAD_ERROR`, :data:`GRID_ERROR`). One draw has no spread:
-            NaN.
+            known truth (:data:`CORRECTION_ERROR`, :data:`SPREAD_ERROR`, :data:`GRID_ERROR`). One
+            draw has no spread: NaN.
 
         Raises
         ------
