@@ -35,6 +35,9 @@ SPREAD_ERROR = 0.4
 """The same for OR, as a share of the posterior's standard deviation for a trajectory; over five
 families."""
 
+GRID_ERROR = 0.001
+"""What an average may be off by in any case: levels near 0 and 1 are tenths of a point apart."""
+
 TAIL = 0.025
 """Probability left out at each end of an interval."""
 
@@ -213,8 +216,8 @@ class LatentCurves:
             benchmarks. ``estimate``, and ``low`` and ``high``: a 95 % interval for the average of
             these trajectories (what other questions would give is not in it), by Student's t from
             the spread over the draws and from what the model itself has been off by in worlds of
-            known truth (:data:`CORRECTION_ERROR`, :data:`SPREAD_ERROR`). One draw has no spread:
-            NaN.
+            known truth (:data:`CORRECTION_ERROR`, :data:`SPREAD_ERROR`, :data:`GRID_ERROR`). One
+            draw has no spread: NaN.
 
         Raises
         ------
@@ -235,7 +238,8 @@ class LatentCurves:
         spread = np.full_like(estimate, np.nan)
         if self.draws > 1:
             # The mean of the draws is off by its own share, as in Rubin's rule for imputations.
-            variance = (1 + 1 / self.draws) * drawn.var(axis=0, ddof=1) + model_error**2
+            variance = (1 + 1 / self.draws) * drawn.var(axis=0, ddof=1)
+            variance += model_error**2 + GRID_ERROR**2
             spread = student_t.ppf(1 - TAIL, self.draws - 1) * np.sqrt(variance)
         index = pd.MultiIndex.from_product(
             [[*nesting.models, AVERAGE], [*nesting.benchmarks, AVERAGE], MEASURES],
