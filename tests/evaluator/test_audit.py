@@ -23,6 +23,7 @@ from evaluator.analysis.stored_thinking import models_with_thinking, open_campai
 from evaluator.figures.steps import step_length_plot
 from evaluator.simulation.store import write_campaign
 from evaluator.simulation.worlds import make_world, paper_population
+from stp.campaign.models import tokenizer_hash
 from stp.campaign.run import run_campaign
 from stp.campaign.store import Store
 from stp.campaign.tables import content_digest
@@ -185,6 +186,12 @@ def test_campaigns_that_do_not_go_together_are_refused(campaign, other, tmp_path
     tokenizer = Tokenizer.from_file(str(copy / "tokenizer/scripted/tokenizer.json"))
     tokenizer.add_tokens([AddedToken("!\n\n", special=False)])
     tokenizer.save(str(copy / "tokenizer/scripted/tokenizer.json"))
+    # A campaign that began with these files, not one whose files were changed.
+    store = Store(copy)
+    manifest = store.read_manifest()
+    (model,) = manifest.models
+    own = model.model_copy(update={"tokenizer_hash": tokenizer_hash(copy / "tokenizer/scripted")})
+    store.write_manifest(manifest.model_copy(update={"models": [own]}))
     with pytest.raises(MisuseError, match=r"one vocabulary in .* and another in"):
         boundary_audit([campaign, copy])
 

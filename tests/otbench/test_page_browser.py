@@ -8,11 +8,19 @@ from html import unescape
 import pytest
 
 from evaluator.otbench.session import run_methods
-from tests.evaluator.test_report_browser import FLAGS
+from tests.explorer.browser import FLAGS as SHARED_FLAGS
 from tests.otbench.campaigns import campaign, released, with_signals
 from tests.requirements import require_chromium
 
 pytestmark = pytest.mark.browser
+
+FLAGS = (
+    *SHARED_FLAGS,
+    "--disable-quic",
+    "--virtual-time-budget=2000",
+    "--enable-logging=stderr",
+    "--dump-dom",
+)
 
 METHOD = """
 from dataclasses import dataclass
@@ -43,7 +51,13 @@ def test_renders_without_a_console_message(tmp_path, monkeypatch):
     methods = ["think_brake", "deer", named]
     page = run_methods(folder, methods, tmp_path / "o", replicates=20).page
     done = subprocess.run(
-        [chromium, *FLAGS, f"--user-data-dir={tmp_path / 'profile'}", page.as_uri()],
+        [
+            chromium,
+            *FLAGS,
+            "--window-size=1200,900",
+            f"--user-data-dir={tmp_path / 'profile'}",
+            page.as_uri(),
+        ],
         capture_output=True,
         text=True,
         timeout=120,
@@ -79,11 +93,10 @@ def laid_out(chromium, page, folder, width):
     measured.write_text(source.replace("</body>", f"<script>{script}</script></body>"))
     framed = folder / "framed.html"
     framed.write_text(FRAME.format(page=measured.name, width=width))
-    flags = [flag for flag in FLAGS if not flag.startswith("--window-size")]
     done = subprocess.run(
         [
             chromium,
-            *flags,
+            *FLAGS,
             "--window-size=1400,900",
             "--allow-file-access-from-files",
             f"--user-data-dir={folder / 'profile'}",
