@@ -46,8 +46,6 @@ def dry_run(config: "CampaignConfig", folder: str) -> None:
             on_cell=lambda cell: progress.show(
                 f"warming up: {cell.model} on {cell.benchmark}", 0, 0
             ),
-                f"warming up: {cell.model} on {cell.benchmark}", 0, 0
-            ),
         )
     console.print(f"wording of the prompts: {config.prompts.wording.label}", markup=False)
     shown: set[tuple[str, str]] = set()
