@@ -26,6 +26,7 @@ def dry_run(config: "CampaignConfig", folder: str) -> None:
     from stp.campaign.dry_run import plan_campaign
     from stp.campaign.early import check_engine
     from stp.campaign.run import configured_engine
+    from stp.cli.progress import shown_progress
 
     console = Console(highlight=False)
     if folder and _nothing_left(config, folder):
@@ -36,12 +37,15 @@ def dry_run(config: "CampaignConfig", folder: str) -> None:
         return
     check_engine(config.engine.name, config.engine.options)
     notes = Console(stderr=True, highlight=False)
-    with notes.status("preparing: models, questions, prompts") as doing:
+    with shown_progress(notes, at_once=True) as progress:
+        progress.stage("preparing: models, questions, prompts")
         plan = plan_campaign(
             config,
             open_model=configured_engine(config),
             folder=folder or None,
-            on_cell=lambda cell: doing.update(f"warming up: {cell.model} on {cell.benchmark}"),
+            on_cell=lambda cell: progress.show(
+                f"warming up: {cell.model} on {cell.benchmark}", 0, 0
+            ),
         )
     console.print(f"wording of the prompts: {config.prompts.wording.label}", markup=False)
     shown: set[tuple[str, str]] = set()

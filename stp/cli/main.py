@@ -31,9 +31,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if given in (["--help"], ["-h"]):
                 sys.stdout.write(first_help())
                 raise SystemExit(0)
+            from stp.cli.early_lines import early_lines
             from stp.cli.lazily import app
 
-            app(args=_arguments(given), prog_name="stp")
+            with early_lines():
+                app(args=_arguments(given), prog_name="stp")
         finally:
             # What cannot be written is said here, not after the end.
             sys.stdout.flush()

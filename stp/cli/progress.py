@@ -18,6 +18,7 @@ from rich.progress import Progress as Bars
 from rich.text import Text
 
 from data.progress import Progress
+from stp.cli.early_lines import progress_is_shown
 from stp.cli.lines import duration, printable
 
 SECONDS_BETWEEN_LINES = 2.0
@@ -42,6 +43,7 @@ def shown_progress(console: Console | None = None, *, at_once: bool = False) -> 
         The first stage is a line at once, where there is no bar; else the first line comes after
         some seconds, and short work says nothing.
     """
+    progress_is_shown()
     screen = Screen(console or Console(stderr=True, highlight=False), at_once=at_once)
     ended = threading.Event()
 

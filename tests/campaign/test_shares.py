@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from data import Question
-from evaluator.analysis.share_tables import share_sentences, share_table
+from evaluator.analysis.share_tables import share_notes, share_sentences, share_table
 from evaluator.answers import Checker
 from evaluator.answers.math_equality import Reference
 from evaluator.answers.symbolic import SymbolicTimeoutError, SymbolicWorker
@@ -232,3 +232,13 @@ def test_what_is_cut_is_said_before_anything_is_probed(configure, opener, tmp_pa
     caplog.clear()
     run_campaign(configure(thinking_limit=400), tmp_path / "whole", open_model=opener)
     assert not said()
+
+
+def test_the_release_card_names_every_kind_that_occurs(strange):
+    cells = campaign_shares(strange)
+    (note,) = share_notes(cells)
+    occurring = [share for share in cells[0].shares if share.count]
+    assert occurring
+    for share in occurring:
+        assert share.sentence() in note
+    assert note.count(";") >= len(occurring) - 1

@@ -11,7 +11,7 @@ from rich.console import Console
 import data.progress
 import stp.cli.progress
 from data.progress import NOBODY
-from stp.cli import lines
+from stp.cli import early_lines, lines
 from stp.cli.progress import shown_progress
 from stp.cli.stages import StagesShown
 
@@ -221,3 +221,15 @@ def test_examples_run(module):
     found = doctest.testmod(module)
     assert found.attempted > 0
     assert found.failed == 0
+
+
+def test_a_command_that_loads_long_is_not_silent(monkeypatch, capsys):
+    monkeypatch.setattr(early_lines, "CPU_SECONDS", 0.01)
+    with early_lines.early_lines():
+        deadline = time.monotonic() + 60
+        while "at work" not in (said := capsys.readouterr().err) and time.monotonic() < deadline:
+            sum(range(10_000))
+        with shown_progress(Console(file=StringIO())):
+            assert early_lines._ended.is_set()
+    assert said.startswith("at work: ")
+    assert said.endswith(" elapsed\n")
