@@ -46,14 +46,23 @@ class _Generation(Extension):
 def render(
     template: str, messages: Sequence[Mapping[str, Any]], variables: Mapping[str, Any]
 ) -> str:
-    """Return the text of a prompt.
+    """Return the text of a prompt, as :func:`render_all`; ``messages`` are one conversation."""
+    return render_all(template, [messages], variables)[0]
+
+
+def render_all(
+    template: str,
+    conversations: Sequence[Sequence[Mapping[str, Any]]],
+    variables: Mapping[str, Any],
+) -> list[str]:
+    """Return the texts of prompts; what one costs, in time and memory, is limited.
 
     Parameters
     ----------
     template
         Jinja source.
-    messages
-        Dictionaries with ``role`` and ``content``.
+    conversations
+        Of each prompt the messages, dictionaries with ``role`` and ``content``.
     variables
         What else the template sees; ``strftime_now`` replaces the clock.
 
@@ -66,18 +75,25 @@ def render(
     now = values.pop("strftime_now", datetime.now().strftime)
     # A function does not go to the worker; what it says of the forms that are asked for does.
     dates = {form: now(form) for form in (_MOMENT, *_DATES.findall(template))}
-    job = {"template": template, "messages": list(messages), "variables": values, "dates": dates}
+    job = {
+        "template": template,
+        "conversations": [list(messages) for messages in conversations],
+        "variables": values,
+        "dates": dates,
+    }
     try:
         with _LOCK:
-            text, _ = _worker(os.getpid()).ask(job, _SECONDS)
+            texts, _ = _worker(os.getpid()).ask(job, _SECONDS)
     except SymbolicTimeoutError as error:
+        if len(conversations) > 1:  # The limits are those of one.
+            return [render(template, messages, variables) for messages in conversations]
         raise jinja2.TemplateError(
             f"it needs more than {_SECONDS:g} seconds, or more than {_MEMORY_BYTES >> 20} MiB of "
             "memory"
         ) from error
     except RuleFailedError as error:
         raise jinja2.TemplateError(str(error)) from error
-    return str(text)
+    return list(texts)
 
 
 @functools.lru_cache(maxsize=1)
@@ -88,26 +104,28 @@ def _worker(process: int) -> SymbolicWorker:
     return worker
 
 
-def _renderer() -> Callable[[dict[str, Any]], str]:
-    """Return what writes the text of a job's messages, in the worker."""
+def _renderer() -> Callable[[dict[str, Any]], list[str]]:
+    """Return what writes the texts of a job's conversations, in the worker."""
 
-    def text(job: dict[str, Any]) -> str:
+    def texts(job: dict[str, Any]) -> list[str]:
         dates = job["dates"]
 
         def now(form: str) -> str:
             known: str | None = dates.get(form)
             return datetime.fromisoformat(dates[_MOMENT]).strftime(form) if known is None else known
 
-        values = {"tools": None, "documents": None, "strftime_now": now}
-        rendered = _compiled(job["template"]).render(
-            messages=job["messages"], **{**values, **job["variables"]}
-        )
-        if len(rendered) > _MOST_CHARACTERS:
-            raise jinja2.TemplateError(f"it writes {len(rendered):,} characters")
-        rendered.encode()
-        return rendered
+        values = {"tools": None, "documents": None, "strftime_now": now, **job["variables"]}
+        template = _compiled(job["template"])
+        found = []
+        for messages in job["conversations"]:
+            rendered = template.render(messages=messages, **values)
+            if len(rendered) > _MOST_CHARACTERS:
+                raise jinja2.TemplateError(f"it writes {len(rendered):,} characters")
+            rendered.encode()
+            found.append(rendered)
+        return found
 
-    return text
+    return texts
 
 
 def _why(error: Exception) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from tokenizers import AddedToken, Tokenizer
 
-from stp.chat_templates import render
+from stp.chat_templates import render_all
 
 _SPECIAL = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
 
@@ -91,6 +91,11 @@ class FolderTokenizer:
         encoding = self.backend_tokenizer.encode(text, add_special_tokens=add_special_tokens)
         return list(encoding.ids)
 
+    def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of texts, without special tokens around them."""
+        found = self.backend_tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [list(encoding.ids) for encoding in found]
+
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str:
         """Return the text of ids."""
         return str(
@@ -99,21 +104,21 @@ class FolderTokenizer:
 
     def apply_chat_template(
         self,
-        messages: Sequence[Mapping[str, Any]],
+        messages: Sequence[Any],
         *,
         chat_template: str | None = None,
         add_generation_prompt: bool = False,
         tokenize: bool = False,
         **variables: Any,
-    ) -> str | list[int]:
-        """Return the text of a prompt, or its ids.
+    ) -> str | list[int] | list[str] | list[list[int]]:
+        """Return the text of a prompt, or its ids; those of several for several conversations.
 
         Raises
         ------
         ValueError
             If there is no template.
         jinja2.TemplateError
-            As :func:`stp.chat_templates.render`.
+            As :func:`stp.chat_templates.render_all`.
         """
         template = self.chat_template if chat_template is None else chat_template
         if template is None:
@@ -123,8 +128,10 @@ class FolderTokenizer:
             "add_generation_prompt": add_generation_prompt,
             **variables,
         }
-        text = render(template, messages, values)
-        return self.encode(text, add_special_tokens=False) if tokenize else text
+        several = bool(messages) and not isinstance(messages[0], Mapping)
+        texts = render_all(template, messages if several else [messages], values)
+        found = self.encode_all(texts) if tokenize else texts
+        return found if several else found[0]
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from stp.campaign.pace import Clock, measured_pace
 from stp.campaign.prepare import Prepared, Subject, make_subject, prepare_campaign
 from stp.campaign.shares import CellShares
 from stp.campaign.store import Store, read_questions
-from stp.campaign.tables import Work, content_digest, encode_shard
+from stp.campaign.tables import Work, content_digest, encode_shard, numbers
 from stp.campaign.units import TableName, Unit
 from stp.campaign.warm_up_shares import warm_up_shares
 from stp.campaign.workers import EngineOpener
@@ -253,8 +253,8 @@ def _check_cell(
     # Columns, not rows: as Python numbers the prompts of a large benchmark take gigabytes.
     rows = read_questions(store, record.cell)
     prompt_tokens = _lengths(rows, "prompt_ids")
-    fitting = _fitting(rows)
-    if not fitting.num_rows:
+    fits = np.asarray(pc.not_equal(rows["fit"], "too_long").to_numpy())
+    if not fits.any():
         shortest = int(prompt_tokens.argmin())
         raise MisuseError(
             f"{record.model} on {record.benchmark}: no prompt fits the context of "
@@ -263,12 +263,12 @@ def _check_cell(
             "generation.context_limit or lower the answer limits"
         )
     answer_tokens = max(config.generation.answer_tokens, config.probing.answer_tokens)
-    first = fitting.slice(0, 1).to_pylist()[0]
-    fitting_tokens = _lengths(fitting, "prompt_ids")
-    longest = int((fitting_tokens + fitting["thinking_limit"].to_numpy()).max())
+    first = rows.slice(int(fits.argmax()), 1).to_pylist()[0]
+    fitting_tokens = prompt_tokens[fits]
+    longest = int((fitting_tokens + numbers(rows["thinking_limit"])[fits]).max())
 
     def ids_of(kind: str) -> tuple[str, ...]:
-        return tuple(rows.filter(pc.equal(rows["fit"], kind))["question_id"].to_pylist())
+        return tuple(rows["question_id"].filter(pc.equal(rows["fit"], kind)).to_pylist())
 
     return CellPlan(
         record=record,
@@ -325,7 +325,8 @@ def _warm_up(
     thinking = _lengths(trajectories[0], "thinking_ids")
     answers = _lengths(trajectories[0], "answer_ids")
     ended = int(pc.sum(pc.not_equal(trajectories[0]["thinking_finish"], "limit")).as_py() or 0)
-    mean_limit = float(np.mean(_fitting(rows)["thinking_limit"].to_numpy()))
+    fits = pc.not_equal(rows["fit"], "too_long")
+    mean_limit = float(np.mean(numbers(rows["thinking_limit"].filter(fits))))
     thinks = _expected_length(thinking, ended, mean_limit)
     closed = int(pc.sum(pc.equal(trajectories[0]["answer_finish"], "stop")).as_py() or 0)
     answer_limit = config.generation.answer_tokens
@@ -470,8 +471,9 @@ class _ProbeWarmUp:
 
 
 def _cut_short(config: CampaignConfig, questions: pa.Table) -> tuple[CampaignConfig, pa.Table]:
-    """Return the campaign and its fitting questions with the warm-up's limits."""
-    fitting = _fitting(questions)
+    """Return the campaign and the first of its fitting questions with the warm-up's limits."""
+    fits = np.flatnonzero(pc.not_equal(questions["fit"], "too_long").to_numpy())
+    fitting = questions.take(fits[:_WARM_UP_TRAJECTORIES])
     index = fitting.schema.get_field_index("thinking_limit")
     limits = pc.min_element_wise(fitting["thinking_limit"], pa.scalar(_WARM_UP_THINKING_TOKENS))
     fitting = fitting.set_column(index, "thinking_limit", limits.cast(pa.int32()))
@@ -493,10 +495,6 @@ def _cut_short(config: CampaignConfig, questions: pa.Table) -> tuple[CampaignCon
             ),
         }
     ), fitting
-
-
-def _fitting(questions: pa.Table) -> pa.Table:
-    return questions.filter(pc.not_equal(questions["fit"], "too_long"))
 
 
 def _timed(

@@ -31,6 +31,10 @@ from stp.ragged import IntArray
 _LENGTHS = 1 << 16
 """Lengths drawn for each kind of sample; samples share them by their seeds."""
 
+_ROUNDS = 200
+_LEAST_SAMPLES = 30_000
+"""Simulated of a load that is too large to be simulated whole: samples for each row, and in all."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
@@ -405,8 +409,9 @@ def predict(
     load, rows, pace, engines, units_in_flight, repeats_exactly, seed
         As :func:`simulate`.
     most_samples
-        Simulated at most. Of a larger load half as many units and all of them are simulated: what
-        the second half took is what the units between take.
+        Of a load that is simulated whole. Of a larger one so many units are simulated as fill the
+        rows :data:`_ROUNDS` times, and half as many: what the second half took is what the units
+        between take.
     """
     keywords = {
         "rows": rows,
@@ -416,7 +421,13 @@ def predict(
         "repeats_exactly": repeats_exactly,
         "seed": seed,
     }
-    units = max(2, min(load.units, int(most_samples / max(1.0, load.unit_samples))))
+    samples = most_samples
+    if load.units * load.unit_samples > most_samples:
+        asked = 1 if repeats_exactly else None
+        under_way = asked if units_in_flight is None else units_in_flight
+        used = rows if under_way is None else min(rows, under_way * load.unit_samples)
+        samples = min(most_samples, max(_LEAST_SAMPLES, int(_ROUNDS * used * engines)))
+    units = max(2, min(load.units, int(samples / max(1.0, load.unit_samples))))
     whole = simulate(replace(load, units=min(units, load.units)), **keywords)  # type: ignore[arg-type]
     if units >= load.units:
         return whole
@@ -427,7 +438,9 @@ def predict(
         steps=round(whole.steps + between * (whole.steps - half.steps)),
         mean_rows=whole.mean_rows,
         tokens=round(whole.tokens + between * (whole.tokens - half.tokens)),
-        tail_seconds=whole.tail_seconds + between * (whole.tail_seconds - half.tail_seconds),
+        tail_seconds=max(
+            0.0, whole.tail_seconds + between * (whole.tail_seconds - half.tail_seconds)
+        ),
         most_units=whole.most_units,
     )
 

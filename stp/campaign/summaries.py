@@ -87,7 +87,7 @@ def read_summary(store: Store, record: CellRecord, mark: str | None) -> CellSumm
     if mark is None or not store.exists(_path(record)):
         return None
     try:
-        table = pq.read_table(pa.BufferReader(store.read_bytes(_path(record))))
+        table = pq.ParquetFile(pa.BufferReader(store.read_bytes(_path(record)))).read()
         said = {k.decode(): v.decode() for k, v in (table.schema.metadata or {}).items()}
         counts = CountsByQuestion(
             **{field.name: numbers(table[field.name]) for field in fields(CountsByQuestion)}

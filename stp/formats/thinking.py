@@ -5,7 +5,7 @@ Ids are copied here, never decoded and encoded again. Text is made once for a pr
 """
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, time
 from typing import Any, Literal
@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from data.errors import ConfigError
+from stp.folder_tokenizer import FolderTokenizer
 from stp.formats.family import ModelFamily
 from stp.formats.turn_end import find_turn_end
 from stp.tokenizers import Tokenizer, backend, exact_ids, token_bytes, tokenizer_name
@@ -21,6 +22,10 @@ from stp.tokenizers import Tokenizer, backend, exact_ids, token_bytes, tokenizer
 ThinkingFinish = Literal["end", "limit", "stop"]
 """``"end"``: the end of thinking was met; ``"limit"``: the output broke off inside thinking;
 ``"stop"``: the model ended its turn inside thinking."""
+
+
+_AT_ONCE = 256
+"""Prompts that are made together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +184,20 @@ class ThinkingFormat:
         request = self.family.thinking_request
         return self.chat_prompt_ids(self._messages(question_text, instruction, request))
 
+    def prompts_ids(
+        self, question_texts: Sequence[str], instruction: str = ""
+    ) -> Iterator[npt.NDArray[np.int32]]:
+        """Yield :meth:`prompt_ids` of many questions, in a fraction of the time.
+
+        A template runs in a process of its own, and what it costs to ask it is paid once for many.
+        """
+        request = self.family.thinking_request
+        for start in range(0, len(question_texts), _AT_ONCE):
+            texts = question_texts[start : start + _AT_ONCE]
+            asked = [self._messages(text, instruction, request) for text in texts]
+            for ids in self._encoded(self._rendered(asked)):
+                yield np.array(ids, np.int32)
+
     def chat_prompt_ids(self, messages: Sequence[Mapping[str, str]]) -> tuple[int, ...]:
         """Return the prompt of a conversation; it ends just after the start of thinking.
 
@@ -192,12 +211,19 @@ class ThinkingFormat:
         data.errors.ConfigError
             As :meth:`prompt_ids`.
         """
-        text = self._rendered([dict(message) for message in messages])
+        (ids,) = self._encoded(self._rendered([[dict(message) for message in messages]]))
+        return tuple(ids)
+
+    def _encoded(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of rendered prompts, with the start of thinking behind them."""
         start = self.family.thinking_start
         # A template may open thinking with other white space around the marker than the family.
-        if not text.rstrip().endswith(start.rstrip()):
-            text += start
-        return tuple(self.tokenizer.encode(text, add_special_tokens=False))
+        opened = [
+            text if text.rstrip().endswith(start.rstrip()) else text + start for text in texts
+        ]
+        if isinstance(self.tokenizer, FolderTokenizer):
+            return self.tokenizer.encode_all(opened)
+        return [self.tokenizer.encode(text, add_special_tokens=False) for text in opened]
 
     def answer_prompt_ids(self, question_text: str, instruction: str = "") -> tuple[int, ...]:
         """Return a prompt that ends just before the answer: no thinking is asked for.
@@ -218,13 +244,12 @@ class ThinkingFormat:
             that turn thinking off.
         """
         family = self.family
-        text = self._rendered(
-            self._messages(question_text, instruction, family.thinking_off_request), off=True
-        )
+        asked = self._messages(question_text, instruction, family.thinking_off_request)
+        (text,) = self._rendered([asked], off=True)
         end = text.rstrip()
         if family.thinking_off_options and not end.endswith(family.thinking_end):
             asked = self._messages(question_text, instruction, family.thinking_request)
-            if text == self._rendered(asked):
+            if [text] == self._rendered([asked]):
                 raise ConfigError(
                     f"the chat template of {tokenizer_name(self.tokenizer)} does not know "
                     f"{family.off_switch}, by which the model family {family.name!r} turns "
@@ -252,7 +277,9 @@ class ThinkingFormat:
             messages.insert(0, {"role": "system", "content": texts["system"]})
         return messages
 
-    def _rendered(self, messages: list[dict[str, str]], *, off: bool = False) -> str:
+    def _rendered(
+        self, conversations: list[list[dict[str, str]]], *, off: bool = False
+    ) -> list[str]:
         family, name = self.family, tokenizer_name(self.tokenizer)
         if family.chat_template is None and not getattr(self.tokenizer, "chat_template", None):
             raise ConfigError(
@@ -263,15 +290,13 @@ class ThinkingFormat:
 
         day = datetime.combine(family.template_date, time())
         try:
-            text = str(
-                self.tokenizer.apply_chat_template(
-                    messages,
-                    tokenize=False,
-                    add_generation_prompt=True,
-                    chat_template=family.chat_template,
-                    strftime_now=day.strftime,
-                    **{**family.template_options, **(family.thinking_off_options if off else {})},
-                )
+            texts: list[str] = self.tokenizer.apply_chat_template(
+                conversations,
+                tokenize=False,
+                add_generation_prompt=True,
+                chat_template=family.chat_template,
+                strftime_now=day.strftime,
+                **{**family.template_options, **(family.thinking_off_options if off else {})},
             )
         # A template is a program: it may divide by zero as well.
         except (TemplateError, ArithmeticError, TypeError, ValueError, LookupError) as error:
@@ -279,12 +304,12 @@ class ThinkingFormat:
                 f"the chat template of {name} refuses the model family {family.name!r}: {error}; "
                 "another instruction_place in a family TOML file may suit it"
             ) from error
-        if not off and text.rstrip().endswith(family.thinking_end):
+        if not off and any(text.rstrip().endswith(family.thinking_end) for text in texts):
             raise ConfigError(
                 f"the chat template of {name} closes the thinking in the prompt; set the option "
                 "that turns thinking on under [template_options] in a family TOML file"
             )
-        return text
+        return texts
 
     def split(self, output_ids: Sequence[int]) -> SplitOutput:
         """Part an output into thinking and answer.
