@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from data.errors import MisuseError
-from evaluator.explorer.source import NoPieceError, Piece, Source, Sources, open_source
+from evaluator.explorer.opening import open_source
+from evaluator.explorer.source import NoPieceError, Piece, Source, Sources
 from evaluator.present.names import visible
 from evaluator.runs.graded import file_digest
 from evaluator.runs.record import RECORD, RunRecord

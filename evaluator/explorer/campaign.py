@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evaluator.explorer.cells import CellTable, cell_table, keep, kept_path, read_kept, state_of
+from evaluator.explorer.cells import ShownCell, cell_table, keep, kept_path, read_kept, state_of
 from evaluator.explorer.measured import MeasuredSource
 from evaluator.explorer.source import Piece
 from evaluator.explorer.texts import UnitTexts, unit_texts
@@ -89,7 +89,7 @@ class CampaignSource(MeasuredSource):
             "settings": _settings(self.config, self.manifest),
         }
 
-    def read_table(self, cell: int) -> CellTable:
+    def read_table(self, cell: int) -> ShownCell:
         """Return a cell's rows: kept ones, or read from its shards and kept."""
         record, folder = self.manifest.cells[cell], self.store.folder
         path = None if folder is None else kept_path(folder, record.cell.folder)
@@ -106,10 +106,10 @@ class CampaignSource(MeasuredSource):
             keep(path, state, table)
         return table
 
-    def _counted(self, record: CellRecord) -> CellTable:
+    def _counted(self, record: CellRecord) -> ShownCell:
         rows = read_cell(self.store, self.config, record)
         if rows.curves is None:
-            return CellTable(columns={}, unit=rows.unit, means=None, missing=self._expected(record))
+            return ShownCell(columns={}, unit=rows.unit, means=None, missing=self._expected(record))
         missing = self._expected(record) - rows.curves.trajectories
         return cell_table(rows.curves, rows.finish, rows.unit, missing)
 

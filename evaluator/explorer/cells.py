@@ -31,11 +31,11 @@ _FORMAT = 1
 """Of kept files; a change of the columns or their meaning needs another."""
 _WHOLE = tuple(np.dtype(f"<{code}") for code in ("u1", "i1", "u2", "i2", "i4"))
 
-Columns = dict[str, npt.NDArray[Any]]
+ShownColumns = dict[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CellTable:
+class ShownCell:
     """What is known of a cell's graded trajectories, a row each.
 
     Attributes
@@ -51,7 +51,7 @@ class CellTable:
         Trajectories that are not graded yet.
     """
 
-    columns: Columns
+    columns: ShownColumns
     unit: IntArray
     means: dict[str, float | None] | None
     missing: int
@@ -70,12 +70,12 @@ class CellTable:
         }
 
 
-def cell_table(curves: Curves, finish: IntArray, unit: IntArray, missing: int) -> CellTable:
+def cell_table(curves: Curves, finish: IntArray, unit: IntArray, missing: int) -> ShownCell:
     """Return the table of a cell's curves; ``finish`` says why each one's thinking ended."""
     from evaluator.analysis.overthinking import STATISTICS, per_trajectory, summarise
 
     overall = summarise(per_trajectory(curves)).overall
-    return CellTable(
+    return ShownCell(
         columns=columns_of(curves, finish),
         unit=unit,
         means={
@@ -86,7 +86,7 @@ def cell_table(curves: Curves, finish: IntArray, unit: IntArray, missing: int) -
     )
 
 
-def columns_of(curves: Curves, finish: IntArray) -> Columns:
+def columns_of(curves: Curves, finish: IntArray) -> ShownColumns:
     """Return what rows are sorted and filtered by: whole numbers of the least type that holds them.
 
     ``q`` question, ``s`` sample, ``n`` steps, ``L`` thinking tokens, ``k`` k*, ``kt`` L(k*),
@@ -99,7 +99,7 @@ def columns_of(curves: Curves, finish: IntArray) -> Columns:
     falls = largest_falls(curves)
     best = curves.correct[curves.rows_at(curves.k_star_s)]
     least = -np.maximum.reduceat(-curves.correct.astype(np.int64), curves.trajectory_offsets[:-1])
-    made: Columns = {
+    made: ShownColumns = {
         "q": curves.question,
         "s": curves.sample,
         "n": np.diff(curves.trajectory_offsets) - 1,
@@ -162,7 +162,7 @@ def kept_path(folder: Path, cell: str) -> Path | None:
     return caches / "stp-engine" / "explorer" / f"{place}.npz"
 
 
-def read_kept(path: Path, state: str) -> CellTable | None:
+def read_kept(path: Path, state: str) -> ShownCell | None:
     """Return a kept table; None if there is none, or it is of another state, or cannot be read."""
     try:
         with np.load(path, allow_pickle=False) as kept:
@@ -171,14 +171,14 @@ def read_kept(path: Path, state: str) -> CellTable | None:
         if said["state"] != state:
             return None
         unit = columns.pop("unit")
-        return CellTable(
+        return ShownCell(
             columns=columns, unit=unit, means=said["means"], missing=int(said["missing"])
         )
     except (OSError, EOFError, zipfile.BadZipFile, KeyError, TypeError, ValueError):
         return None
 
 
-def keep(path: Path, state: str, table: CellTable) -> None:
+def keep(path: Path, state: str, table: ShownCell) -> None:
     """Keep a table. Where the cache cannot be written, it is read from the campaign each time."""
     said = json.dumps({"state": state, "means": table.means, "missing": table.missing})
     content = io.BytesIO()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evaluator.explorer.cells import CellTable
+from evaluator.explorer.cells import ShownCell
 from evaluator.explorer.source import NoPieceError, Piece, TrajectoryKey, whole_numbers
 from evaluator.present.names import visible
 from stp.curves import Curves
@@ -40,7 +40,7 @@ class MeasuredSource(ABC):
 
     def __init__(self, cells: Sequence[tuple[str, str, int, int]]) -> None:
         self._cells = tuple(cells)
-        self._tables: dict[int, CellTable] = {}
+        self._tables: dict[int, ShownCell] = {}
         self._frontiers: dict[int, CellFrontiers] = {}
         self._made: dict[str, Piece] = {}
         # A server answers in several threads; what is kept is kept once.
@@ -53,7 +53,7 @@ class MeasuredSource(ABC):
         """Return what it is, and its cells."""
 
     @abstractmethod
-    def read_table(self, cell: int) -> CellTable:
+    def read_table(self, cell: int) -> ShownCell:
         """Read a cell's rows."""
 
     @abstractmethod
@@ -92,7 +92,7 @@ class MeasuredSource(ABC):
             for cell, (model, benchmark, questions, expected) in enumerate(self._cells)
         ]
 
-    def table(self, cell: int) -> CellTable:
+    def table(self, cell: int) -> ShownCell:
         """Return the rows of a cell, read once."""
         with self._lock:
             if cell not in self._tables:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from data.progress import NOBODY, Progress
-from evaluator.explorer.cells import CellTable, cell_table
+from evaluator.explorer.cells import ShownCell, cell_table
 from evaluator.explorer.measured import MeasuredSource
 from evaluator.explorer.source import Piece
 from evaluator.explorer.texts import ANSWERS_SHOWN, SIGNALS
@@ -79,7 +79,7 @@ class ReleaseSource(MeasuredSource):
         """Return a cell's curves."""
         return self._release.curves.select(self._rows_of(cell))
 
-    def read_table(self, cell: int) -> CellTable:
+    def read_table(self, cell: int) -> ShownCell:
         """Return a cell's rows."""
         curves = self.read_curves(cell)
         finish = np.full(curves.trajectories, _UNKNOWN_END)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from data.errors import MisuseError, StoreError, StpError
 from data.progress import NOBODY, Progress
 from evaluator.explorer.board import board_rows, result_kind
-from evaluator.explorer.source import open_source
+from evaluator.explorer.opening import open_source
 from stp.files import write_error
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from stp.campaign.config import CampaignConfig
 from stp.campaign.manifest import CellRecord
 from stp.campaign.status import UnitState, unit_state
 from stp.campaign.store import Store, read_questions
-from stp.campaign.summaries import QuestionCounts, read_summary, summary_mark
+from stp.campaign.summaries import CountsByQuestion, read_summary, summary_mark
 from stp.campaign.tables import ORIGINAL, numbers, question_of
 from stp.campaign.text import StoredTokenizer
 from stp.campaign.units import Cell, TableName, Unit
@@ -355,7 +355,7 @@ class CampaignReader:
         )
 
 
-def question_counts(store: Store, config: CampaignConfig, record: CellRecord) -> QuestionCounts:
+def question_counts(store: Store, config: CampaignConfig, record: CellRecord) -> CountsByQuestion:
     """Return the counts of a cell's questions, from the columns of its shards.
 
     Raises
@@ -363,7 +363,7 @@ def question_counts(store: Store, config: CampaignConfig, record: CellRecord) ->
     data.errors.StoreError
         If a shard cannot be read, or verdicts are not those of the positions.
     """
-    counts = QuestionCounts.none(record.questions)
+    counts = CountsByQuestion.none(record.questions)
     probes = config.probing.everywhere
 
     def columns(unit: Unit, table: TableName, *names: str) -> list[npt.NDArray[Any]]:
@@ -425,7 +425,7 @@ class _UnitRows:
 
 
 def _summaries(
-    asked: pa.Table, counts: QuestionCounts, config: CampaignConfig
+    asked: pa.Table, counts: CountsByQuestion, config: CampaignConfig
 ) -> Iterator[QuestionSummary]:
     names = ("model", "benchmark", "question_id", "prompt", "fit")
     texts = zip(*(asked[name].to_pylist() for name in names), strict=True)

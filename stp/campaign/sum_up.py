@@ -5,7 +5,7 @@ from stp.campaign.manifest import Manifest
 from stp.campaign.reader import question_counts
 from stp.campaign.status import cell_progress, signal_settings
 from stp.campaign.store import Store
-from stp.campaign.summaries import Summary, read_summary, summary_mark, write_summary
+from stp.campaign.summaries import CellSummary, read_summary, summary_mark, write_summary
 
 
 def sum_up(store: Store, config: CampaignConfig, manifest: Manifest) -> None:
@@ -26,5 +26,5 @@ def sum_up(store: Store, config: CampaignConfig, manifest: Manifest) -> None:
         progress = cell_progress(store, config, record, settings)
         counts = question_counts(store, config, record)
         write_summary(
-            store, record, mark, Summary(progress=progress.model_dump_json(), counts=counts)
+            store, record, mark, CellSummary(progress=progress.model_dump_json(), counts=counts)
         )

@@ -32,7 +32,7 @@ Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionCounts:
+class CountsByQuestion:
     """Counts by question of a cell, each int64 ``(questions,)``.
 
     Attributes
@@ -53,17 +53,17 @@ class QuestionCounts:
     best: Counts
 
     @classmethod
-    def none(cls, questions: int) -> "QuestionCounts":
+    def none(cls, questions: int) -> "CountsByQuestion":
         """Return counts of which nothing is counted yet."""
         return cls(**{field.name: np.zeros(questions, np.int64) for field in fields(cls)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+class CellSummary:
     """A cell summed up: how far it is, as JSON, and its questions' counts."""
 
     progress: str
-    counts: QuestionCounts
+    counts: CountsByQuestion
 
 
 def summary_mark(store: Store, config: CampaignConfig, record: CellRecord) -> str | None:
@@ -82,26 +82,28 @@ def summary_mark(store: Store, config: CampaignConfig, record: CellRecord) -> st
     return text_hash(json.dumps([asked, stamps]))
 
 
-def read_summary(store: Store, record: CellRecord, mark: str | None) -> Summary | None:
+def read_summary(store: Store, record: CellRecord, mark: str | None) -> CellSummary | None:
     """Return a cell's summary; None where there is none for these shards, or it is damaged."""
     if mark is None or not store.exists(_path(record)):
         return None
     try:
         table = pq.read_table(pa.BufferReader(store.read_bytes(_path(record))))
         said = {k.decode(): v.decode() for k, v in (table.schema.metadata or {}).items()}
-        counts = QuestionCounts(
-            **{field.name: numbers(table[field.name]) for field in fields(QuestionCounts)}
+        counts = CountsByQuestion(
+            **{field.name: numbers(table[field.name]) for field in fields(CountsByQuestion)}
         )
-        summary = Summary(progress=said["stp.progress"], counts=counts)
+        summary = CellSummary(progress=said["stp.progress"], counts=counts)
     except (pa.ArrowException, StoreError, ValueError, KeyError):
         return None
     whole = said.get("stp.mark") == mark and said.get("stp.digest") == _digest(summary)
     return summary if whole and table.num_rows == record.questions else None
 
 
-def write_summary(store: Store, record: CellRecord, mark: str, summary: Summary) -> None:
+def write_summary(store: Store, record: CellRecord, mark: str, summary: CellSummary) -> None:
     """Keep a cell's summary for the shards that a mark stands for."""
-    columns = {field.name: getattr(summary.counts, field.name) for field in fields(QuestionCounts)}
+    columns = {
+        field.name: getattr(summary.counts, field.name) for field in fields(CountsByQuestion)
+    }
     metadata = {
         "stp.mark": mark,
         "stp.digest": _digest(summary),
@@ -117,8 +119,8 @@ def _path(record: CellRecord) -> str:
     return f"summaries/{record.cell.folder}.parquet"
 
 
-def _digest(summary: Summary) -> str:
+def _digest(summary: CellSummary) -> str:
     digest = hashlib.sha256(summary.progress.encode())
-    for field in fields(QuestionCounts):
+    for field in fields(CountsByQuestion):
         digest.update(getattr(summary.counts, field.name).astype(np.int64).tobytes())
     return digest.hexdigest()

@@ -30,7 +30,7 @@ def explore(
 
     The page is served on this machine alone and changes nothing. Ctrl-C ends it.
     """
-    from evaluator.explorer.source import open_sources
+    from evaluator.explorer.opening import open_sources
     from stp.cli.progress import shown_progress
 
     if static is not None:

@@ -1,12 +1,13 @@
 """The one way in which commands show how far they are: the stage at work, and the time it has left.
 
 On a terminal it is a bar; elsewhere, and on a terminal that cannot move its cursor, a line every
-few seconds. Work may have dozens of stages: a bar for each would fill the
-terminal. Nothing heavy is imported here, so that something is to be seen at once.
+few seconds, also while work reports nothing. Work may have dozens of stages: a bar for each would
+fill the terminal. Nothing heavy is imported here, so that something is to be seen at once.
 """
 
 import contextlib
 import math
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -19,7 +20,12 @@ from rich.text import Text
 from data.progress import Progress
 from stp.cli.lines import duration, printable
 
-SECONDS_BETWEEN_LINES = 10.0
+SECONDS_BETWEEN_LINES = 2.0
+SECONDS_BETWEEN_LATER_LINES = 10.0
+LATER_SECONDS = 600.0
+"""From when on lines come seldom: the log of a night must stay readable."""
+
+LOOKS_EVERY_SECONDS = 0.2
 LEAST_FRACTION = 0.05
 """The first pieces also compile and warm up, and say little about the rest."""
 
@@ -37,9 +43,17 @@ def shown_progress(console: Console | None = None, *, at_once: bool = False) -> 
         some seconds, and short work says nothing.
     """
     screen = Screen(console or Console(stderr=True, highlight=False), at_once=at_once)
+    ended = threading.Event()
+
+    def beat() -> None:
+        while not ended.wait(LOOKS_EVERY_SECONDS):
+            screen.beat()
+
+    threading.Thread(target=beat, name="progress lines", daemon=True).start()
     try:
         yield screen
     finally:
+        ended.set()
         screen.stop()
 
 
@@ -61,6 +75,7 @@ class _AtWork:
     start: float
     line_at: float
     spoken: float | None = None
+    counted: str = ""
 
     def left(self, now: float, done: float, total: int) -> float | None:
         """Return how many seconds are left at the pace so far; None while too little is known."""
@@ -69,9 +84,9 @@ class _AtWork:
             return None
         return (now - self.begin) * (total - done) / gained
 
-    def due(self, now: float, done: float, total: int) -> bool:
+    def due(self, now: float, done: float, total: int, pause: float) -> bool:
         """Return whether it is time for a line, or for the last one of a stage that had some."""
-        if now - self.line_at >= SECONDS_BETWEEN_LINES:
+        if now - self.line_at >= pause:
             return done != self.spoken
         return self.spoken is not None and self.spoken < total <= done
 
@@ -93,7 +108,10 @@ class Screen(Progress):
         self._moves = console.is_terminal and not console.is_dumb_terminal
         self._bar: _Bars | None = None
         self._at_work: dict[str, _AtWork] = {}
-        self._last = -math.inf if at_once else time.monotonic()
+        self._begin = self._between_since = time.monotonic()
+        self._between = "starting"
+        self._last = -math.inf if at_once else self._begin
+        self._lock = threading.RLock()
 
     def show(
         self,
@@ -123,26 +141,52 @@ class Screen(Progress):
         beside
             Other stages are at work at the same time, and stay until their :meth:`end`.
         """
-        now = time.monotonic()
-        if not beside:
-            for other in self._at_work.keys() - {stage}:
-                self.end(other)
-        if stage not in self._at_work:
-            since = now if beside else self._last
-            self._at_work[stage] = _AtWork(begin=now, start=done, line_at=since)
-        work = self._at_work[stage]
-        if left is None:
-            left = work.left(now, done, total)
-        if self._moves:
-            self._draw(stage, done, total, rate, left)
-        elif work.due(now, done, total):
-            self.say(_line(stage, done, total, unit, rate, left, now - work.begin))
-            self._last = work.line_at = now
-            work.spoken = done
+        with self._lock:
+            now = time.monotonic()
+            if not beside:
+                for other in self._at_work.keys() - {stage}:
+                    self.end(other)
+            if stage not in self._at_work:
+                since = now if beside else self._last
+                self._at_work[stage] = _AtWork(begin=now, start=done, line_at=since)
+            work = self._at_work[stage]
+            work.counted = f": {done:,.0f} of {total:,} {unit}".rstrip() + "," if total else ":"
+            if left is None:
+                left = work.left(now, done, total)
+            if self._moves:
+                self._draw(stage, done, total, rate, left)
+            elif work.due(now, done, total, self._pause(now)):
+                self.say(_line(stage, done, total, unit, rate, left, now - work.begin))
+                work.line_at = now
+                work.spoken = done
+
+    def meanwhile(self, name: str) -> None:
+        """Say what is going on while no stage is at work."""
+        with self._lock:
+            self._between, self._between_since = name, time.monotonic()
+
+    def beat(self) -> None:
+        """Say a line where nothing was said for a while: work that is at it may report nothing."""
+        with self._lock:
+            now = time.monotonic()
+            if self._moves or now - max(self._last, self._begin) < self._pause(now):
+                return
+            name, begin, counted = self._between, self._between_since, ":"
+            for stage, work in self._at_work.items():
+                name, begin, counted = stage, work.begin, work.counted
+                work.line_at = now
+            self.say(f"{name}{counted} {duration(now - begin)} elapsed")
+
+    def _pause(self, now: float) -> float:
+        """Return how many seconds there are between lines now."""
+        later = now - self._begin > LATER_SECONDS
+        return SECONDS_BETWEEN_LATER_LINES if later else SECONDS_BETWEEN_LINES
 
     def end(self, stage: str) -> None:
         """Show a stage no longer."""
-        self._at_work.pop(stage, None)
+        with self._lock:
+            self._at_work.pop(stage, None)
+            self._between_since = time.monotonic()
         for task in list(self._bar.tasks) if self._bar is not None else ():
             if self._bar is not None and task.description == printable(stage):
                 self._bar.remove_task(task.id)
@@ -164,7 +208,9 @@ class Screen(Progress):
 
     def say(self, line: str) -> None:
         """Print a line above the bar: as text, whatever a stranger has put into a name of it."""
-        self.console.print(printable(line), markup=False, soft_wrap=True, highlight=False)
+        with self._lock:
+            self._last = time.monotonic()
+            self.console.print(printable(line), markup=False, soft_wrap=True, highlight=False)
 
     def stop(self) -> None:
         """Take the bar away."""

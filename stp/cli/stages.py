@@ -152,6 +152,7 @@ class StagesShown:
         now = time.monotonic()
         left = TimeLeft(total - done, now)
         self._stages[stage] = _Shown(total, start=done, done=done, left=left, begin=now)
+        self._screen.meanwhile(_DOING[stage])
         self._screen.say(f"{_DOING[stage]}: {done:,} of {total:,} {_UNIT} are done")
 
     def unit_progressed(
@@ -160,6 +161,9 @@ class StagesShown:
         """Show how far the stage is, units under way counted too."""
         shown = self._stages[stage]
         shown.progressed(unit, fraction, samples, tokens)
+        self._show(stage, shown)
+
+    def _show(self, stage: Stage, shown: _Shown) -> None:
         self._screen.show(
             _DOING[stage],
             shown.completed,
@@ -172,7 +176,9 @@ class StagesShown:
 
     def unit_finished(self, stage: Stage, unit: Unit, work: Work) -> None:
         """Count the unit."""
-        self._stages[stage].finished(unit)
+        shown = self._stages[stage]
+        shown.finished(unit)
+        self._show(stage, shown)
 
     def stage_finished(self, stage: Stage) -> None:
         """Say that it is done."""
@@ -181,6 +187,7 @@ class StagesShown:
         if shown.done > shown.start:
             done = f"{shown.done:,} of {shown.total:,} {_UNIT}"
             self._screen.say(f"{_DOING[stage]}: {done}, {shown.rate()}")
+        self._screen.meanwhile("summing up")
 
 
 @contextlib.contextmanager
@@ -193,6 +200,7 @@ def shown_run(console: Console) -> Iterator[Observer]:
     logger.addHandler(handler)
     try:
         with shown_progress(console) as screen:
+            screen.meanwhile("preparing: models, questions, prompts")
             yield StagesShown(screen)
     finally:
         logger.removeHandler(handler)

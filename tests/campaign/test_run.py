@@ -120,7 +120,7 @@ def test_an_object_store_holds_the_same_rows(unbroken, configure, opener):
 @pytest.mark.parametrize(
     ("values", "key"),
     [
-        ({"probes": 5}, "probing.probes is 4 in the folder and 5 now"),
+        ({"probes": 3}, "probing.probes is 4 in the folder and 3 now"),
         ({"step_tokens": 9}, "step_tokens"),
     ],
 )
@@ -346,7 +346,7 @@ def test_a_folder_without_rows_takes_another_configuration(configure, opener, tm
         run_campaign(configure(), tmp_path / "c", open_model=broken)
     assert run_campaign(configure(probes=2), tmp_path / "c", open_model=opener).finished
     with pytest.raises(StoreMismatchError, match=r"probing\.probes is 2"):
-        run_campaign(configure(), tmp_path / "c", open_model=opener)
+        run_campaign(configure(probes=1), tmp_path / "c", open_model=opener)
 
 
 def test_a_stop_ends_after_the_unit_in_work(configure, unbroken, opener, tmp_path):
@@ -540,7 +540,7 @@ def test_a_control_token_in_a_question_is_said(configure, opener, tmp_path, capl
 def test_a_reference_that_cannot_be_used_is_refused_before_the_run(configure, opener, tmp_path):
     (tmp_path / "rows.jsonl").write_text('{"question": "?", "answer": "{}"}\n')
     (tmp_path / "mine.toml").write_text('path = "rows.jsonl"\nanswer_kind = "code"\n')
-    with pytest.raises(MisuseError, match="mine-1"):
+    with pytest.raises(MisuseError, match=r"rows\.jsonl, row 1: code tests"):
         run_campaign(configure(benchmark=tmp_path / "mine.toml"), tmp_path / "c", open_model=opener)
     assert not opener.engines
     assert not Store(tmp_path / "c").is_campaign()

@@ -161,9 +161,9 @@ def test_misuse_is_one_line_and_exit_code_2(stp, campaign_file, campaign, tmp_pa
     assert_one_line(stp("run", tmp_path / "no.toml", "--out", tmp_path / "c"), 2, "no.toml")
     assert_one_line(stp("run", campaign_file), 2, "--out FOLDER")
     other = campaign_file.with_name("other.toml")
-    other.write_text(text.replace("probes = 3", "probes = 4"))
+    other.write_text(text.replace("probes = 3", "probes = 2"))
     assert_one_line(
-        stp("run", other, "--out", campaign), 2, "probing.probes is 3 in the folder and 4 now"
+        stp("run", other, "--out", campaign), 2, "probing.probes is 3 in the folder and 2 now"
     )
     for command in (["status"], ["show"], ["grade"], ["report"]):
         assert_one_line(stp(*command, tmp_path / "nothing"), 2, "no campaign here")

@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 import data.progress
+import stp.cli.progress
 from data.progress import NOBODY
 from stp.cli import lines
 from stp.cli.progress import shown_progress
@@ -43,6 +44,8 @@ def screen(written):
 def clock(monkeypatch):
     now = [50.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    # Who looks whether a line is due would see a clock that was just put forward.
+    monkeypatch.setattr(stp.cli.progress, "LOOKS_EVERY_SECONDS", 1e6)
     return now
 
 
@@ -97,16 +100,64 @@ def test_elsewhere_there_is_a_line_at_once_and_then_now_and_then(monkeypatch, cl
     with shown_progress(console, at_once=True) as progress:
         progress.stage("starting")
         for second in range(25):
-            clock[0] += 1
+            clock[0] += 0.2
             progress.show("first[bold]" if second < 5 else f"{LONG}\x1b", 1 + second, 50)
         with progress.aside():
             pass
     assert console.file.getvalue().splitlines() == [
         "starting",
-        # Six were done when it began, and four more in four seconds.
-        f"{LONG}\N{SYMBOL FOR ESCAPE}: 10 of 50, 40 s left",
-        f"{LONG}\N{SYMBOL FOR ESCAPE}: 20 of 50, 30 s left",
+        # Six were done when it began, and four more in less than a second.
+        f"{LONG}\N{SYMBOL FOR ESCAPE}: 10 of 50, 8 s left",
+        f"{LONG}\N{SYMBOL FOR ESCAPE}: 20 of 50, 6 s left",
     ]
+
+
+def test_work_that_reports_nothing_is_not_silent(clock):
+    console = Console(file=StringIO(), width=80)
+    with shown_progress(console) as progress:
+        for stage, done in ((None, 0), ("reading", 0), ("counting", 3)):
+            if stage:
+                progress.show(stage, done, 10 if done else 0)
+            for _ in range(2):
+                clock[0] += 1.5
+                progress.beat()
+        progress.end("counting")
+        progress.meanwhile(f"closing{NASTY}")
+        clock[0] += 2
+        progress.beat()
+        progress.stage("later")
+        clock[0] += 600
+        progress.beat()
+        for _ in range(10):
+            clock[0] += 1
+            progress.beat()
+    assert console.file.getvalue().splitlines() == [
+        "starting: 3 s elapsed",
+        "reading: 3 s elapsed",
+        "counting: 3 of 10, 3 s elapsed",
+        f"closing{SEEN}: 2 s elapsed",
+        "later: 10 min 00 s elapsed",
+        # From then on there is a line every ten seconds only.
+        "later: 10 min 10 s elapsed",
+    ]
+
+
+def test_a_terminal_that_shows_a_bar_gets_no_lines(terminal, clock):
+    with shown_progress(terminal) as progress:
+        progress.stage("reading")
+        clock[0] += 30
+        progress.beat()
+    assert "elapsed" not in terminal.file.getvalue()
+
+
+def test_lines_come_by_themselves():
+    console = Console(file=StringIO(), width=80)
+    with shown_progress(console) as progress:
+        progress.stage("reading")
+        deadline = time.monotonic() + 60
+        while not console.file.getvalue() and time.monotonic() < deadline:
+            time.sleep(0.05)
+    assert console.file.getvalue() == "reading: 2 s elapsed\n"
 
 
 @pytest.mark.parametrize("moves", [False, True])

@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import pytest
 
+from evaluator.explorer.opening import open_sources
 from evaluator.explorer.server import listen, server
-from evaluator.explorer.source import open_sources
 from evaluator.explorer.static import write_static
 from tests.explorer.browser import browser
 from tests.explorer.made import HOSTILE, campaign, columns_of, hostile_campaign

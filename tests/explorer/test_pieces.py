@@ -16,7 +16,8 @@ from evaluator.analysis.frontiers import cell_frontiers
 from evaluator.analysis.overthinking import STATISTICS, per_trajectory, summarise
 from evaluator.explorer.campaign import CampaignSource
 from evaluator.explorer.frontiers import action_shares
-from evaluator.explorer.source import NoPieceError, Sources, open_sources, piece_script
+from evaluator.explorer.opening import open_sources
+from evaluator.explorer.source import NoPieceError, Sources, piece_script
 from oracle.actions import STRATEGIES
 from oracle.frontier import exact_frontier, grid_budgets, stopping_positions
 from stp.campaign import load_curves

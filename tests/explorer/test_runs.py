@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 
 from data.errors import MisuseError
 from evaluator.explorer.board import BoardRow, board_rows, headline, open_board
+from evaluator.explorer.opening import open_sources
 from evaluator.explorer.otbench import MethodsSource
 from evaluator.explorer.responses import open_responses
-from evaluator.explorer.source import open_sources
 from evaluator.explorer.static import write_static
 from evaluator.explorer.submission import add_submission, check_submission, submissions
 from evaluator.optimal.grading import grade as grade_optimal

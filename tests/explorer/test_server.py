@@ -8,8 +8,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from data.errors import MisuseError
+from evaluator.explorer.opening import open_sources
 from evaluator.explorer.server import application, listen, server
-from evaluator.explorer.source import open_sources
 from evaluator.explorer.static import write_static
 from tests.explorer.made import campaign, hostile_campaign
 

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from evaluator.explorer.campaign import CampaignSource
+from evaluator.explorer.opening import open_sources
 from evaluator.explorer.otbench import MethodsSource
 from evaluator.explorer.release import ReleaseSource
-from evaluator.explorer.source import NoPieceError, Sources, TrajectoryKey, open_sources
+from evaluator.explorer.source import NoPieceError, Sources, TrajectoryKey
 from evaluator.explorer.static import write_static
 from evaluator.live.run import GRADED, KIND
 from evaluator.otbench.asked import parse_method

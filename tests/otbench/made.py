@@ -125,7 +125,7 @@ def told_the_truth(curves_, strategy):
 
 def made_row(label, *, strategy="early_exit", trivial=False, area=0.5, points=None):
     """A row of a method with invented numbers."""
-    summary = {key: {"value": 0.5, "low": -1.0, "high": 1.0} for key in SUMMARIES}
+    summary = {key: {"value": 0.5, "low": 0.0, "high": 1.0} for key in SUMMARIES}
     summary["curve_area"] = {"value": area, "low": area - 0.1, "high": area + 0.1}
     point = {"tokens_fraction": 0.5, "accuracy": 0.5, "on_curve": True}
     points = [{"setting": i, **each} for i, each in enumerate(points or [point])]
