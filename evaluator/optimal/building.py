@@ -25,7 +25,7 @@ from evaluator.optimal.grading import decide_by_rule, reference_text
 from evaluator.optimal.judge import Case, Judgement, ModelJudge, agreement
 from evaluator.optimal.recipe import KIND, Built, QuestionSort, Recipe
 from evaluator.optimal.subsets import GENERAL, Item
-from evaluator.runs.asking import ask_missing, check_answered, opened_once
+from evaluator.runs.asking import Missing, ask_missing, check_answered, opened_once
 from evaluator.runs.folder import locked_folder
 from evaluator.runs.plain import to_plain
 from evaluator.runs.record import RunRecord, begin_run, check_folder, finish_run
@@ -319,13 +319,15 @@ class _Work:
     def _ask(self, role: str, requests: Sequence[Request], doing: str) -> dict[str, Response]:
         store = ResponseStore(self._replies / f"{role}.jsonl")
         missing = store.missing(requests)
-        errors = ask_missing(
+        (errors,) = ask_missing(
             self._models[role],
-            store,
-            missing,
-            self._recipe.settings,
-            total=len(requests),
-            progress=self._progress.stage(doing),
+            Missing(
+                store=store,
+                requests=missing,
+                settings=self._recipe.settings,
+                total=len(requests),
+                progress=self._progress.within(doing),
+            ),
         )
         check_answered(errors, len(missing), f"the {role}")
         return store.read()

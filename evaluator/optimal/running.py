@@ -19,7 +19,7 @@ from evaluator.optimal.methods import MODES, ROUTER, read_route
 from evaluator.optimal.plan import GROWING, OptimalPlan, grown, plan_of
 from evaluator.optimal.stored import KIND, QUESTIONS, response_file, route_file
 from evaluator.optimal.subsets import Item, load_items, read_items, write_items
-from evaluator.runs.asking import ask_missing, opened_once
+from evaluator.runs.asking import Missing, ask_missing, opened_once
 from evaluator.runs.folder import locked_folder
 from evaluator.runs.plain import to_plain
 from evaluator.runs.record import RunRecord, begin_run, check_folder, finish_run
@@ -209,13 +209,7 @@ def run(
             replies=[response_file(folder, mode) for mode in MODES],
             free=GROWING,
         )
-        errors = []
-        for mode in (name for name in plan.methods if name in MODES):
-            store = ResponseStore(response_file(folder, mode))
-            missing = store.missing(requests)
-            settings = MODES[mode].settings(plan.settings, plan.prompts)
-            total = len(requests)
-            errors += _ask(models["model"], store, missing, settings, mode, total, progress)
+        errors = _ask_modes(folder, requests, models["model"], plan, progress)
         if "router" in models:
             errors += _ask_router(folder, items, models["router"], plan.prompts, progress)
         if errors:
@@ -223,18 +217,30 @@ def run(
         finish_run(folder, record)
 
 
-def _ask(
-    responder: Responder,
-    store: ResponseStore,
-    missing: Sequence[Request],
-    settings: Settings,
-    doing: str,
-    total: int,
+def _ask_modes(
+    folder: Path,
+    requests: Sequence[Request],
+    model: Responder,
+    plan: OptimalPlan,
     progress: Progress,
 ) -> list[str]:
-    told = progress.stage(doing)
-    errors = ask_missing(responder, store, missing, settings, total=total, progress=told)
-    return [f"{doing}, {error}" for error in errors]
+    """Ask in every mode of a plan, in one stream of requests."""
+    modes = [name for name in plan.methods if name in MODES]
+    stores = {mode: ResponseStore(response_file(folder, mode)) for mode in modes}
+    errors = ask_missing(
+        model,
+        *(
+            Missing(
+                store=store,
+                requests=store.missing(requests),
+                settings=MODES[mode].settings(plan.settings, plan.prompts),
+                total=len(requests),
+                progress=progress.within(mode),
+            )
+            for mode, store in stores.items()
+        ),
+    )
+    return [f"{mode}, {error}" for mode, some in zip(modes, errors, strict=True) for error in some]
 
 
 def _unanswered(folder: Path, errors: Sequence[str]) -> str:
@@ -279,9 +285,18 @@ def _ask_router(
         )
         # A greedy router would say the same again.
         settings = replace(ROUTER_SETTINGS, temperature=0.0 if attempt == 0 else 1.0)
-        errors = _ask(router, store, missing, settings, ROUTER, len(items), progress)
+        (errors,) = ask_missing(
+            router,
+            Missing(
+                store=store,
+                requests=missing,
+                settings=settings,
+                total=len(items),
+                progress=progress.within(ROUTER),
+            ),
+        )
         if errors:
-            return errors
+            return [f"{ROUTER}, {error}" for error in errors]
     return []
 
 

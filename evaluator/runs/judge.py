@@ -6,15 +6,15 @@ verdict. A request that failed is no reply.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Generic, TypeVar
 
 from data.errors import MisuseError
 from data.progress import NOBODY, Progress
-from evaluator.runs.asking import ask_missing, check_answered
-from stp.asking import Request, Responder, Response, ResponseStore, Settings
-from stp.asking.base import OnResponse, reply_identity
+from evaluator.runs.asking import Missing, ask_missing, check_answered
+from stp.asking import Request, RequestGroup, Responder, Response, ResponseStore, Settings
+from stp.asking.base import reply_identity
 from stp.seeds import sample_seed
 
 V = TypeVar("V")
@@ -25,11 +25,10 @@ _Place = tuple[str, int]
 class Absent(Responder):
     """A judge that is not here: what it said is kept, and nothing else can be had of it."""
 
-    def respond(
-        self, requests: Sequence[Request], settings: Settings, on_response: OnResponse
-    ) -> None:
+    def respond(self, *groups: RequestGroup) -> None:
         """Refuse."""
-        raise MisuseError(f"{len(requests):,} replies of the judge are not kept")
+        count = sum(len(group.requests) for group in groups)
+        raise MisuseError(f"{count:,} replies of the judge are not kept")
 
     def describe(self) -> dict[str, str | int | float | None]:
         """Return nothing: it is told by whoever knows it."""
@@ -131,14 +130,16 @@ class KeptJudge(Generic[V]):
                 )
                 for key, vote in self._missing(prompts, attempt)
             ]
-            errors = ask_missing(
+            (errors,) = ask_missing(
                 self._responder,
-                store,
-                requests,
-                self._settings,
-                total=total,
-                progress=progress,
-                kept=lambda reply: self._replies.__setitem__(reply.id, reply),
+                Missing(
+                    store=store,
+                    requests=requests,
+                    settings=self._settings,
+                    total=total,
+                    progress=progress,
+                    kept=lambda reply: self._replies.__setitem__(reply.id, reply),
+                ),
             )
             check_answered(errors, len(requests), "the judge")
         return {

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from data.progress import NOBODY, Progress
-from evaluator.runs.asking import ask_missing, opened_once
+from evaluator.runs.asking import Missing, ask_missing, opened_once
 from evaluator.runs.folder import locked_folder
 from evaluator.runs.graded import write_graded
 from evaluator.runs.plain import to_plain
@@ -107,9 +107,14 @@ def run(
         write_durably(folder / QUESTIONS, json_lines(map(_question_row, items)))
         requests = [make_request(item, config) for item in items]
         store = ResponseStore(folder / RESPONSES)
-        missing = store.missing(requests)
-        total = len(requests)
-        ask_missing(responder, store, missing, config.settings, total=total, progress=progress)
+        missing = Missing(
+            store=store,
+            requests=store.missing(requests),
+            settings=config.settings,
+            total=len(requests),
+            progress=progress,
+        )
+        ask_missing(responder, missing)
         return _finish(folder, config, finish_run(folder, record), items)
 
 

@@ -4,6 +4,7 @@ from .base import Finish as Finish
 from .base import OnResponse as OnResponse
 from .base import ReasoningEffort as ReasoningEffort
 from .base import Request as Request
+from .base import RequestGroup as RequestGroup
 from .base import Responder as Responder
 from .base import Response as Response
 from .base import Settings as Settings

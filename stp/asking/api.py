@@ -19,8 +19,8 @@ from typing import Any
 from data.errors import ConfigError, EngineError, MissingDependencyError, MisuseError
 from stp.asking.base import (
     Finish,
-    OnResponse,
     Request,
+    RequestGroup,
     Responder,
     Response,
     Settings,
@@ -80,6 +80,10 @@ class _Switch:
     """Takes the family's tags off an answer."""
 
 
+_Way = tuple[Settings, _Switch, Sequence[Tool]]
+"""How the requests of a group are answered."""
+
+
 class ApiResponder(Responder):
     """Answers requests with a model of any provider that inspect_ai has.
 
@@ -136,9 +140,7 @@ class ApiResponder(Responder):
         self._found = named or find_family(model)
         self._open()  # A missing package or key is said before anything is asked.
 
-    def respond(
-        self, requests: Sequence[Request], settings: Settings, on_response: OnResponse
-    ) -> None:
+    def respond(self, *groups: RequestGroup) -> None:
         """Answer requests, several at a time; see :meth:`Responder.respond`.
 
         A server that is not there is an error at once, not after the retries of every request.
@@ -146,9 +148,10 @@ class ApiResponder(Responder):
         if self._base_url and not self._reached:
             check_reachable(self._base_url)
             self._reached = True
-        switch = self._switch(settings)
-        with parted_noted(on_response) as noted:
-            _run(self._respond(requests, settings, switch, noted))
+        settings = [group.settings for group in groups]
+        ways = [(each, self._switch(each), get_tools(each.tools)) for each in settings]
+        with parted_noted(groups) as noted:
+            _run(self._respond(noted, ways))
 
     def describe(self) -> dict[str, str | int | float | None]:
         """Return the model, its address and the version of inspect_ai."""
@@ -224,23 +227,21 @@ class ApiResponder(Responder):
             line = " ".join(_MARKUP.sub("", str(error)).split()) or type(error).__name__
             raise ConfigError(f"model {self._model}: {line}") from error
 
-    async def _respond(
-        self,
-        requests: Sequence[Request],
-        settings: Settings,
-        switch: _Switch,
-        on_response: OnResponse,
-    ) -> None:
-        waiting = deque(requests)
+    async def _respond(self, groups: Sequence[RequestGroup], ways: Sequence[_Way]) -> None:
+        waiting = deque(
+            (group.on_response, request, way)
+            for group, way in zip(groups, ways, strict=True)
+            for request in group.requests
+        )
         failures = 0
-        tools = get_tools(settings.tools)
 
         async def work() -> None:
             nonlocal failures
             while waiting:
+                on_response, request, way = waiting.popleft()
                 # A task of its own: inspect_ai keeps all of a task's exchanges in memory.
                 response = await asyncio.create_task(
-                    _answer(model, waiting.popleft(), settings, switch, tools, self._connections)
+                    _answer(model, request, *way, self._connections)
                 )
                 on_response(response)
                 failures = failures + 1 if response.error is not None else 0
@@ -253,7 +254,7 @@ class ApiResponder(Responder):
         async with self._open() as model:
             try:
                 async with asyncio.TaskGroup() as group:
-                    for _ in range(min(self._connections, len(requests))):
+                    for _ in range(min(self._connections, len(waiting))):
                         group.create_task(work())
             except BaseExceptionGroup as many:
                 raise many.exceptions[0] from None

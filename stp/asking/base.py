@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, get_args
 
 from data.errors import ConfigError
@@ -55,7 +55,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How all requests of a run are answered. None leaves a choice to the model or its provider.
+    """How requests are answered. None leaves a choice to the model or its provider.
 
     Attributes
     ----------
@@ -242,18 +242,40 @@ OnResponse = Callable[[Response], None]
 """Called once for each request as soon as its response is there, from one thread at a time."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestGroup:
+    """Requests that are answered in the same way.
+
+    Attributes
+    ----------
+    requests
+        Their ids are unique within the group.
+    settings
+        How they are answered.
+    on_response
+        Takes their responses.
+    """
+
+    requests: Sequence[Request]
+    settings: Settings
+    on_response: OnResponse
+
+
 @contextmanager
-def parted_noted(on_response: OnResponse) -> Iterator[OnResponse]:
+def parted_noted(groups: Sequence[RequestGroup]) -> Iterator[list[RequestGroup]]:
     """Say at the end how many responses had their thinking written in the text."""
     parted = 0
 
-    def noted(response: Response) -> None:
-        nonlocal parted
-        parted += response.parted
-        on_response(response)
+    def noted(on_response: OnResponse) -> OnResponse:
+        def take(response: Response) -> None:
+            nonlocal parted
+            parted += response.parted
+            on_response(response)
+
+        return take
 
     try:
-        yield noted
+        yield [replace(group, on_response=noted(group.on_response)) for group in groups]
     finally:
         if parted:
             _LOG.warning(
@@ -299,33 +321,22 @@ def reply_identity(description: Description) -> list[tuple[str, str | int | floa
 
 
 class Responder(ABC):
-    """Answers requests: a model of ours, an API's, or a function.
-
-    Attributes
-    ----------
-    on_ended
-        Called within a batch with the number of samples that ended since the last call, by
-        responders that know it; a request that takes several passes ends several times. None:
-        nobody is told.
-    """
-
-    on_ended: Callable[[int], None] | None = None
+    """Answers requests: a model of ours, an API's, or a function."""
 
     @abstractmethod
-    def respond(
-        self, requests: Sequence[Request], settings: Settings, on_response: OnResponse
-    ) -> None:
-        """Answer every request, in any order.
+    def respond(self, *groups: RequestGroup) -> None:
+        """Answer every request of every group, in any order.
 
-        A request that cannot be answered gets a response with an ``error``; it never costs
-        another request its response.
+        The groups are one stream of requests: those of the next group are begun while the last
+        ones of the group before are still being answered. A request that cannot be answered gets a
+        response with an ``error``; it never costs another request its response.
 
         Raises
         ------
         data.errors.EngineError
             If the model or its provider fails for every request.
         data.errors.ConfigError
-            If the settings ask for what this model has not.
+            If the settings of a group ask for what this model has not; nothing is asked then.
         """
 
     @abstractmethod

@@ -15,8 +15,8 @@ from data.errors import ConfigError, EngineError, MisuseError
 from stp.asking.base import (
     Description,
     Finish,
-    OnResponse,
     Request,
+    RequestGroup,
     Responder,
     Response,
     Settings,
@@ -48,11 +48,13 @@ ChatChooser = Callable[[Settings], Chat]
 class _Sample:
     """One request on its way.
 
-    ``output_ids`` is what stands after the prompt, ``spent`` how many of these the model wrote, and
-    ``given`` how many were put in after its thinking. ``answer_from`` is where in the output the
-    text after the last result of a tool begins.
+    ``work`` is what it has in common with its group, ``output_ids`` what stands after the prompt,
+    ``spent`` how many of these the model wrote, and ``given`` how many were put in after its
+    thinking. ``answer_from`` is where in the output the text after the last result of a tool
+    begins.
     """
 
+    work: "_Work"
     request: Request
     prompt_ids: tuple[int, ...]
     limit: int
@@ -102,51 +104,53 @@ class EngineResponder(Responder):
         self._batch = batch
         self._failures = 0
 
-    def respond(
-        self, requests: Sequence[Request], settings: Settings, on_response: OnResponse
-    ) -> None:
+    def respond(self, *groups: RequestGroup) -> None:
         """Answer requests as they end; see :meth:`Responder.respond`.
 
         Others are begun in their places, so that the engine never runs dry; where it repeats
-        exactly, a batch is begun when the one before has ended.
+        exactly, a batch is begun when the one before has ended, and holds requests of one group.
         """
-        work = _Work(self._choose(settings), settings, self._engine.context_limit)
-        with parted_noted(on_response) as noted:
+        with parted_noted(groups) as noted:
+            works = [
+                _Work(self._choose(group.settings), group, self._engine.context_limit)
+                for group in noted
+            ]
+            streams = [[work] for work in works] if self._engine.repeats_exactly else [works]
             try:
-                self._respond(requests, work, noted)
+                for stream in streams:
+                    self._respond(stream)
             finally:
                 self._engine.drop()
 
-    def _respond(self, requests: Sequence[Request], work: "_Work", on_response: OnResponse) -> None:
-        left = deque(requests)
+    def _respond(self, works: Sequence["_Work"]) -> None:
+        left = deque((work, request) for work in works for request in work.group.requests)
         ready: deque[_Sample] = deque()
         in_flight: dict[int, _Sample] = {}
 
         def go_on(sample: _Sample) -> None:
-            if work.goes_on(sample):
+            if sample.work.goes_on(sample):
                 ready.append(sample)
             else:
-                on_response(work.response(sample))
+                sample.work.give(sample)
 
         while left or ready or in_flight:
             under_way = len(ready) + len(in_flight)
             if not under_way or not self._engine.repeats_exactly:
                 for _ in range(min(len(left), self._batch - under_way)):
-                    sample = work.start(left.popleft())
+                    work, request = left.popleft()
+                    sample = work.start(request)
                     if sample.error is None:
                         ready.append(sample)
                     else:
-                        on_response(work.response(sample))
-            for sample in self._step(ready, in_flight, work):
+                        work.give(sample)
+            for sample in self._step(ready, in_flight):
                 go_on(sample)
 
-    def _step(
-        self, ready: deque[_Sample], in_flight: dict[int, _Sample], work: "_Work"
-    ) -> list[_Sample]:
+    def _step(self, ready: deque[_Sample], in_flight: dict[int, _Sample]) -> list[_Sample]:
         """Hand over what is ready and let the engine work a little; return whose pass is over."""
         try:
             while ready and self._engine.wants_more:
-                ticket = self._engine.submit(work.tree(ready[0]))
+                ticket = self._engine.submit(ready[0].work.tree(ready[0]))
                 in_flight[ticket] = ready.popleft()
             progress = self._engine.step()
         # Engines raise their library's errors too, which are RuntimeErrors and OSErrors.
@@ -157,7 +161,7 @@ class EngineResponder(Responder):
             line = " ".join(str(error).split())
             _LOG.warning("the engine failed (%s); asking %d one by one", line, len(lost))
             for sample in lost:
-                self._ask_alone(sample, work)
+                self._ask_alone(sample)
             return lost
         over = []
         for entry in progress.trees:
@@ -165,7 +169,7 @@ class EngineResponder(Responder):
             if entry.error is None:
                 ((completion,),) = cast("TreeCompletions", entry.made)
                 self._failures = 0
-                work.take(sample, completion)
+                sample.work.take(sample, completion)
                 over.append(sample)
             elif not sample.failed_once:
                 sample.failed_once = True
@@ -173,19 +177,17 @@ class EngineResponder(Responder):
             else:
                 self._note_failure(sample, entry.error)
                 over.append(sample)
-        if self.on_ended is not None and over:
-            self.on_ended(len(over))
         return over
 
-    def _ask_alone(self, sample: _Sample, work: "_Work") -> None:
+    def _ask_alone(self, sample: _Sample) -> None:
         """Sample one pass of a request that was under way when the engine failed."""
         try:
-            (((completion,),),) = self._engine.generate([work.tree(sample)])
+            (((completion,),),) = self._engine.generate([sample.work.tree(sample)])
         except (EngineError, RuntimeError, OSError) as error:
             self._note_failure(sample, error)
             return
         self._failures = 0
-        work.take(sample, completion)
+        sample.work.take(sample, completion)
 
     def _note_failure(self, sample: _Sample, error: BaseException) -> None:
         self._failures += 1
@@ -207,11 +209,12 @@ class EngineResponder(Responder):
 
 
 class _Work:
-    """What is the same for all requests of one call, and how one of them goes on."""
+    """What is the same for all requests of a group, and how one of them goes on."""
 
-    def __init__(self, chat: Chat, settings: Settings, context_limit: int) -> None:
+    def __init__(self, chat: Chat, group: RequestGroup, context_limit: int) -> None:
+        self.group = group
         self._chat = chat
-        self._settings = settings
+        self._settings = settings = group.settings
         self._context_limit = context_limit
         self._tools = get_tools(settings.tools)
         self._sampling = _sampling(chat.sampling, settings)
@@ -226,7 +229,7 @@ class _Work:
         try:
             prompt_ids = self._chat.prompt_ids(self._settings.dress(request.prompt), system)
         except ConfigError as error:
-            return _Sample(request, (), 0, error=str(error))
+            return _Sample(self, request, (), 0, error=str(error))
         room = self._context_limit - len(prompt_ids)
         limit = min(room, self._settings.max_tokens or room)
         problem = None
@@ -235,7 +238,7 @@ class _Work:
                 f"the prompt has {len(prompt_ids)} tokens, and the model's context holds "
                 f"{self._context_limit}"
             )
-        return _Sample(request, prompt_ids, limit, problem)
+        return _Sample(self, request, prompt_ids, limit, problem)
 
     def tree(self, sample: _Sample) -> PromptTree:
         """Return the work of a request's next pass."""
@@ -275,8 +278,11 @@ class _Work:
             return self._use_tool(sample, ended)
         return False
 
-    def response(self, sample: _Sample) -> Response:
-        """Return what a request came to."""
+    def give(self, sample: _Sample) -> None:
+        """Give what a request came to."""
+        self.group.on_response(self._response(sample))
+
+    def _response(self, sample: _Sample) -> Response:
         seconds = time.monotonic() - sample.began
         if sample.error is not None:
             return failed(sample.request, sample.error, seconds)

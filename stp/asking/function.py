@@ -2,14 +2,14 @@
 
 import inspect
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from data.errors import ConfigError, EngineError, MisuseError
 from stp.asking.base import (
-    OnResponse,
     Request,
+    RequestGroup,
     Responder,
     Response,
     Settings,
@@ -43,7 +43,10 @@ class CallableResponder(Responder):
     --------
     >>> answers = []
     >>> responder = CallableResponder(lambda prompt: "It is 4.")
-    >>> responder.respond([Request(id="1", prompt="2 + 2?", seed=0)], Settings(), answers.append)
+    >>> requests = [Request(id="1", prompt="2 + 2?", seed=0)]
+    >>> responder.respond(
+    ...     RequestGroup(requests=requests, settings=Settings(), on_response=answers.append)
+    ... )
     >>> answers[0].text, answers[0].thinking_tokens is None
     ('It is 4.', True)
     """
@@ -66,19 +69,21 @@ class CallableResponder(Responder):
         self._source_hash = source_hash
         self._takes_settings = _positional(function) >= 2
 
-    def respond(
-        self, requests: Sequence[Request], settings: Settings, on_response: OnResponse
-    ) -> None:
+    def respond(self, *groups: RequestGroup) -> None:
         """Call the function for every request; see :meth:`Responder.respond`."""
-        if settings.tools:
+        if any(group.settings.tools for group in groups):
             raise ConfigError("a function of yours brings its own tools; leave tools out")
         failures = 0
-        with parted_noted(on_response) as noted, ThreadPoolExecutor(self._workers) as threads:
-            pending = [threads.submit(self._answer, request, settings) for request in requests]
+        with parted_noted(groups) as noted, ThreadPoolExecutor(self._workers) as threads:
+            pending = [
+                (group, threads.submit(self._answer, request, group.settings))
+                for group in noted
+                for request in group.requests
+            ]
             try:
-                for future in pending:
+                for group, future in pending:
                     response = future.result()
-                    noted(response)
+                    group.on_response(response)
                     failures = failures + 1 if response.error is not None else 0
                     if failures >= MAX_FAILURES_IN_A_ROW:
                         raise EngineError(

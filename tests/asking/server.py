@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from stp.asking import Request, Responder, Response, Settings
+from stp.asking import Request, RequestGroup, Responder, Response, Settings
 
 
 class DemoServer(ThreadingHTTPServer):
@@ -75,7 +75,9 @@ def _completion(server: DemoServer, body: dict[str, Any], prompt: str) -> dict[s
         max_tokens=body.get("max_tokens") or body.get("max_completion_tokens"),
         temperature=body.get("temperature"),
     )
-    server.responder.respond([request], settings, answers.append)
+    server.responder.respond(
+        RequestGroup(requests=[request], settings=settings, on_response=answers.append)
+    )
     (answer,) = answers
     message: dict[str, Any] = {"role": "assistant", "content": answer.text}
     if server.style == "parted":

@@ -8,8 +8,9 @@ import pytest
 
 from data import get_benchmark
 from data.errors import ConfigError, EngineError, MisuseError
-from stp.asking import ModelSpec, Request, Response, Settings, open_responder
+from stp.asking import ModelSpec, Request, RequestGroup, Response, Settings, open_responder
 from stp.asking.api import ApiResponder
+from stp.asking.function import CallableResponder
 from stp.asking.reach import check_reachable
 from tests.asking.server import chat_completion, serving
 
@@ -39,7 +40,10 @@ def local():
 
 def ask(responder, requests=REQUESTS, settings=None):
     answers: list[Response] = []
-    responder.respond(requests, settings or Settings(max_tokens=300), answers.append)
+    settings = settings or Settings(max_tokens=300)
+    responder.respond(
+        RequestGroup(requests=requests, settings=settings, on_response=answers.append)
+    )
     return {answer.id: answer for answer in answers}
 
 
@@ -130,9 +134,39 @@ def test_a_server_that_always_fails_stops_the_run(local):
     with serving(local, bad_prompt="hello") as server:
         responder = ApiResponder("demo", base_url=server.url, connections=2)
         with pytest.raises(EngineError, match="10 requests in a row"):
-            responder.respond(many, Settings(retries=0), answers.append)
+            responder.respond(
+                RequestGroup(
+                    requests=many, settings=Settings(retries=0), on_response=answers.append
+                )
+            )
     assert len(answers) == 10
     assert all(answer.error for answer in answers)
+
+
+def test_the_next_group_is_begun_while_the_last_of_one_is_answered(monkeypatch):
+    begun = asyncio.Event()
+
+    async def answer(model, request, settings, *way):
+        if settings.max_tokens == 1:
+            await asyncio.wait_for(begun.wait(), 20)
+        begun.set()
+        return Response(id=request.id, text=str(settings.max_tokens))
+
+    monkeypatch.setattr("stp.asking.api._answer", answer)
+    first: list[Response] = []
+    second: list[Response] = []
+    with serving(CallableResponder(str)) as server:
+        ApiResponder("demo", base_url=server.url, connections=2).respond(
+            *(
+                RequestGroup(
+                    requests=REQUESTS[:number],
+                    settings=Settings(max_tokens=number),
+                    on_response=some.append,
+                )
+                for number, some in ((1, first), (2, second))
+            )
+        )
+    assert [[a.text for a in some] for some in (first, second)] == [["1"], ["2", "2"]]
 
 
 def said_at_once(url, message):
@@ -140,7 +174,9 @@ def said_at_once(url, message):
     answers: list[Response] = []
     begin = time.monotonic()
     with pytest.raises(EngineError, match=message):
-        responder.respond(REQUESTS, Settings(), answers.append)
+        responder.respond(
+            RequestGroup(requests=REQUESTS, settings=Settings(), on_response=answers.append)
+        )
     assert not answers
     # A single retry waits for seconds.
     return time.monotonic() - begin < 3

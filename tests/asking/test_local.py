@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,11 @@ import pytest
 import data
 from data import get_benchmark
 from data.errors import ConfigError, EngineError, MisuseError
+from evaluator.answers import SandboxMissingError
 from stp.asking import (
     ModelSpec,
     Request,
+    RequestGroup,
     Response,
     Settings,
     open_responder,
@@ -46,9 +49,13 @@ def demo():
         yield responder
 
 
+def group(requests, on_response, **settings):
+    return RequestGroup(requests=requests, settings=Settings(**settings), on_response=on_response)
+
+
 def ask(responder, requests=REQUESTS, **settings):
     answers: list[Response] = []
-    responder.respond(requests, Settings(**settings), answers.append)
+    responder.respond(group(requests, answers.append, **settings))
     assert len(answers) == len(requests)
     return {answer.id: answer for answer in answers}
 
@@ -284,6 +291,48 @@ def test_where_an_engine_streams_others_are_begun_in_the_places_of_those_that_en
     assert under_way == [4, 4, 4, 3, 2, 1]
 
 
+@pytest.mark.parametrize(
+    ("exactly", "worked_on"),
+    [(False, [(3, 1), (2, 2), (1, 3), (0, 3), (0, 2), (0, 1)]), (True, [(3, 0), (0, 3)])],
+)
+def test_groups_are_one_stream_but_where_an_engine_repeats_exactly(tokenizer, exactly, worked_on):
+    engine, responder = scripted(tokenizer, ["x</think>\n\n\\boxed{1}<|im_end|>"] * 6, batch=4)
+    engine.repeats_exactly = exactly
+    seen = []
+
+    def chosen():
+        asked = [tree.max_tokens for tree in engine.pending.values()]
+        seen.append((asked.count(30), asked.count(40)))
+        return list(engine.pending)[: None if exactly else 1]
+
+    engine._chosen = chosen
+    first, second = [], []
+    # The same ids and seeds in both groups: each response goes to the group of its request.
+    responder.respond(
+        group(REQUESTS[:3], first.append, max_tokens=30),
+        group(REQUESTS[:3], second.append, max_tokens=40),
+    )
+    assert seen == worked_on
+    assert [answer.id for answer in first] == [answer.id for answer in second]
+    assert [tree.max_tokens for tree in engine.trees] == [30] * 3 + [40] * 3
+
+
+def test_a_group_that_cannot_be_asked_is_said_before_another_is(tokenizer):
+    engine, responder = scripted(tokenizer, [])
+    with pytest.raises(SandboxMissingError), pytest.MonkeyPatch.context() as patch:
+        patch.setattr("stp.asking.tools.shutil.which", lambda name: None)
+        responder.respond(
+            group(REQUESTS, print, max_tokens=30), group(REQUESTS, print, tools=("python",))
+        )
+    assert not engine.trees
+    asked = []
+    with pytest.raises(ConfigError, match="brings its own tools"):
+        CallableResponder(asked.append).respond(
+            group(REQUESTS, print), group(REQUESTS, print, tools=("calculator",))
+        )
+    assert not asked
+
+
 def test_a_request_that_fails_twice_costs_only_itself(tokenizer):
     engine, responder = scripted(tokenizer, ["x</think>\n\n\\boxed{1}<|im_end|>"] * 2)
     work, asked = engine.work, []
@@ -312,7 +361,7 @@ def test_batches_are_asked_one_after_the_other(tokenizer):
     good = "x</think>\n\n\\boxed{1}<|im_end|>"
     engine, responder = scripted(tokenizer, [good] * 6, batch=4)
     seen = []
-    responder.respond(REQUESTS, Settings(), lambda answer: seen.append(len(engine.trees)))
+    responder.respond(group(REQUESTS, lambda answer: seen.append(len(engine.trees))))
     assert seen == [4, 4, 4, 4, 6, 6]
     with pytest.raises(MisuseError, match="batch is 0"):
         scripted(tokenizer, [], batch=0)
@@ -454,10 +503,26 @@ class TestFunctions:
         (answer,) = ask(CallableResponder(lambda prompt: given), REQUESTS[:1]).values()
         assert message in answer.error
 
+    def test_the_next_group_is_begun_while_the_last_of_one_is_answered(self):
+        begun = threading.Event()
+
+        def answer(prompt, settings):
+            if settings.max_tokens == 1:
+                assert begun.wait(20)
+            begun.set()
+            return str(settings.max_tokens)
+
+        first, second = [], []
+        CallableResponder(answer, workers=2).respond(
+            group(REQUESTS[:1], first.append, max_tokens=1),
+            group(REQUESTS[:2], second.append, max_tokens=2),
+        )
+        assert [[a.text for a in some] for some in (first, second)] == [["1"], ["2", "2"]]
+
     def test_a_function_that_always_fails_stops_the_run(self):
         requests = [Request(id=str(number), prompt="x", seed=0) for number in range(30)]
         with pytest.raises(EngineError, match="10 requests in a row"):
-            CallableResponder(lambda prompt: 1 / 0).respond(requests, Settings(), print)
+            CallableResponder(lambda prompt: 1 / 0).respond(group(requests, print))
 
     @pytest.mark.parametrize("leaving", ["SystemExit(0)", "asyncio.CancelledError()"])
     def test_a_function_that_leaves_has_failed(self, leaving, tmp_path):

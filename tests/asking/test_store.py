@@ -5,8 +5,8 @@ import signal
 import pytest
 
 from data.errors import ConfigError, StoreError
-from evaluator.runs.asking import ask_missing
-from stp.asking import CallableResponder, Request, Response, ResponseStore, Settings
+from evaluator.runs.asking import Missing, ask_missing
+from stp.asking import CallableResponder, Request, Responder, Response, ResponseStore, Settings
 from stp.files import json_bytes
 
 REQUESTS = [Request(id=str(number), prompt="?", seed=number) for number in range(4)]
@@ -145,14 +145,17 @@ def test_what_is_missing_is_asked_and_kept_and_failures_are_told(tmp_path):
 
     def ask():
         missing = store.missing(REQUESTS)
-        return ask_missing(
+        (errors,) = ask_missing(
             CallableResponder(model),
-            store,
-            missing,
-            Settings(),
-            total=4,
-            progress=lambda *far: told.append(far),
+            Missing(
+                store=store,
+                requests=missing,
+                settings=Settings(),
+                total=4,
+                progress=lambda *far: told.append(far),
+            ),
         )
+        return errors
 
     assert ask() == ["2: ConnectionError: line is dead"]
     assert told == [(1, 4), (2, 4), (2, 4), (3, 4)]
@@ -160,6 +163,47 @@ def test_what_is_missing_is_asked_and_kept_and_failures_are_told(tmp_path):
     assert told[4:] == [(3, 4), (4, 4)]
     assert ask() == []
     assert len(told) == 6
+
+
+class Shuffled(Responder):
+    """Answers two groups' requests in an order that is given: group, request, error."""
+
+    def __init__(self, order):
+        self.order = order
+
+    def respond(self, *groups):
+        for number, place, error in self.order:
+            group = groups[number]
+            group.on_response(response(group.requests[place].id, error=error))
+
+    def describe(self):
+        return {}
+
+
+def test_parts_are_asked_in_one_stream_and_told_one_after_the_other(tmp_path):
+    told = []
+    parts = [
+        Missing(
+            store=ResponseStore(tmp_path / f"{name}.jsonl"),
+            requests=REQUESTS[:count],
+            settings=Settings(),
+            total=4,
+            progress=lambda *far, name=name: told.append((name, *far)),
+        )
+        for name, count in (("a", 2), ("nothing", 0), ("b", 3), ("c", 1))
+    ]
+    # Of a, b and c: b ends before the last of a does.
+    order = [(0, 1, None), (1, 0, None), (1, 2, "dead"), (1, 1, None), (0, 0, "lost"), (2, 0, None)]
+    errors = ask_missing(Shuffled(order), *parts)
+    assert errors == [["0: lost"], [], ["2: dead"], []]
+    assert told == [
+        *(("a", 2, 4), ("a", 3, 4), ("a", 3, 4)),
+        ("b", 3, 4),
+        *(("c", 3, 4), ("c", 4, 4)),
+    ]
+    assert list(parts[2].store.read()) == ["0", "2", "1"]
+    assert not parts[1].store.path.exists()
+    assert ask_missing(Shuffled([]), parts[1]) == [[]]
 
 
 def test_a_full_disk_is_one_error_and_what_was_written_stays(tmp_path):

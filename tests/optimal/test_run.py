@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import shutil
+import threading
 
 import pandas as pd
 import pytest
@@ -497,6 +498,25 @@ def test_who_was_asked_is_known_of_a_run_that_was_stopped(tmp_path):
     recorded = json.loads((tmp_path / "run.json").read_text())
     assert recorded["models"]["model"]["weights_hash"] == "a" * 64
     assert not list(tmp_path.glob(".*.tmp"))
+
+
+def test_methods_are_one_stream_of_requests(tmp_path):
+    begun = threading.Event()
+
+    def model(prompt, settings):
+        if settings.thinking == "on":
+            assert begun.wait(20)
+        begun.set()
+        return {"text": "\\boxed{1}", "thinking_tokens": 3 * (settings.thinking == "on")}
+
+    # More at a time than the first method has requests.
+    responder = CallableResponder(model, name="m", workers=9)
+    ask(plan(methods=("thinking", "no-thinking")), tmp_path, responder=responder)
+    ids = [request.id for request in requests_of(items_of(plan(), tmp_path), plan())]
+    for method, tokens in (("thinking", 3), ("no-thinking", 0)):
+        rows = ResponseStore(response_file(tmp_path, method)).read()
+        assert list(rows) == ids
+        assert {row.thinking_tokens for row in rows.values()} == {tokens}
 
 
 def test_another_router_is_refused(tmp_path):

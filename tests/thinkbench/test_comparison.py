@@ -318,7 +318,7 @@ def test_what_another_has_judged_meanwhile_needs_no_judge(runs, monkeypatch):
         with locked_folder(folder):
             yield
 
-    def dead(requests, settings, take):
+    def dead(*groups):
         raise EngineError("no server")
 
     monkeypatch.setattr("evaluator.thinkbench.judge.locked_folder", waited)

@@ -145,9 +145,10 @@ def test_counts_of_nothing_say_nothing_of_a_word():
 class Api(Responder):
     """An API that counts nothing."""
 
-    def respond(self, requests, settings, on_response):
-        for request in requests:
-            on_response(Response(id=request.id, text="the"))
+    def respond(self, *groups):
+        for group in groups:
+            for request in group.requests:
+                group.on_response(Response(id=request.id, text="the"))
 
     def describe(self):
         return {**GPT, "base_url": None}
