@@ -223,7 +223,7 @@ def _seconds_a_row(times: Sequence[Times], batch: int) -> float | None:
 def _predicted(
     run: LiveRun, release: Release, progress: Progress
 ) -> dict[str, dict[QuestionKey, FloatArray]]:
-    """Return by arm and test question what replay says of the release's trajectories."""
+    """Return by arm and test question what replay says of the trajectories that the run made."""
     name = str(run.record.models["model"]["name"])
     setting = run.record.asked["setting"]
     text = str(tuple(setting) if isinstance(setting, list) else setting)
@@ -242,15 +242,20 @@ def _predicted(
     policy.close()
     found: dict[str, dict[QuestionKey, FloatArray]] = {}
     for arm, (stop, signal_tokens) in stops.items():
+        # Seeds are the campaign's, so that a live trajectory has its own in the release: a
+        # prediction from others would add their differences to the comparison.
+        lived = {(row["benchmark"], row["question"], row["trajectory"]) for row in run.rows[arm]}
         rows = curves.trajectory_offsets[:-1] + stop
         values = np.stack(
             [100.0 * curves.correct[rows] / curves.probes, curves.tokens[rows], signal_tokens],
             axis=1,
         )
-        found[arm] = {
-            release.question_ids[q]: values[curves.question == q].mean(axis=0)
-            for q in np.unique(curves.question).tolist()
-        }
+        of_question: dict[QuestionKey, list[FloatArray]] = {}
+        for q, sample, value in zip(curves.question, curves.sample, values, strict=True):
+            question = release.question_ids[q]
+            if (*question, int(sample)) in lived:
+                of_question.setdefault(question, []).append(value)
+        found[arm] = {question: np.mean(each, axis=0) for question, each in of_question.items()}
     return found
 
 
