@@ -5,6 +5,7 @@ of short samples; a warm-up with the campaign's own prompts says how far they ho
 (:func:`calibrated`).
 """
 
+import statistics
 import time
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
@@ -18,6 +19,8 @@ from stp.ragged import IntArray
 
 _ROWS = (1, 4, 16, 64, 256)
 _TOKENS = 24
+_TIMES = 7
+"""Each figure is the median of so many: once is noise, and a step of few rows decides the tail."""
 _PREFILL_TOKENS = 256
 _COPIES = 16
 """Of each length, so that those that were cut become several."""
@@ -47,24 +50,26 @@ def measured_pace(
         If it fails.
     """
 
-    def seconds(prompt: tuple[int, ...], *, samples: int, tokens: int) -> float:
-        branch = Branch(cut=len(prompt), suffix_ids=(), seeds=tuple(range(samples)))
-        tree = PromptTree(trunk_ids=prompt, branches=(branch,), max_tokens=tokens)
-        begin = clock()
-        engine.generate([tree])
-        return clock() - begin
+    def seconds(prompts: Sequence[tuple[int, ...]], *, samples: int, tokens: int) -> float:
+        taken = []
+        for prompt in prompts:
+            branch = Branch(cut=len(prompt), suffix_ids=(), seeds=tuple(range(samples)))
+            tree = PromptTree(trunk_ids=prompt, branches=(branch,), max_tokens=tokens)
+            begin = clock()
+            engine.generate([tree])
+            taken.append(clock() - begin)
+        return statistics.median(taken)
 
     prompt = tuple(prompt_ids)
     sizes = [rows for rows in _ROWS if rows <= engine.rows]
-    seconds(prompt, samples=1, tokens=2)  # What is compiled at the first call.
-    steps = [seconds(prompt, samples=rows, tokens=_TOKENS) / _TOKENS for rows in sizes]
-    room = engine.context_limit - 2
-    # Another trunk each time, or a prefix cache would have it.
-    trunk = tuple(
-        (prompt[::-1] * (_PREFILL_TOKENS // len(prompt) + 1))[: min(_PREFILL_TOKENS, room)]
-    )
-    read = seconds(trunk, samples=1, tokens=1)
-    prefill = max(0.0, read - steps[0]) / len(trunk)
+    seconds([prompt], samples=1, tokens=2)  # What is compiled at the first call.
+    steps = [seconds([prompt] * _TIMES, samples=rows, tokens=_TOKENS) / _TOKENS for rows in sizes]
+    length = min(_PREFILL_TOKENS, engine.context_limit - 2)
+    # Another trunk each time, or a prefix cache would have it: the prompt backwards, begun at
+    # another place.
+    backwards = prompt[::-1] * ((length + _TIMES) // len(prompt) + 1)
+    trunks = [backwards[start : start + length] for start in range(_TIMES)]
+    prefill = max(0.0, seconds(trunks, samples=1, tokens=1) - steps[0]) / length
     # A larger batch never takes less: what was measured shorter was noise.
     rising = tuple(float(value) for value in np.maximum.accumulate(steps))
     return Pace(tuple(sizes), rising, prefill)
