@@ -26,8 +26,6 @@ from evaluator.runs.record import RunRecord, begin_run, check_folder, finish_run
 from stp.asking import ModelSpec, Request, Responder, ResponseStore, Settings
 from stp.seeds import sample_seed
 
-"""Told what is being done, how many responses are there, and of how many."""
-
 ROUTER_SETTINGS = Settings(max_tokens=256, temperature=0.0, thinking="default")
 ROUTER_ATTEMPTS = 3
 _TOO_LONG = re.compile(r"\bcontext\b|\btoo long\b", re.IGNORECASE)

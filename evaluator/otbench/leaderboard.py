@@ -10,11 +10,8 @@ is the same draw of questions and trajectories.
 """
 
 import hashlib
-import io
 import json
 import math
-import re
-import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -27,10 +24,11 @@ import pandas as pd
 from pydantic import ValidationError
 
 from baselines.registry import BUILT_IN, MethodDescription, locate
-from data.errors import MisuseError, StoreError
+from data.errors import MisuseError
 from evaluator.analysis.intervals import central_range
 from evaluator.otbench.apart import isolation_of
 from evaluator.otbench.asked import AskedMethod, ask
+from evaluator.otbench.beside import file_beside, opened_beside, write_beside
 from evaluator.otbench.integrity import first_error
 from evaluator.otbench.intervals import POINT_COLUMNS, Replicates
 from evaluator.otbench.load import Release
@@ -244,15 +242,11 @@ def write_rows(folder: Path, rows: Sequence[Row], replicates: Mapping[str, Repli
     labels = {row.label for row in rows}
     kept = [row for row in read_rows([path]) if row.label not in labels] if path.exists() else []
     for row in rows:
-        stored = folder / REPLICATES_FOLDER / label_file(row.label)
-        if row.label not in replicates:
+        if row.label in replicates:
+            write_beside(folder, REPLICATES_FOLDER, row, replicates[row.label].summaries)
+        else:
             # Those of the row before would not be this row's.
-            stored.unlink(missing_ok=True)
-            continue
-        content = io.BytesIO()
-        summaries: dict[str, Any] = dict(replicates[row.label].summaries)
-        np.savez_compressed(content, allow_pickle=False, **summaries, digest=row.digest)
-        write_durably(stored, content.getvalue())
+            file_beside(folder, REPLICATES_FOLDER, row.label).unlink(missing_ok=True)
     lines = "".join(f"{_json(row.plain())}\n" for row in [*kept, *rows])
     write_durably(path, lines.encode())
     points = points_frame([*kept, *rows]).to_csv(index=False)
@@ -326,28 +320,14 @@ def replicates_of(row: Row) -> dict[str, npt.NDArray[np.float64]] | None:
     data.errors.StoreError
         If their file is torn.
     """
-    path = Path(row.file or "").parent / REPLICATES_FOLDER / label_file(row.label)
-    if not path.is_file():
-        return None
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            if str(stored["digest"]) != row.digest:
-                return None
-            found = {name: stored[name] for name in SUMMARIES}
+    with opened_beside(row, REPLICATES_FOLDER, options=" with --replicates") as stored:
+        if stored is None:
+            return None
+        found = {name: stored[name] for name in SUMMARIES}
         count = row.resampling.replicates
         if any(each.shape != (count,) or each.dtype != np.float64 for each in found.values()):
             raise ValueError
         return found
-    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise StoreError(
-            f"{path}: torn or changed; run {row.label} again with --replicates"
-        ) from error
-
-
-def label_file(label: str) -> str:
-    """Return the name of the file that holds what lies beside a row."""
-    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", label)[:60].strip("-")
-    return f"{readable}-{hashlib.sha256(label.encode()).hexdigest()[:8]}.npz"
 
 
 def _plain(value: Any) -> Any:
