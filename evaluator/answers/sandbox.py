@@ -255,6 +255,7 @@ class FirstProcess:
     def end(self, bubblewrap: subprocess.Popen[bytes], seconds: float) -> bool:
         """End it, and bubblewrap after it; whether all is gone within so many seconds."""
         gone = True
+        self.find()
         if self._descriptor is not None:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._descriptor, signal.SIGKILL)
@@ -271,8 +272,13 @@ class FirstProcess:
         return gone
 
     def let_go(self) -> None:
-        """Take its exit status if it is left to us, and close the descriptor."""
+        """Take its exit status if it is left to us, and close the descriptor.
+
+        To be called when bubblewrap has ended, which may be a moment before this one is gone.
+        """
+        self.find()
         if self._descriptor is not None:
+            select.select([self._descriptor], [], [], _GOING_SECONDS)
             with contextlib.suppress(ChildProcessError):
                 os.waitid(os.P_PIDFD, self._descriptor, os.WEXITED | os.WNOHANG)
             os.close(self._descriptor)
@@ -396,9 +402,9 @@ def _end(
         if patience_seconds > 0:
             code = process.wait(patience_seconds)
     if code is None:
-        first.find()
         first.end(process, _GOING_SECONDS)
-    first.let_go()
+    else:
+        first.let_go()
     # In the sandbox the end of its first process has ended all others. Without it, this does.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
