@@ -28,7 +28,7 @@ PRIOR_MOVES = 1.0
 SHARED_MOVES = 20.0
 """Pseudo-moves from every level by which a cell's chain is held to its model's."""
 
-GAIN = 1e-4
+GAIN = 3e-5
 """Learning ends when an iteration gains less log-posterior than this per position."""
 
 _SMALLEST = 1e-12
