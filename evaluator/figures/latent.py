@@ -1,5 +1,7 @@
 """A trajectory's counts, and the accuracy behind them: band and drawn reference positions."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -83,14 +85,16 @@ def cost_plot(table: pd.DataFrame, *, title: str = "", note: str = "") -> Figure
         Heading and caption.
     """
     means = table.groupby("plan", sort=False).mean()
-    # "uniform 8" is a point of the line "uniform"; "adaptive 35%, up to 16" of another one.
+    # "uniform 8" is a point of the line "uniform"; "adaptive 35%, from 4 up to 16" of another.
     lines = means.index.str.replace(r" \d+%?", "", n=1, regex=True)
     with house_style():
         figure = new_figure(7.2, 3.6)
         for axes, (column, name) in zip(
             figure.subplots(1, 2), (("ad_error", "AD"), ("or_error", "OR")), strict=True
         ):
-            for line, style in zip(lines.unique(), ("o-", "s-", "^--"), strict=False):
+            for line, style in zip(
+                lines.unique(), itertools.cycle(("o-", "s-", "^--", "v:")), strict=False
+            ):
                 part = means[lines == line].sort_values("cost")
                 colour = CURVE if line == "uniform" else MARK
                 axes.plot(100 * part["cost"], 100 * part[column], style, color=colour, label=line)

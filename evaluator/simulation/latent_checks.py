@@ -3,6 +3,7 @@
 ``scripts/benchmarks/latent.py`` runs these and prints tables; ``docs/statistics.md`` quotes them.
 """
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -252,7 +253,11 @@ def replayed(
 
 
 def cost_curve(
-    world: World, *, shares: tuple[float, ...] = (0.30, 0.35, 0.5), seed: int = 0
+    world: World,
+    *,
+    shares: tuple[float, ...] = (0.30, 0.35, 0.5),
+    firsts: tuple[int, ...] = (4,),
+    seed: int = 0,
 ) -> pd.DataFrame:
     """Return errors of AD and OR against cost, for uniform and adaptive probing.
 
@@ -261,8 +266,10 @@ def cost_curve(
     world
         Fully probed, with known truth.
     shares
-        Of 16 answers everywhere, for adaptive probing with a first pass of 4. Where the world has
-        more than 16 answers at a position, rounds up to 16 and up to all of them are replayed.
+        Of 16 answers everywhere, for adaptive probing. Where the world has more than 16 answers at
+        a position, rounds up to 16 and up to all of them are replayed.
+    firsts
+        Answers at every position in the first pass.
     seed
         Of all that is drawn.
 
@@ -293,7 +300,7 @@ def cost_curve(
             latent = fit(curves, draws=60, seed=seed)
             rows[f"uniform {probes}"] = errors(latent, probes / PAPER_PROBES)
     for most in sorted({min(PAPER_PROBES, full.probes), full.probes}):
-        for share in shares:
-            found = replayed(world, share=share, most=most, seed=seed)
-            rows[f"adaptive {share:.0%}, up to {most}"] = errors(*found)
+        for first, share in itertools.product(firsts, shares):
+            found = replayed(world, share=share, first=first, most=most, seed=seed)
+            rows[f"adaptive {share:.0%}, from {first} up to {most}"] = errors(*found)
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("plan")

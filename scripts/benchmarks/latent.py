@@ -148,6 +148,7 @@ def replay(
     family: Chosen = None,
     probes: Annotated[int, typer.Option(min=16, help="That a position may have at most.")] = 64,
     share: Annotated[list[float] | None, typer.Option(help="Of 16 probes everywhere.")] = None,
+    first: Annotated[list[int] | None, typer.Option(help="Probes of the first pass.")] = None,
     trajectories: Annotated[int, typer.Option(min=1)] = 200,
     questions: Annotated[int, typer.Option(min=1)] = 20,
     first_seed: Annotated[int, typer.Option(min=0, help="Of the first world.")] = 3,
@@ -169,7 +170,12 @@ def replay(
                     if curves is None
                     else world_of_many_probes(curves, min(probes, curves.probes), seed)
                 )
-                found = cost_curve(world, shares=tuple(share or (0.3, 0.35, 0.5)), seed=seed)
+                found = cost_curve(
+                    world,
+                    shares=tuple(share or (0.3, 0.35, 0.5)),
+                    firsts=tuple(first or (4,)),
+                    seed=seed,
+                )
                 frames.append(found.assign(world=name))
                 progress(place * worlds + seed - first_seed + 1, len(names) * worlds)
     table = pd.concat(frames).set_index("world", append=True)

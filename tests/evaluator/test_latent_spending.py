@@ -23,10 +23,13 @@ def test_gains_are_those_of_a_linear_estimate(latent):
         for k in range(curves.trajectory_offsets[s], curves.trajectory_offsets[s + 1]):
             p = accuracy[:, k]
             below = max(np.var(p) + np.mean(p * (1 - p)) / 3, 1e-12)
-            expected = sum(
-                np.cov(measures[:, i, s], p, bias=True)[0, 1] ** 2 / below for i in range(2)
-            )
-            assert found[k] == pytest.approx(expected, abs=1e-12)
+            expected = 0.0
+            for i in range(2):
+                before = np.var(measures[:, i, s])
+                less = np.cov(measures[:, i, s], p, bias=True)[0, 1] ** 2 / below
+                expected += np.sqrt(before) - np.sqrt(max(before - less, 0.0))
+            # Near 0 a square root makes much of the last bits.
+            assert found[k] == pytest.approx(expected, abs=1e-7)
 
 
 def test_choices_stay_within_budget_positions_and_trajectories(latent):

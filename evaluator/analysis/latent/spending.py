@@ -5,7 +5,8 @@ off the variance of a quantity f of the trajectory is, with a linear estimate,
 
     Cov(f, P(k))^2 / (Var(P(k)) + E[P(k) (1 - P(k))] / m),
 
-all under the posterior, and so from drawn curves. f is AD and OR up to the tolerance, both
+all under the posterior, and so from drawn curves. The gain is what that takes off the standard
+deviation, since errors are counted as absolute ones. f is AD and OR up to the tolerance, both
 fractions, and their gains are added. Choosing by what is known does not spoil the posterior: the
 likelihood of the answers is the same however their number was chosen. Raw maxima it would spoil.
 """
@@ -22,14 +23,14 @@ from stp.curves import Curves, Int32Array
 from stp.ragged import FloatArray, IntArray
 
 _DRAWS = 120
-# Nothing is asked for less than a tenth of a point, squared: levels near 0 and 1 lie so close.
-_LEAST_GAIN = 1e-6
+# Nothing is asked for a hundredth of a point: that is noise of the draws where all is known.
+_LEAST_GAIN = 1e-4
 
 
 def expected_gains(
     latent: LatentCurves, *, answers: int = 4, tolerance: float = 0.03
 ) -> FloatArray:
-    """Return by how much some more answers at a position lower the variance of AD and OR.
+    """Return by how much some more answers at a position lower the deviation of AD and OR.
 
     Parameters
     ----------
@@ -43,7 +44,7 @@ def expected_gains(
     Returns
     -------
     numpy.ndarray
-        float64 ``(positions,)``, squared fractions.
+        float64 ``(positions,)``, fractions.
 
     Raises
     ------
@@ -72,7 +73,9 @@ def expected_gains(
     covariance = products / latent.draws
     # Draws that do not differ have no covariance either: nothing is to be gained there.
     below = np.maximum(variance + noise, 1e-12)
-    return np.asarray((covariance**2).sum(axis=0) / below)
+    before = np.repeat(wanted.var(axis=0), lengths, axis=1)
+    after = np.maximum(before - covariance**2 / below, 0.0)
+    return np.asarray((np.sqrt(before) - np.sqrt(after)).sum(axis=0))
 
 
 def choose_positions(
