@@ -202,8 +202,8 @@ class ProbingConfig(Section):
         ``"uniform"``: as many at every position. ``"adaptive"``: ``first_probes`` everywhere, then
         rounds of more, up to ``probes``, at the positions that tell most for a token.
     first_probes, rounds, share
-        Of the adaptive plan: answers at every position in the first pass; further rounds; answers
-        to spend in all, as a share of ``probes`` everywhere.
+        Of the adaptive plan: answers at every position in the first pass; further rounds; tokens
+        of answers to spend in all, as a share of those of ``probes`` everywhere.
     answer_opening
         What of every probe's answer is written for the model, such as ``"\boxed{"``; the model
         goes on from there. Left out: nothing, as in the paper. Such probes answer another question

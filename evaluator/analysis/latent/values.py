@@ -26,7 +26,7 @@ LEVEL_ROOM = 0.01
 """Added to a tolerance where drawn curves are compared: in the middle, levels are 4 points apart,
 and a plateau between two of them is drawn as both."""
 
-CORRECTION_ERROR = 0.13
+CORRECTION_ERROR = 0.14
 """What the model is off by in a cell's average of AD, as a share of what it takes off the raw
 measure: root mean square over ten families of worlds, 16 and 4 probes. An empirical figure, not a
 theorem."""
