@@ -13,8 +13,11 @@ os.environ["STP_CACHE_DIR"] = _CACHE.name
 
 from hypothesis import HealthCheck, settings  # noqa: E402  (threads are set before imports)
 
+from tests.effort import tries  # noqa: E402
+
 settings.register_profile(
     "repeatable",
+    max_examples=tries(100, 40),
     derandomize=True,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

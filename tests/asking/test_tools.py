@@ -58,9 +58,9 @@ def test_the_calculator_is_exact(expression, value):
     ],
 )
 def test_nonsense_is_a_line_that_says_so(expression):
-    started = time.perf_counter()
+    started = time.process_time()
     assert calculate(expression).startswith("Error: ")
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 def test_a_long_chain_of_products_ends():

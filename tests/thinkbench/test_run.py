@@ -142,11 +142,11 @@ from evaluator.thinkbench import run as run_model
 from stp.asking import CallableResponder
 from tests.thinkbench.test_run import SMALL, Solver
 solver = Solver()
-def slow(prompt):
-    time.sleep(0.05)
+def hanging(prompt):
+    if sum(solver.calls.values()) == 12:
+        time.sleep(1000)
     return solver(prompt)
-print("ready", flush=True)
-run_model(CallableResponder(slow, name="solver"), sys.argv[1], SMALL)
+run_model(CallableResponder(hanging, name="solver"), sys.argv[1], SMALL)
 """
 
 
@@ -164,6 +164,8 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path):
         if responses.exists() and responses.read_bytes().count(b"\n") >= 5:
             break
         time.sleep(0.01)
+    else:
+        raise AssertionError("five responses did not come")
     process.send_signal(signal.SIGKILL)
     process.wait()
     process.stdout.close()
