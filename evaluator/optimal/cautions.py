@@ -7,7 +7,7 @@ import pandas as pd
 from data.errors import MisuseError
 from evaluator.optimal.methods import NO_THINKING, ORACLE_ROUTER, ROUTER
 from evaluator.present.names import visible
-from evaluator.runs.shares import CUT, THINKS_ANYWAY, TROUBLED, UNREAD, cautions
+from evaluator.runs.shares import CUT, RAN_ON, THINKS_ANYWAY, TROUBLED, UNREAD, cautions
 from stp.campaign.row_counts import trouble_of
 from stp.campaign.shares import Share
 
@@ -61,6 +61,7 @@ def check_rows(rows: pd.DataFrame) -> Checked:
         shares = [
             Share(kind=CUT, count=_cut(group), of=len(group)),
             Share(kind=UNREAD, count=_unread(group), of=len(group)),
+            Share(kind=RAN_ON, count=_ran_on(group), of=len(group)),
             Share(kind=TROUBLED, count=_troubled(group), of=len(group)),
         ]
         if method == NO_THINKING:
@@ -88,6 +89,11 @@ def _cut(group: pd.DataFrame) -> int:
 def _unread(group: pd.DataFrame) -> int:
     """Count responses without an answer; what a judge decided as a whole has one."""
     return int(group["answer"].isna().sum()) if "answer" in group else 0
+
+
+def _ran_on(group: pd.DataFrame) -> int:
+    """Count answers that go on into the next turn; those of which nobody knows are none."""
+    return int(group["ran_on"].eq(True).sum()) if "ran_on" in group else 0
 
 
 def _troubled(group: pd.DataFrame) -> int:

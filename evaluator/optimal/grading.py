@@ -289,6 +289,7 @@ def _row(
         "reason": "undecided: no verdict of the judge" if verdict is None else verdict.reason,
         "by_judge": by_judge,
         "finish": response.finish,
+        "ran_on": response.ran_on,
         "domain": item.domain,
         "discipline": discipline_of(item.domain) if item.domain else "",
         "answer_type": item.answer_type,

@@ -94,8 +94,8 @@ class OptimalRun:
         (``"ovt"`` or ``"ut"``), ``benchmark``, ``question`` (a key), ``sample``, ``right``
         (missing where undecided), ``thinking_tokens`` and ``output_tokens`` (missing where
         unknown), ``credit`` (Reasoning Gym's own, missing elsewhere), ``answer``, ``reason``,
-        ``by_judge``, ``finish``, ``domain``, ``discipline``, ``answer_type``, ``options``,
-        ``size``.
+        ``by_judge``, ``finish``, ``ran_on`` (missing where unknown), ``domain``, ``discipline``,
+        ``answer_type``, ``options``, ``size``.
     judging
         How their verdicts came about.
     """

@@ -24,6 +24,13 @@ UNREAD: Final = Kind(
     advice="read some; they may be cut, or give their answer in another form than was asked for",
     noticed_from=0.05,
 )
+RAN_ON: Final = Kind(
+    name="ran_on",
+    of="responses",
+    noun="responses",
+    words="go on into the next turn or into new thinking, and that text is judged with them",
+    advice="name the model's end of turn as answer_stops in a family TOML file",
+)
 THINKS_ANYWAY: Final = Kind(
     name="thinks_anyway",
     of="responses",

@@ -56,7 +56,7 @@ class Graded:
         The two parts; None where unknown.
     words, characters
         Of all that the model wrote, thinking included.
-    finish, seconds, tool_calls, parted
+    finish, seconds, tool_calls, parted, ran_on
         As in the response.
     error
         Kind of error of a wrong answer; None for a right one.
@@ -83,6 +83,7 @@ class Graded:
     seconds: float
     tool_calls: int
     parted: bool
+    ran_on: bool | None
     error: ErrorKind | None
     pattern: Pattern | None
 
@@ -207,6 +208,7 @@ def _graded(
         seconds=response.seconds,
         tool_calls=response.tool_calls,
         parted=response.parted,
+        ran_on=response.ran_on,
         error=None if right else error_kind(item, answer, response),
         pattern=trace_pattern(written, cut=response.finish == "length"),
     )

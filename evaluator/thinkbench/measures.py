@@ -70,6 +70,8 @@ class Group:
         Responses whose thinking was parted from the answer by tags written in the text.
     cut
         Responses that a token limit ended.
+    ran_on
+        Responses whose answer goes on into the next turn; those of which nobody knows are none.
     tool_calls
         Mean calls of tools in a response.
     errors, patterns
@@ -93,6 +95,7 @@ class Group:
     estimated: int
     cut: int
     parted: int
+    ran_on: int
     tool_calls: float
     errors: Mapping[str, int]
     patterns: Mapping[str, int]
@@ -180,6 +183,7 @@ def _group(name: str, by_task: Mapping[str, Sequence[Graded]]) -> Group:
         estimated=sum(row.estimated for row in rows),
         cut=sum(row.finish == "length" for row in rows),
         parted=sum(row.parted for row in rows),
+        ran_on=sum(row.ran_on is True for row in rows),
         tool_calls=known(lambda row: row.tool_calls).mean,
         errors={kind: sum(row.error == kind for row in rows) for kind in ERROR_KINDS},
         patterns={pattern: sum(row.pattern == pattern for row in rows) for pattern in PATTERNS},

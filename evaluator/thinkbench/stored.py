@@ -130,7 +130,7 @@ def graded_source(folder: Path, config: ThinkConfig) -> GradedFrom:
     return GradedFrom(
         folder=folder,
         # Rows of another shape are made again, not read.
-        asked={"questions": config.questions_hash(), "rows": 2},
+        asked={"questions": config.questions_hash(), "rows": 3},
         files=(RESPONSES,),
         again=f"stp think grade {shlex.quote(str(folder))}",
     )

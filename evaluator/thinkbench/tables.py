@@ -8,7 +8,7 @@ from data.prompts import wording_note
 from data.tasks import TASK_LABELS
 from evaluator.present.names import visible
 from evaluator.present.table import Table
-from evaluator.runs.shares import CUT, UNREAD, cautions
+from evaluator.runs.shares import CUT, RAN_ON, UNREAD, cautions
 from evaluator.thinkbench.agreement import LabelAgreement
 from evaluator.thinkbench.comparison import Comparison, run_results
 from evaluator.thinkbench.error_kinds import ERROR_KINDS
@@ -53,6 +53,7 @@ def run_cautions(runs: Sequence[ThinkRun]) -> list[str]:
         shares = [
             Share(kind=CUT, count=group.cut, of=group.responses),
             Share(kind=UNREAD, count=group.responses - group.parsed, of=group.responses),
+            Share(kind=RAN_ON, count=group.ran_on, of=group.responses),
         ]
         found += cautions(_name(run.name), shares)
     return found

@@ -182,6 +182,9 @@ class Response:
     parted
         Whether thinking and answer were parted by tags written in the text, where nothing else
         told them apart.
+    ran_on
+        Whether the answer goes on into the next turn, or into new thinking; None where nobody can
+        tell, since the chat template is not at hand.
     error
         Why there is no response, in one line; None if there is one. A failure of ours or of a
         provider is never an answer.
@@ -206,6 +209,7 @@ class Response:
     tool_calls: int = 0
     tool_text: str | None = None
     parted: bool = False
+    ran_on: bool | None = None
     error: str | None = None
 
     def __post_init__(self) -> None:
@@ -225,6 +229,8 @@ class Response:
                 raise ValueError(f"{name} is {count}; it lies between 0 and 2^40")
         if not isinstance(self.parted, bool):
             raise TypeError(f"parted is {self.parted!r:.60}; true or false is needed")
+        if not isinstance(self.ran_on, bool | None):
+            raise TypeError(f"ran_on is {self.ran_on!r:.60}; true, false or null is needed")
         if self.finish not in get_args(Finish):
             known = ", ".join(get_args(Finish))
             raise ValueError(f"finish is {self.finish!r:.60}; it must be one of {known}")

@@ -8,6 +8,7 @@ from data.errors import ConfigError
 from stp.engines.base import SamplingParameters
 from stp.formats import ModelFamily, ThinkingFormat
 from stp.formats.family import NEVER_ASKED
+from stp.formats.turn_end import TurnEnd, find_turn_end
 from stp.formats.written import part_ids
 from stp.tokenizers import Tokenizer, backend, exact_ids, token_bytes, tokenizer_name
 
@@ -54,6 +55,9 @@ class Chat(Protocol):
     def answer_text(self, ids: Sequence[int]) -> str:
         """Return the text of an answer's ids: no special tokens, no tags around it."""
 
+    def runs_on(self, answer_ids: Sequence[int]) -> bool:
+        """Return whether an answer goes on into the next turn, or into new thinking."""
+
     def ids(self, text: str) -> tuple[int, ...]:
         """Return ids that spell a text exactly."""
 
@@ -91,6 +95,10 @@ class ThinkingChat:
         """Return the text of an answer's ids: no special tokens, no tags around it."""
         return self._format.answer_text(ids)
 
+    def runs_on(self, answer_ids: Sequence[int]) -> bool:
+        """Return whether an answer goes on into the next turn, or into new thinking."""
+        return self._format.turn_end.runs_on(answer_ids, self._format.forms)
+
     def ids(self, text: str) -> tuple[int, ...]:
         """Return ids that spell a text exactly."""
         return exact_ids(self._format.tokenizer, text)
@@ -106,13 +114,13 @@ class PlainChat:
         self,
         tokenizer: Tokenizer,
         *,
-        stop_ids: frozenset[int] = frozenset(),
+        turn_end: TurnEnd | None = None,
         sampling: SamplingParameters | None = None,
     ) -> None:
         self._tokenizer = tokenizer
         self._forms = token_bytes(tokenizer)
-        eos_id = getattr(tokenizer, "eos_token_id", None)
-        self.stop_ids = stop_ids.union(() if eos_id is None else (int(eos_id),))
+        self._turn_end = turn_end or find_turn_end(None, tokenizer)
+        self.stop_ids = self._turn_end.ids
         self.sampling = sampling or SamplingParameters()
 
     def prompt_ids(self, prompt: str, system: str | None) -> tuple[int, ...]:
@@ -149,6 +157,10 @@ class PlainChat:
         """Return the text of an answer's ids: no format, no tags."""
         return self.text(ids)
 
+    def runs_on(self, answer_ids: Sequence[int]) -> bool:
+        """Return whether an answer goes on into the next turn, or into new thinking."""
+        return self._turn_end.runs_on(answer_ids, self._forms)
+
     def ids(self, text: str) -> tuple[int, ...]:
         """Return ids that spell a text exactly."""
         return exact_ids(self._tokenizer, text)
@@ -160,7 +172,7 @@ def choose_chat(
     *,
     thinking: str,
     reasoning_effort: str | None,
-    stop_ids: frozenset[int] = frozenset(),
+    turn_end: TurnEnd | None = None,
 ) -> Chat:
     """Return how a model is spoken to under a run's settings.
 
@@ -175,8 +187,9 @@ def choose_chat(
         was never trained to think is asked to only with ``"on"``.
     reasoning_effort
         Given to the family's chat template.
-    stop_ids
-        Further ids that end a turn of a model that does not think.
+    turn_end
+        Where a turn ends of a model that does not think; by default what its tokenizer's folder
+        says.
 
     Raises
     ------
@@ -192,7 +205,7 @@ def choose_chat(
         if reasoning_effort is not None:
             raise ConfigError("this model does not think, and has no reasoning effort to set")
         sampling = None if family is None else family.sampling
-        return PlainChat(tokenizer, stop_ids=stop_ids, sampling=sampling)
+        return PlainChat(tokenizer, turn_end=turn_end, sampling=sampling)
     if reasoning_effort is not None:
         if "reasoning_effort" not in family.template_options:
             raise ConfigError(

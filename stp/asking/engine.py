@@ -308,6 +308,7 @@ class _Work:
             tool_calls=sample.tool_calls,
             tool_text=self._chat.text(earlier).strip() if sample.tool_calls else None,
             parted=parts.written,
+            ran_on=self._chat.runs_on(last),
         )
 
     def _left(self, sample: _Sample) -> int:

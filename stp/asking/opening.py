@@ -238,8 +238,8 @@ def _open_local(spec: ModelSpec, kind: str) -> Responder:
     else:
         family = None if spec.family == "none" else get_family(spec.family)
     engine, kind = _first_engine(spec, kind, folder)
-    stop_ids = find_turn_end(family, tokenizer).ids
-    if not stop_ids:
+    turn_end = find_turn_end(family, tokenizer)
+    if not turn_end.ids:
         _LOG.warning(
             "nothing in %s says where an answer ends (no eos_token, no eos_token_id, no end of "
             "turn in the chat template): every answer will run to its token limit",
@@ -252,7 +252,7 @@ def _open_local(spec: ModelSpec, kind: str) -> Responder:
             family,
             thinking=settings.thinking,
             reasoning_effort=settings.reasoning_effort,
-            stop_ids=stop_ids,
+            turn_end=turn_end,
         )
 
     description: dict[str, str | int | float | None] = {

@@ -18,15 +18,13 @@ from rich.progress import Progress as Bars
 from rich.text import Text
 
 from data.progress import Progress
-from stp.cli.early_lines import progress_is_shown
+from stp.cli.early_lines import LOOKS_EVERY_SECONDS, SECONDS_BETWEEN_LINES, progress_is_shown
 from stp.cli.lines import duration, printable
 
-SECONDS_BETWEEN_LINES = 2.0
 SECONDS_BETWEEN_LATER_LINES = 10.0
 LATER_SECONDS = 600.0
 """From when on lines come seldom: the log of a night must stay readable."""
 
-LOOKS_EVERY_SECONDS = 0.2
 LEAST_FRACTION = 0.05
 """The first pieces also compile and warm up, and say little about the rest."""
 
@@ -43,8 +41,9 @@ def shown_progress(console: Console | None = None, *, at_once: bool = False) -> 
         The first stage is a line at once, where there is no bar; else the first line comes after
         some seconds, and short work says nothing.
     """
-    progress_is_shown()
-    screen = Screen(console or Console(stderr=True, highlight=False), at_once=at_once)
+    quiet_since = progress_is_shown()
+    console = console or Console(stderr=True, highlight=False)
+    screen = Screen(console, at_once=at_once, quiet_since=quiet_since)
     ended = threading.Event()
 
     def beat() -> None:
@@ -102,17 +101,23 @@ class Screen(Progress):
         A terminal gets a bar, anything else lines.
     at_once
         See :func:`shown_progress`.
+    quiet_since
+        When the last line before was said, by the monotonic clock; left out: just now.
     """
 
-    def __init__(self, console: Console, *, at_once: bool = False) -> None:
+    def __init__(
+        self, console: Console, *, at_once: bool = False, quiet_since: float | None = None
+    ) -> None:
         super().__init__(self.show)
         self.console = console
         self._moves = console.is_terminal and not console.is_dumb_terminal
         self._bar: _Bars | None = None
         self._at_work: dict[str, _AtWork] = {}
-        self._begin = self._between_since = time.monotonic()
+        self._begin = time.monotonic()
         self._between = "starting"
-        self._last = -math.inf if at_once else self._begin
+        self._quiet_since = self._begin if quiet_since is None else quiet_since
+        self._between_since = self._quiet_since
+        self._last = -math.inf if at_once else self._quiet_since
         self._lock = threading.RLock()
 
     def show(
@@ -171,7 +176,7 @@ class Screen(Progress):
         """Say a line where nothing was said for a while: work that is at it may report nothing."""
         with self._lock:
             now = time.monotonic()
-            if self._moves or now - max(self._last, self._begin) < self._pause(now):
+            if self._moves or now - max(self._last, self._quiet_since) < self._pause(now):
                 return
             name, begin, counted = self._between, self._between_since, ":"
             for stage, work in self._at_work.items():

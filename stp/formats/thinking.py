@@ -79,9 +79,7 @@ class ThinkingFormat:
     answer_stop_ids
         Ids that end the sampling of an answer.
     turn_end
-        The same with the places that name them.
-    stray_ids
-        Control tokens that no answer holds, but one that ran on into the next turn or thinks again.
+        The same with the places that name them, and how the next turn begins.
     end_ids
         The end of thinking alone: one id, unless the model writes it in ordinary tokens.
     close_ids
@@ -118,10 +116,6 @@ class ThinkingFormat:
         self.close_ids = exact_ids(tokenizer, family.thinking_end + family.answer_open, self.forms)
         self.turn_end = find_turn_end(family, tokenizer)
         self.answer_stop_ids = self.turn_end.ids
-        control = backend(tokenizer).get_added_tokens_decoder().items()
-        self.stray_ids = frozenset(
-            int(token_id) for token_id, token in control if token.content in self._control_tokens
-        ).difference(self.answer_stop_ids)
         ends = () if end_id is None else (end_id,)
         self.thinking_stop_ids = self.answer_stop_ids.union(ends)
         stop_texts = (family.thinking_end,) if self.written else ()

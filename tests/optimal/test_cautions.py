@@ -52,6 +52,14 @@ def test_a_function_without_a_switch(tmp_path):
     assert page.index("think all the same") < page.index('class="lead"')
 
 
+def test_answers_that_go_on_are_said():
+    rows = graded().assign(ran_on=None)
+    assert "next turn" not in " ".join(check_rows(rows).cautions)
+    rows["ran_on"] = [row % 2 == 0 for row in range(len(rows))]
+    said = " ".join(check_rows(rows).cautions)
+    assert "(50.0%) go on into the next turn" in said
+
+
 def test_nothing_is_left_of_no_thinking_alone(tmp_path):
     found = ran(tmp_path / "run", without_switch, methods=("no-thinking",))
     with pytest.raises(MisuseError, match="nothing is left to score"):

@@ -89,8 +89,8 @@ def graded(**changes):
         "id": "q", "task": "sum", "category": "basic", "fold": 0, "size": 8, "answer": "1",
         "right": False, "followed": True, "reason": "", "tokens": 10, "estimated_by": "",
         "thinking_tokens": None, "answer_tokens": None, "words": 5, "characters": 20,
-        "finish": "stop", "seconds": 0.0, "tool_calls": 1, "parted": False, "error": None,
-        "pattern": None,
+        "finish": "stop", "seconds": 0.0, "tool_calls": 1, "parted": False, "ran_on": None,
+        "error": None, "pattern": None,
     }  # fmt: skip
     return Graded(**{**values, **changes})
 
