@@ -289,8 +289,8 @@ class RayPool:
         """Do tasks in any order; see :meth:`stp.campaign.jobs.Pool.run`.
 
         Each engine is given another task whenever its rows would run empty, and before that as long
-        as there are enough for all (:func:`stp.campaign.stream.may_wait`). After a stop, and after an error,
-        those that were begun are finished first.
+        as there are enough for all (:func:`stp.campaign.stream.may_wait`). After a stop, and after
+        an error, those that were begun are finished first.
 
         Raises
         ------
