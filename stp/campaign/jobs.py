@@ -84,6 +84,9 @@ class Tasks(Protocol):
             None if there is none now: units that are written may lead to more.
         """
 
+    def ready(self, model: str | None) -> int:
+        """Return how many tasks of a model (None: of any) can be begun now."""
+
 
 OnTask = Callable[[UnitTask, float, int, int], None]
 """Called with a task, the fraction of it that is done, and the samples that ended since the last

@@ -91,6 +91,10 @@ class _Round:
                 return self._left.pop(place)
         return None
 
+    def ready(self, model: str | None) -> int:
+        """Return how many tasks of a model are left."""
+        return sum(model in (None, task.unit.cell.model) for task in self._left)
+
 
 def run_rounds(
     config: CampaignConfig,

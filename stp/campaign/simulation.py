@@ -20,7 +20,7 @@ from stp.campaign.asks import Ask, Asking
 from stp.campaign.backlog import Backlog
 from stp.campaign.config import CampaignConfig
 from stp.campaign.prepare import Subject
-from stp.campaign.stream import Stream
+from stp.campaign.stream import Stream, may_wait
 from stp.campaign.tables import Work
 from stp.campaign.trajectories import OnProgress
 from stp.campaign.units import Cell, Stage, Unit
@@ -370,6 +370,10 @@ def _drive(
         for index in sorted(range(len(clocks)), key=lambda i: clocks[i].seconds):
             stream = streams[index]
             while stream.wants:
+                ready, under_way = backlog.ready(stream.model), len(stream)
+                enough = not stream.runs_short
+                if enough and not may_wait(ready, engines=len(streams), under_way=under_way):
+                    break
                 task = backlog.take(stream.model, sum(each.window for each in streams))
                 if task is None:
                     break

@@ -63,6 +63,24 @@ def window_of(engine: Engine, unit: Unit, asked: int | None) -> int:
     return max(_LEAST_UNITS, -(-_BEGUN_PER_ROW * engine.rows // max(1, unit.trajectories)))
 
 
+def may_wait(ready: int, *, engines: int, under_way: int) -> bool:
+    """Return whether an engine that has enough for its rows may be given another task.
+
+    It waits there until rows are free. So that no engine takes what another one's rows could begin
+    at once, this is only so while each could be given as many tasks as this one has.
+
+    Parameters
+    ----------
+    ready
+        Tasks that can be begun now.
+    engines
+        That share them, those that have yet to start among them.
+    under_way
+        Tasks that this engine has.
+    """
+    return engines == 1 or ready > engines * under_way
+
+
 class Room(Protocol):
     """Where a stream's engine is: an :class:`stp.campaign.workers.EngineRoom`, or a likeness."""
 
@@ -164,6 +182,11 @@ class Stream:
             return not self._running
         room = len(self._running) < self.window and not self._ready
         return room and self._engine.wants_more
+
+    @property
+    def runs_short(self) -> bool:
+        """Whether rows stay empty if no other task is begun."""
+        return self.wants and (self._engine is None or self._engine.rows_to_spare)
 
     @property
     def pause_seconds(self) -> float | None:

@@ -354,6 +354,11 @@ class Engine(ABC):
         return self._waiting < self.rows
 
     @property
+    def rows_to_spare(self) -> bool:
+        """Whether rows are empty, or will be in the next step, unless more trees are submitted."""
+        return sum(flight.left for flight in self._flights.values()) < self.rows
+
+    @property
     def busy(self) -> bool:
         """Whether trees are in flight."""
         return bool(self._flights or self._ended_work.trees)
