@@ -25,10 +25,10 @@ more it takes too long to wait, or too much of a disk."""
 class MeasuredSource(ABC):
     """Cells as pieces.
 
-    ``means/C`` has the figures of a cell that the index did not have yet, ``cell/C`` its rows, ``t/C/R`` the trajectory of its row
-    R, ``frontier/C`` its frontiers, ``frontier/all`` their average, ``bands/C`` how sure these are,
-    ``band/C`` the latent accuracies of a cell, ``texts/C/U`` the thinking of a unit's trajectories,
-    to be searched.
+    ``means/C`` has the figures of a cell where the index does not have them yet, ``cell/C`` its
+    rows, ``t/C/R`` the trajectory of its row R, ``frontier/C`` its frontiers, ``frontier/all``
+    their average, ``bands/C`` how sure these are, ``band/C`` the latent accuracies of a cell,
+    ``texts/C/U`` the thinking of a unit's trajectories, to be searched.
 
     Parameters
     ----------
