@@ -21,7 +21,7 @@ FLAGS = (
 )
 _READY = """
 const view = document.getElementById("view");
-return view && view.dataset.ready !== undefined
+return document.readyState === "complete" && (!view || view.dataset.ready !== undefined)
   && [...document.querySelectorAll(".echart")].filter((host) => host.offsetParent)
     .every((host) => host.dataset.drawn);
 """

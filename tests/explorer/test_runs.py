@@ -288,3 +288,11 @@ def test_the_pages_of_runs_and_boards(runs, methods, tmp_path):
         page.run("document.querySelector('.switches input').click()")
         assert "off=" in page.run("return location.hash")
         assert page.count(".switches input:checked") == boxes - 1
+        # The report page of the run has the same view.
+        for width in (1400, 390):
+            page.look(width, dark=width == 390)
+            page.open((methods[1] / "otbench.html").as_uri())
+            assert page.count(".switches input") == boxes
+            assert page.overflow() <= 0
+            assert page.violations() == []
+        assert page.console() == []
