@@ -75,7 +75,7 @@ class CustomDescription:
     Attributes
     ----------
     name
-        What reports call it; the TOML file's name without its ending where it is not given.
+        What reports call it; the TOML file's name without its ending if it is not given.
     path
         The question file: JSONL, JSON, Parquet or CSV.
     answer_kind
@@ -83,9 +83,9 @@ class CustomDescription:
     columns
         Which column holds what.
     instruction
-        How to answer; the project's own for the answer kind where it is not given.
+        How to answer; the project's own for the answer kind if it is not given.
     group
-        Reporting group; the name where it is not given.
+        Reporting group; the name if it is not given.
     licence
         Licence of the questions.
     answer_form

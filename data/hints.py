@@ -1,4 +1,4 @@
-"""What to say of a name that nobody knows."""
+"""What to say about an unknown name."""
 
 import difflib
 from collections.abc import Iterable

@@ -201,8 +201,8 @@ def table(found: list[Found]) -> str:
     lines = [
         "# Architectures",
         "",
-                "Every decoder class of transformers was built tiny with random weights, opened by the "
-        "transformers engine and",
+        "Every decoder class of transformers was built tiny with random weights, opened by "
+        "the transformers engine and",
         "asked for greedy samples of a prompt tree; these must equal the model's own plain "
         "passes. Made by",
         f"`scripts/architectures.py`, transformers {transformers.__version__}, torch "
@@ -211,8 +211,8 @@ def table(found: list[Found]) -> str:
         + ".",
         "",
         '- works: can be used with `engine = "transformers"`.',
-                "- refused: the engine says so when the model is loaded, before anything runs; vLLM may "
-        "run it.",
+        "- refused: the engine says so when the model is loaded, before anything runs; vLLM "
+        "may run it.",
         "- not built: no tiny model of this class could be made here; the same check is made when "
         "a model is loaded.",
         "",

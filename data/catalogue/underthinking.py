@@ -1,10 +1,10 @@
 """UT-Reasoning (paper 004): eleven tasks of Reasoning Gym, 50 questions each, by a fixed seed.
 
-The settings are those of this project's specification: the text of the paper that we have gives
-tasks, categories and numbers of questions (Table 5), but no parameters.
-Three things that they bring with them: ``puzzle24`` with numbers from 8 to 10 comes down to one
-question (10, 8, 8, 8), put 50 times; ``quantum_lock`` draws each difficulty from 1 to 25; and
-``maze`` asks for the number of steps, not for the way.
+The settings are those of this project's specification: Table 5 of the paper gives
+tasks, categories and numbers of questions, but no parameters. Three notes on the settings:
+``puzzle24`` with numbers from 8 to 10 comes down to one question (10, 8, 8, 8), put 50 times;
+``quantum_lock`` draws each difficulty from 1 to 25; and ``maze`` asks for the number of steps, not
+for the way.
 """
 
 from typing import NamedTuple

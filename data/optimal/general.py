@@ -1,4 +1,4 @@
-"""Questions of OvT-General, and data sets of them: one's own, the published one, any like it.
+"""Questions of OvT-General, and data sets of them: a user's own, the published one, similar ones.
 
 One real record of a data set that ``stp optimal build`` wrote::
 
@@ -196,7 +196,7 @@ def _question(row: Mapping[str, Any], where: str, number: int) -> GeneralQuestio
         if "metadata" in row and "answer_type" not in flat:
             return None
         raise MisuseError(
-            f"{where}: the answer type {named!r} is none of {', '.join(ANSWER_TYPES)}"
+            f"{where}: the answer type {named!r} is not one of {', '.join(ANSWER_TYPES)}"
         )
     texts = {name: _first(flat, name) for name in ("question", "answer")}
     for name, value in texts.items():
@@ -208,7 +208,7 @@ def _question(row: Mapping[str, Any], where: str, number: int) -> GeneralQuestio
         letter = answer.strip("().: ").upper()[:1]
         place = LETTERS.find(letter) if len(answer.strip("().: ")) == 1 else -1
         if not 0 <= place < len(options):
-            raise MisuseError(f"{where}: the answer {answer!r:.40} is none of the options")
+            raise MisuseError(f"{where}: the answer {answer!r:.40} is not among the options")
         answer = options[place]
     return GeneralQuestion(
         id=str(_first(flat, "id") or f"general-{number}"),
@@ -240,7 +240,7 @@ def _options(row: Mapping[str, Any], where: str) -> tuple[str, ...]:
         try:
             value = json.loads(value)
         except ValueError as error:
-            raise MisuseError(f"{where}: the options are no list") from error
+            raise MisuseError(f"{where}: the options are not a list") from error
     if value is None:
         value = [row[letter] for letter in LETTERS if row.get(letter) is not None]
     if isinstance(value, Mapping):

@@ -32,7 +32,8 @@ def audit_table(frame: pd.DataFrame) -> Table:
             f"thinking tokens; decoded as a whole: {int(frame['decoded_trajectories'].sum()):,} "
             "trajectories. Vocabulary, by form: the double newline alone (P), among white space "
             "(W), after a text (S), before a text (I). Cross: newline pairs over two tokens; "
-            "unmarked: those whose right token is no boundary. Decoding, positions: trajectories "
+            "unmarked: those whose right token is not a boundary. Decoding, positions: "
+            "trajectories "
             "that do not agree when decoded as a whole, or segmented again."
         ),
     )

@@ -21,7 +21,7 @@ TOLERANCES = (0.01, 0.03, 0.05)
 def latent_curves(
     curves: Curves, *, draws: int = 20, workers: int | None = None, progress: Progress = NOBODY
 ) -> LatentCurves | None:
-    """Return the fit behind the tables; None where nothing thinks, so that there is no curve."""
+    """Return the fit behind the tables; None if nothing thinks, so that there is no curve."""
     if not draws or not np.any(curves.full_tokens_s):
         return None
     return fit(curves, draws=draws, workers=workers, progress=progress)
@@ -89,7 +89,7 @@ def tolerance_table(latent: LatentCurves) -> Table:
 def latent_frontier_table(
     latent: LatentCurves, steps: int = 20, *, progress: Progress = NOBODY
 ) -> Table:
-    """Return averaged frontiers: measured, of who knew P, and of the best decisions."""
+    """Return averaged frontiers: measured, if P were known, and of the best decisions."""
     curves = latent.curves
     keys = [(model, benchmark) for model, benchmark, _ in curves.cells()]
     columns = {}
@@ -123,7 +123,7 @@ def latent_frontier_table(
 
 
 def latent_sentences(latent: LatentCurves) -> tuple[str, ...]:
-    """Say what latent AD is, and what the campaign's probes were worth."""
+    """Say what latent AD is, and how much the campaign's probes told."""
     averages = latent.averages(TOLERANCE).xs((AVERAGE, AVERAGE), level=("model", "benchmark"))
     measured = _measured(latent.curves)[AVERAGE, AVERAGE]["accuracy_degradation"]
     estimates = averages["estimate"]

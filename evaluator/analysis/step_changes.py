@@ -1,4 +1,4 @@
-"""Whether the next step helps: the signs of ΔP(k) = P(k) - P(k-1) as thinking goes on.
+"""Whether the next step helps: the signs of ΔP(k) = P(k) - P(k-1) as thinking continues.
 
 Figure 2 of paper 002. Steps are pooled over all trajectories of the curves given, each step with
 equal weight, and sorted into bins of absolute progress L(k).
@@ -25,7 +25,7 @@ def changes_by_progress(curves: Curves, bin_tokens: int) -> pd.DataFrame:
     -------
     pandas.DataFrame
         One row per bin that holds a step: ``from_tokens``, ``to_tokens``, ``steps``, the
-        fractions ``positive``, ``negative``, ``flat`` and ``negative_to_positive`` (NaN where no
+        fractions ``positive``, ``negative``, ``flat`` and ``negative_to_positive`` (NaN if no
         step is positive).
 
     Raises

@@ -51,7 +51,7 @@ def matching_brace(text: str, opening: int, end: int | None = None) -> int:
 
 
 def first_box_end(text: str) -> int:
-    r"""Index behind the first ``\boxed{...}`` that is closed; -1 if none is.
+    r"""Index after the first ``\boxed{...}`` that is closed; -1 if none is.
 
     >>> first_box_end(r"It is \boxed{\frac{1}{2}}, or \boxed{0.5}.")
     25

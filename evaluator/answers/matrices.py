@@ -94,7 +94,7 @@ def as_vector(form: Form, other_is_matrix: bool = True) -> tuple[Form, ...] | No
 
 
 def _of_unit_vectors(tree: Tree) -> tuple[Form, ...] | None:
-    """Components of ``-3i + 10j``; None if the tree is no sum of multiples of i, j and k."""
+    """Components of ``-3i + 10j``; None if the tree is not a sum of multiples of i, j and k."""
     if not variables(tree) <= {"j", "k"} or "j" not in variables(tree):
         return None
     parts: dict[str, list[Tree]] = {name: [] for name in _UNIT_VECTORS}
@@ -117,7 +117,7 @@ def _of_unit_vectors(tree: Tree) -> tuple[Form, ...] | None:
 
 
 def _component(tree: Tree) -> tuple[str, Tree] | None:
-    """Part a term into the unit vector in it and its size."""
+    """Split a term into the unit vector in it and its size."""
     found = [node.name for node in nodes(tree) if isinstance(node, Name) and node.name in "ijk"]
     if len(found) != 1:
         return None

@@ -31,7 +31,8 @@ def is_name(form: Form) -> bool:
 def names_something(form: Form, text: str = "") -> bool:
     r"""Whether the left side of an equation only names what the right side is.
 
-    Names are ``x``, ``f(x)``, ``|AC|``, ``\angle PQR``, ``V_1 : V_2``, words; ``2x + 3`` is none.
+    Names are ``x``, ``f(x)``, ``|AC|``, ``\angle PQR``, ``V_1 : V_2``, words; ``2x + 3`` is not
+    one.
     """
     if isinstance(form, Words):
         return True

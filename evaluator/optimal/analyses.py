@@ -1,4 +1,4 @@
-"""What overthinking goes with: domain, answer type, options, model size (paper 004, 3.4 and D.2).
+"""What overthinking depends on: domain, answer type, options, model size (paper 004, 3.4 and D.2).
 
 Everything starts from graded rows and takes a question as the unit: responses are averaged within
 a question first. Differences between thinking and not thinking are paired by question.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SIGNIFICANT = 0.05
 RESAMPLES = 10_000
-"""Up to so many questions with a difference, all sign patterns are tried instead of a sample."""
+"""Up to this many questions with a difference, all sign patterns are tried instead of a sample."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class LinearFit:
     slope, intercept
         Of the line.
     r_squared
-        Share of the variance that it explains; NaN where all values are the same.
+        Share of the variance that it explains; NaN if all values are the same.
     p_value
         That the slope is 0 (t-test); NaN with fewer than three points.
     points
@@ -87,7 +87,7 @@ def by_group(rows: pd.DataFrame, column: str, *, t_max: int = T_MAX) -> pd.DataF
     -------
     pandas.DataFrame
         Indexed by (model, method, group): ``questions``, ``accuracy``, ``thinking_tokens``,
-        ``auc_oaa``; a mean is NaN where a token count is unknown.
+        ``auc_oaa``; a mean is NaN if a token count is unknown.
     """
     kept = rows[rows["right"].notna() & ~rows[column].isin(["", 0])]
     questions = _questions(kept, [column], t_max)
@@ -134,7 +134,7 @@ def sign_flip_p_value(
     Returns
     -------
     float
-        1.0 where at most one question differs.
+        1.0 if at most one question differs.
 
     Examples
     --------
@@ -242,7 +242,7 @@ def thinking_deltas(
 def rank_correlations(
     rows: pd.DataFrame, column: str, method: str = THINKING
 ) -> list[RankCorrelation]:
-    """Return whether groups that are thought about longer are answered better (section 3.4).
+    """Return whether groups with more thinking are answered better (section 3.4).
 
     Thinking tokens of each group against accuracy with a method, and against what it changes;
     groups are averaged over models, equal weight.

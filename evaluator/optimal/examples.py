@@ -1,7 +1,7 @@
-"""Questions on which thinking hurts, or its lack does: chosen only where it is no chance.
+"""Questions on which thinking, or its lack, hurts: chosen only where the difference is significant.
 
 Two methods answered a question several times each. A question is shown only if Fisher's exact test
-on right and wrong finds a difference that stands the correction for having looked at all questions
+on right and wrong finds a difference that is significant after correction for all questions tested
 (Benjamini and Hochberg's false discovery rate). The paper takes 128 responses of each.
 """
 

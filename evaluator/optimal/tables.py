@@ -376,7 +376,7 @@ def examples_table(examples: Sequence[Example]) -> Table | None:
         "Right responses out of all. Fisher's exact test on each question, adjusted for their "
         "number (false discovery rate, q at most 0.05)."
     )
-    return _table("examples", "Questions where it is no chance", frame, note)
+    return _table("examples", "Questions with a significant difference", frame, note)
 
 
 def selection_table(frame: pd.DataFrame, threshold: float) -> Table:

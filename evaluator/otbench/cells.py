@@ -217,7 +217,7 @@ def _check_splits(
             raise MisuseError(
                 f"{path}: leak: question {shown(keys[row][1])} ({shown(splits[row])[1:-1]}) has "
                 f"the same text as {shown(keys[other][1])} ({shown(splits[other])[1:-1]}); make "
-                "the release anew"
+                "the release again"
             )
         prompts.setdefault(keys[row][0], []).append(digest)
     again = [split for found in divide(prompts, manifest.splits.rule).values() for split in found]

@@ -41,7 +41,7 @@ def as_text(value: Any, spec: str | None = None) -> str:
     Parameters
     ----------
     value
-        A text, a number, a :class:`Span`, or None or NaN where nothing is known.
+        A text, a number, a :class:`Span`, or None or NaN if nothing is known.
     spec
         A format specification. Left out: ``".2f"`` for floats, ``","`` for integers.
 

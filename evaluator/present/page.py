@@ -73,7 +73,7 @@ def render(template: str, *, script: str = "", **values: Any) -> str:
     script
         Our own script, which alone the page's policy allows; left out: no script runs.
     values
-        What the template reads. Texts of strangers go in as they are.
+        What the template reads. Untrusted texts go in as they are.
     """
     return (
         environment()

@@ -20,7 +20,7 @@ def round_step(span: float) -> float:
 
 
 def log_ticks(least: float, most: float) -> list[float]:
-    """Return round numbers in a range, for an axis of ratios; its start where there are none.
+    """Return round numbers in a range, for an axis of ratios; its start if there are none.
 
     Examples
     --------

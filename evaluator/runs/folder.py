@@ -45,7 +45,7 @@ def check_free(folder: Path, what: str, *, begun: Collection[str] = ()) -> None:
 
 @contextlib.contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
-    """Make a run's folder where there is none, and hold it as a campaign's is held.
+    """Make a run's folder if there is none, and hold it as a campaign's is held.
 
     Raises
     ------

@@ -100,12 +100,12 @@ def covered_positions(latent: LatentCurves, accuracy: FloatArray) -> float:
 
 
 def world_of_many_probes(curves: Curves, probes: int, seed: int) -> World:
-    """Return curves of few of very many probes, with the share of all as the truth.
+    """Return curves of a few out of very many probes, with the share of all as the truth.
 
     Parameters
     ----------
     curves
-        With so many probes that the share of right ones may stand for P.
+        With enough probes that the share of right ones can stand for P.
     probes
         Kept at every position.
     seed

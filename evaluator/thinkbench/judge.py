@@ -89,7 +89,7 @@ def judge_runs(
     Raises
     ------
     data.errors.EngineError
-        If the judge failed on a request: trouble of ours, never a reply. What it said is kept.
+        If the judge failed on a request: our own failure, never a reply. What it said is kept.
     data.errors.StoreError
         If a run's folder cannot be read or written, or another process works in it.
     """
@@ -113,7 +113,7 @@ def judge_runs(
         # Folders are only written to, and held, where something is asked.
         if kept.asks(prompts):
             with locked_folder(run.folder):
-                # Somebody may have judged until the folder was free.
+                # Another process may have judged until the folder was free.
                 kept.recall(store)
                 votes = kept.judge(prompts, store, progress.part(done, total))
         else:

@@ -57,17 +57,17 @@ class Group:
     accuracy
         Right among all.
     parsed_accuracy
-        Right among those with an answer; None where nothing was parsed.
+        Right among those with an answer; None if nothing was parsed.
     following
         Answers that stand where they were asked for.
     tokens, words, characters
         Of a response.
     thinking_tokens, answer_tokens
-        The two parts; None where a response's are unknown.
+        The two parts; None if a response's are unknown.
     estimated
         Responses whose tokens are an estimate, since nobody counted them.
     parted
-        Responses whose thinking was parted from the answer by tags written in the text.
+        Responses whose thinking was separated from the answer by tags written in the text.
     cut
         Responses that a token limit ended.
     tool_calls

@@ -114,8 +114,8 @@ class CallableResponder(Responder):
             return _response(request, given, time.monotonic() - started)
         except KeyboardInterrupt:
             raise
-        # Whatever a stranger's function raises costs this one request its response, and an exit
-        # is none of ours: nothing is finished by it.
+        # Whatever a user's function raises affects only this request, also when it tries to end
+        # the process.
         except BaseException as error:  # noqa: BLE001 (it is kept in the response)
             reason = f"{type(error).__name__}: {error}"
             return failed(request, reason, time.monotonic() - started)

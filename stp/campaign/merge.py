@@ -68,7 +68,7 @@ def merge_campaigns(
     Raises
     ------
     data.errors.MisuseError
-        If a folder is no campaign, or none is given.
+        If a folder is not a campaign, or none is given.
     data.errors.StoreMismatchError
         If they are not parts of one campaign, or two of them have different rows of one unit; the
         message names what differs.
@@ -155,7 +155,7 @@ def _check_signals(sources: Sequence[Store]) -> None:
             raise StoreMismatchError(
                 f"{first} and {url} hold signals with different settings: {wanted} and {settings}; "
                 f"`stp signals {quote(url)} --again`, with the options of the first, reads them "
-                "anew"
+                "again"
             )
 
 

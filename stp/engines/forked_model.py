@@ -99,7 +99,7 @@ class ForkedModel:
                 output_loading_info=True,
             )
             model.to(device=self.device)
-        # As above; of files that are no weights likewise.
+        # As above; of files that are not weights likewise.
         except Exception as error:
             if FORK_ATTENTION in str(error):
                 raise cannot_fork(self._folder, "its class has an attention of its own") from error
@@ -218,7 +218,7 @@ class ForkedModel:
         _LOG.debug("fork check: relative difference %.2g", difference)
         if math.isnan(difference):
             raise EngineError(
-                f"model {self._folder} gives logits that are no numbers: its weights are damaged, "
+                f"model {self._folder} gives logits that are not numbers: its weights are damaged, "
                 f"or too large for {self.dtype_name}"
             )
         if not difference <= tolerance:

@@ -66,7 +66,7 @@ def test_every_benchmark_of_ours_is_asked_in_words_that_have_a_name():
         ("[prompts]\nmath = 3", "math is 3; it must be a text"),
         ("[prompts]\nrouter = 'simple?'", r"router lacks \$question"),
         ("[prompts]\nrouter = '$question $model'", r"router has \$model; there is \$question"),
-        ("[prompts]\nrouter = '$question costs 5$'", r"router holds a \$ that is no name"),
+        ("[prompts]\nrouter = '$question costs 5$'", r"router holds a \$ that is not a name"),
         ("[questions]\nsum = 'Add'", r"sum lacks \$numbers"),
         ("[questions]\nsum = '$numbers $a'", r"sum has \$a; there is \$numbers"),
         ("[questions]\ndivision = 'over $b'", r"division lacks \$a"),
