@@ -46,7 +46,7 @@ def balanced_letters(ids: Sequence[str], option_count: int, seed: int = PAPER_SE
 
 
 def shuffled_options(
-    right: str, wrong: Sequence[str], letter: str, question_id: str, seed: int = PAPER_SEED
+    right: str, wrong: Sequence[str], letter: str, question_id: str
 ) -> tuple[str, ...]:
     """Return the options with the right one at ``letter`` and the others in a hashed order.
 
@@ -56,11 +56,11 @@ def shuffled_options(
         Texts of the right option and of the others.
     letter
         Where the right one stands.
-    question_id, seed
+    question_id
         What the order of the others depends on.
     """
     order = sorted(
-        range(len(wrong)), key=lambda place: _hash(seed, "order", question_id, str(place))
+        range(len(wrong)), key=lambda place: _hash(PAPER_SEED, "order", question_id, str(place))
     )
     options = [wrong[place] for place in order]
     options.insert(LETTERS.index(letter), right)

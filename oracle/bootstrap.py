@@ -296,7 +296,7 @@ def bootstrap_frontiers(
             raise
 
 
-def replicate_blocks(replicates: int, size: int = BLOCK) -> list[tuple[int, int]]:
+def replicate_blocks(replicates: int) -> list[tuple[int, int]]:
     """Return (first, count) of the blocks that make up all replicates.
 
     Raises
@@ -305,7 +305,7 @@ def replicate_blocks(replicates: int, size: int = BLOCK) -> list[tuple[int, int]
         If there are none.
     """
     replicates = whole_number("replicates", replicates, least=1)
-    return [(first, min(size, replicates - first)) for first in range(0, replicates, size)]
+    return [(first, min(BLOCK, replicates - first)) for first in range(0, replicates, BLOCK)]
 
 
 def gather_blocks(

@@ -126,7 +126,7 @@ class GeneralQuestion:
         }
 
 
-def load_general(source: str, *, revision: str | None = None) -> list[GeneralQuestion]:
+def load_general(source: str) -> list[GeneralQuestion]:
     """Read questions of OvT-General.
 
     Parameters
@@ -134,8 +134,6 @@ def load_general(source: str, *, revision: str | None = None) -> list[GeneralQue
     source
         A folder that ``stp optimal build`` wrote, a JSONL, JSON, CSV or Parquet file, the id of a
         data set on the Hugging Face hub (:data:`PUBLISHED`), or :data:`SAMPLE`.
-    revision
-        Revision on the hub.
 
     Raises
     ------
@@ -152,7 +150,7 @@ def load_general(source: str, *, revision: str | None = None) -> list[GeneralQue
         rows: Sequence[Mapping[str, Any]] = read_rows(path)
         where = str(path)
     elif source.count("/") == 1:
-        rows, where = _hub_rows(source, revision), source
+        rows, where = _hub_rows(source), source
     else:
         raise MisuseError(f"{source}: no such folder, file or data set of the hub (owner/name)")
     questions = [
@@ -164,7 +162,7 @@ def load_general(source: str, *, revision: str | None = None) -> list[GeneralQue
     return questions
 
 
-def _hub_rows(source: str, revision: str | None) -> list[Mapping[str, Any]]:
+def _hub_rows(source: str) -> list[Mapping[str, Any]]:
     try:
         import datasets
     except ImportError as error:
@@ -174,7 +172,7 @@ def _hub_rows(source: str, revision: str | None) -> list[Mapping[str, Any]]:
             f"{source}: reading the hub needs the extra `hub` (pip install 'stp-engine[hub]')"
         ) from error
     try:
-        loaded = datasets.load_dataset(source, revision=revision)
+        loaded = datasets.load_dataset(source)
     except Exception as error:
         # Whatever the hub's clients raise means the same to us.
         reason = " ".join(str(error).split())

@@ -4,6 +4,9 @@ import pandas as pd
 
 from evaluator.present.table import Table
 
+_MOST_FORMS = 30
+"""Rows of a model in the table of boundary tokens."""
+
 
 def audit_table(frame: pd.DataFrame) -> Table:
     """Return the boundary audit (Table 8): :func:`~evaluator.analysis.audit.audit_frame`."""
@@ -39,10 +42,10 @@ def audit_table(frame: pd.DataFrame) -> Table:
     )
 
 
-def forms_table(frame: pd.DataFrame, most: int = 30) -> Table:
+def forms_table(frame: pd.DataFrame) -> Table:
     """Return boundary tokens that occurred; see :func:`~evaluator.analysis.audit.forms_frame`."""
     seen = frame[frame["occurrences"] > 0]
-    shown = seen.groupby("model", sort=False).head(most)
+    shown = seen.groupby("model", sort=False).head(_MOST_FORMS)
     more = len(seen) - len(shown)
     labels = {"model": "Model", "token_id": "Id", "form": "Form", "kind": "Kind"}
     table = shown.rename(columns={**labels, "occurrences": "Occurrences"})

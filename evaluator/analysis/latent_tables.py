@@ -54,9 +54,9 @@ def latent_table(latent: LatentCurves) -> Table:
             curves,
             "Measured: the paper's definitions on the counts. Latent: on the accuracies behind "
             "them; OR counts thinking after the first position within 3 points of the best, and "
-            "so is another quantity than the measured one. Degrade: AD of more than 3 points. Low "
-            "and high: 95 % for the average of these trajectories, if accuracies move as the model "
-            "says.",
+            "so is defined differently from the measured one. Degrade: AD of more than 3 points. "
+            "Low and high: 95 % for the average of these trajectories, if accuracies move as the "
+            "model says.",
             *latent.notes,
         ),
     )
@@ -111,7 +111,7 @@ def latent_frontier_table(
     frame.index = pd.Index([f"{j / steps:.0%}" for j in range(steps + 1)], name="Budget")
     return Table(
         name="latent-frontiers",
-        title="Best accuracy in % by budget: measured, of who knew P, deciding on the data",
+        title="Best accuracy in % by budget: measured, if P were known, deciding on the data",
         frame=frame,
         note=table_note(
             curves,
@@ -138,7 +138,7 @@ def latent_sentences(latent: LatentCurves) -> tuple[str, ...]:
         full, thinner = interval_widths(latent, half, seed=PAPER_SEED)
         if full > 0:
             sentences.append(
-                f"What the probes were worth: with {half} instead of {latent.curves.probes} at "
+                f"Precision: with {half} instead of {latent.curves.probes} probes at "
                 f"every position, 95 % intervals of P(k) would be {100 * (thinner / full - 1):.0f} "
                 f"% wider ({100 * thinner:.1f} instead of {100 * full:.1f} points)."
             )

@@ -254,7 +254,7 @@ def _frontier_table(a: Curves, b: Curves) -> Table:
         name="frontiers",
         title="Best accuracy in % by budget, as each way to probe measures it",
         frame=frame,
-        note="Averages over cells. More probes flatter a frontier less.",
+        note="Averages over cells. With more probes a frontier is less biased upwards.",
     )
 
 

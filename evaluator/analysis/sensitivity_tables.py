@@ -117,7 +117,7 @@ def bias_sentence(table: Table) -> str:
         return ""
     overall = table.frame.iloc[-1]
     return (
-        f"The measured AD is what noisy probes flatter: in expectation the true one lies between "
+        f"Noisy probes make the measured AD too high: in expectation the true AD lies between "
         f"{overall[held_out]:.1f} points (k* chosen on all probes but one and measured on that "
         f"one) and {overall[measured]:.1f}."
     )

@@ -65,13 +65,13 @@ def changes_by_progress(curves: Curves, bin_tokens: int) -> pd.DataFrame:
     )
 
 
-def suitable_bin_tokens(curves: Curves, bins: int = 20) -> int:
-    """Return a round bin width (1, 2 or 5 times a power of ten) that gives about ``bins`` bins.
+def suitable_bin_tokens(curves: Curves) -> int:
+    """Return a round bin width (1, 2 or 5 times a power of ten) that gives about 20 bins.
 
     The 95th percentile of L(n) sets the scale, so that a few very long trajectories do not.
     """
     if curves.trajectories == 0:
         return 1
-    target = max(float(np.quantile(curves.full_tokens_s, 0.95)) / bins, 1.0)
+    target = max(float(np.quantile(curves.full_tokens_s, 0.95)) / 20, 1.0)
     power = 10.0 ** np.floor(np.log10(target))
     return int(power * next(step for step in (1, 2, 5, 10) if step * power >= target))

@@ -74,11 +74,8 @@ def as_matrix(listing: Listing) -> Form:
     return listing
 
 
-def as_vector(form: Form, other_is_matrix: bool = True) -> tuple[Form, ...] | None:
-    """Entries of a vector: one column or row of a matrix, a tuple, or unit vectors.
-
-    A list in square brackets is a vector only beside a matrix; it may be an interval.
-    """
+def as_vector(form: Form) -> tuple[Form, ...] | None:
+    """Entries of a vector: one column or row of a matrix, a tuple, a list, or unit vectors."""
     if isinstance(form, Matrix):
         if len(form.rows) == 1:
             return form.rows[0]
@@ -86,8 +83,7 @@ def as_vector(form: Form, other_is_matrix: bool = True) -> tuple[Form, ...] | No
             return tuple(row[0] for row in form.rows)
         return None
     if isinstance(form, Listing):
-        brackets = ("()", "<>", "", "[]") if other_is_matrix else ("()", "<>", "")
-        return form.items if form.brackets in brackets else None
+        return form.items if form.brackets in ("()", "<>", "", "[]") else None
     if isinstance(form, Value) and form.tree is not None:
         return _of_unit_vectors(form.tree)
     return None

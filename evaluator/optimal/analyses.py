@@ -117,24 +117,11 @@ def _whole_means(groups: "DataFrameGroupBy[Any, Any]") -> pd.DataFrame:
     return groups.mean().where(known)
 
 
-def sign_flip_p_value(
-    differences: FloatArray, *, resamples: int = RESAMPLES, seed: int = PAPER_SEED
-) -> float:
+def sign_flip_p_value(differences: FloatArray) -> float:
     """Return the two-sided p-value of paired differences having mean 0, by flipping signs.
 
-    Parameters
-    ----------
-    differences
-        One for each question; float64 ``(questions,)``.
-    resamples
-        Random sign patterns where there are more than this; otherwise all are tried.
-    seed
-        What they are drawn with.
-
-    Returns
-    -------
-    float
-        1.0 if at most one question differs.
+    ``differences`` has one for each question; float64 ``(questions,)``. Beyond :data:`RESAMPLES`
+    sign patterns that many are drawn. 1.0 if at most one question differs.
 
     Examples
     --------
@@ -150,9 +137,9 @@ def sign_flip_p_value(
         np.sum,
         permutation_type="samples",
         vectorized=True,
-        n_resamples=resamples,
+        n_resamples=RESAMPLES,
         batch=500,
-        rng=np.random.default_rng(seed),
+        rng=np.random.default_rng(PAPER_SEED),
     )
     return float(found.pvalue)
 
@@ -173,23 +160,17 @@ def holm(p_values: FloatArray) -> FloatArray:
     return adjusted
 
 
-def thinking_deltas(
-    rows: pd.DataFrame,
-    column: str,
-    *,
-    thinking: str = THINKING,
-    plain: str = NO_THINKING,
-) -> pd.DataFrame:
+def thinking_deltas(rows: pd.DataFrame, column: str, *, thinking: str = THINKING) -> pd.DataFrame:
     """Return what thinking changes in each group, with significance (paper 004, Table 10).
 
     Parameters
     ----------
     rows
-        Graded rows; models that lack one of the two methods are left out.
+        Graded rows; models without ``thinking`` or without ``no-thinking`` are left out.
     column
         As in :func:`by_group`.
-    thinking, plain
-        The two methods.
+    thinking
+        The method that thinks.
 
     Returns
     -------
@@ -200,6 +181,7 @@ def thinking_deltas(
         ``significant`` (``p_holm`` below 0.05).
     """
     kept = rows[rows["right"].notna() & ~rows[column].isin(["", 0])]
+    plain = NO_THINKING
     kept = kept[kept["method"].isin([thinking, plain])]
     questions = _questions(kept, [column], T_MAX)
     wide = questions.pivot_table(
@@ -343,7 +325,9 @@ def options_fit(rows: pd.DataFrame, method: str = THINKING) -> tuple[pd.DataFram
     return by_options, linear_fit(known.index.astype(float).tolist(), known.tolist())
 
 
-def by_size(rows: pd.DataFrame, method: str = THINKING) -> tuple[pd.DataFrame, LinearFit]:
+def by_size(
+    rows: pd.DataFrame, method: str = THINKING, *, t_max: int = T_MAX
+) -> tuple[pd.DataFrame, LinearFit]:
     """Return overthinking by model size: means on the overthinking side, and tokens by log size.
 
     Returns
@@ -356,7 +340,7 @@ def by_size(rows: pd.DataFrame, method: str = THINKING) -> tuple[pd.DataFrame, L
     """
     here = rows["size"].notna() & (rows["side"] == "ovt") & (rows["method"] == method)
     kept = rows[here & rows["right"].notna()]
-    questions = _questions(kept, [], T_MAX)
+    questions = _questions(kept, [], t_max)
     by_subset = _whole_means(
         questions.groupby(["model", "subset"])[["accuracy", "thinking_tokens", "auc_oaa"]]
     )

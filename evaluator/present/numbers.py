@@ -61,9 +61,9 @@ def as_text(value: Any, spec: str | None = None) -> str:
     return format(value, spec or ("," if isinstance(value, numbers.Integral) else ".2f"))
 
 
-def percent(fraction: float, digits: int = 1) -> str:
+def percent(fraction: float) -> str:
     """Return a fraction as a percentage: ``"46.4%"``."""
-    return f"{100 * fraction:.{digits}f}%"
+    return f"{100 * fraction:.1f}%"
 
 
 def count(number: int, noun: str, plural: str = "") -> str:

@@ -22,22 +22,14 @@ TOLERANCE = 0.03
 _CERTAIN = 0.01
 
 
-def raw_measures(curves: Curves, tolerance: float = TOLERANCE) -> pd.DataFrame:
-    """Return OR up to the tolerance, and AD, of the raw accuracies.
-
-    Parameters
-    ----------
-    curves
-        Measured curves.
-    tolerance
-        As for latent curves, so that the two can be compared.
-    """
+def raw_measures(curves: Curves) -> pd.DataFrame:
+    """Return OR up to the tolerance of latent curves, and AD, of the raw accuracies."""
     counted = World(
         curves=curves,
         accuracy=curves.correct / curves.probes,
         cut=np.zeros(curves.trajectories, np.bool_),
     )
-    return true_overthinking(counted, tolerance)
+    return true_overthinking(counted, TOLERANCE)
 
 
 def errors_in_world(

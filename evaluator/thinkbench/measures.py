@@ -201,7 +201,7 @@ def _of_rate(rows: Sequence[Graded], value: Callable[[Graded], bool]) -> tuple[f
     return wilson(sum(bool(value(row)) for row in rows), len(rows))
 
 
-def wilson(successes: int, total: int, level: float = LEVEL) -> tuple[float, float, float]:
+def wilson(successes: int, total: int) -> tuple[float, float, float]:
     """Return a rate and its Wilson interval.
 
     Examples
@@ -211,7 +211,7 @@ def wilson(successes: int, total: int, level: float = LEVEL) -> tuple[float, flo
     """
     if total == 0:
         return 0.0, 0.0, 1.0
-    found = stats.binomtest(successes, total).proportion_ci(level, method="wilson")
+    found = stats.binomtest(successes, total).proportion_ci(LEVEL, method="wilson")
     return successes / total, float(found.low), float(found.high)
 
 
