@@ -299,7 +299,7 @@ def _letter(reference: str, options: Sequence[str], form: str, where: str) -> st
         place = int(reference) if reference.isdecimal() else -1
         if not 0 <= place < min(len(options), len(LETTERS)):
             raise MisuseError(
-                f"{where}: the reference {reference!r} is no place from 0 to {len(options) - 1}"
+                f"{where}: the reference {reference!r} is not a place from 0 to {len(options) - 1}"
             )
         return LETTERS[place]
     if options.count(reference) != 1:

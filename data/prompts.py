@@ -230,7 +230,7 @@ def make_prompts(name: Any, texts: Any, questions: Any, *, where: str) -> Prompt
     if not isinstance(name, str) or not name.strip():
         raise ConfigError(f"{where}: name is {name!r:.60}; it must be a text")
     if name.strip() == OWN and (texts or questions):
-        raise ConfigError(f"{where}: name is {name!r}, which is that of our own; give another")
+        raise ConfigError(f"{where}: name is {name!r}, which names our own texts; give another")
     for table, known in ((texts, tuple(own_texts())), (questions, task_names())):
         kind = "prompt" if table is texts else "task"
         if not isinstance(table, Mapping):
@@ -262,7 +262,7 @@ def _check_places(key: str, text: str, needed: set[str], allowed: set[str], wher
         raise ConfigError(f"{where}: {key} holds a $ that is not a name; write $$ for a dollar")
     found = set(template.get_identifiers())
     for name in sorted(needed - found):
-        raise ConfigError(f"{where}: {key} lacks ${name}, for which something is put in")
+        raise ConfigError(f"{where}: {key} lacks ${name}, which is replaced by a text")
     for name in sorted(found - allowed):
         places = ", ".join(f"${place}" for place in sorted(allowed))
         raise ConfigError(f"{where}: {key} has ${name}; there is {places}")

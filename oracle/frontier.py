@@ -87,7 +87,7 @@ class Frontier:
         ----------
         budget_fractions
             Fractions of ``full_cost`` from 0 to 1: floats, or ``fractions.Fraction`` values.
-            Infinity is no limit, and buys the last state.
+            Infinity means no limit, and gives the last state.
 
         Returns
         -------
@@ -106,8 +106,8 @@ class Frontier:
         for value in np.asarray(budget_fractions, dtype=object).ravel():
             if 1 < float(value) < math.inf:
                 raise ValueError(
-                    f"a budget fraction is from 0 to 1, not {value}: per cent are divided by 100, "
-                    "and math.inf is no limit"
+                    f"a budget fraction is from 0 to 1, not {value}: divide percentages by "
+                    "100; math.inf means no limit"
                 )
         return np.asarray(self.reward_within(budgets) / self.probes, np.float64)
 

@@ -103,7 +103,7 @@ def run_program(
     if bwrap is None and not unsandboxed:
         raise SandboxMissingError(
             "programs are not run without a sandbox: install bubblewrap "
-            "(Debian: apt-get install bubblewrap), or say --unsandboxed if you trust them"
+            "(Debian: apt-get install bubblewrap), or give --unsandboxed if you trust them"
         )
     with contextlib.ExitStack() as stack:
         source = stack.enter_context(file_with(program.encode("utf-8", "surrogatepass")))

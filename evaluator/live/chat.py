@@ -118,7 +118,7 @@ def setting_of(
     if request.stp.setting is None:
         return None
     if policy is None:
-        raise MisuseError("stp.setting: no method runs that it could be of")
+        raise MisuseError("stp.setting needs a method, and this server runs none")
     setting = find_setting(policy.label, policy.settings, str(request.stp.setting))
     if allowed is not None and setting not in allowed:
         raise MisuseError(

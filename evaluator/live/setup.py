@@ -146,7 +146,7 @@ def get_ready(wanted: Wanted, *, progress: Progress = NOBODY) -> Ready:
         policy = make_policy(wanted.method, wanted.setting, release, wanted.model.name)
         _check_engine_shows(policy, wanted.engine.name)
     elif wanted.setting is not None:
-        raise MisuseError("--setting is of a method; name it with --method")
+        raise MisuseError("--setting needs a method; name it with --method")
     signals = None if campaign is None else campaign.get("signals")
     record = _record(config, model)
     layers = () if policy is None else {*policy.layers, *policy.prompt_layers}

@@ -309,4 +309,4 @@ def _read_item(values: dict[str, Any], where: str) -> Item:
         question["choices"] = tuple(question["choices"])
         return Item(**values, question=Question(**question))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise StoreError(f"{where}: is no question of a run ({error!r})") from error
+        raise StoreError(f"{where}: is not a question of a run ({error!r})") from error

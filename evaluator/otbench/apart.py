@@ -89,8 +89,8 @@ class ApartSource:
         with _closed_on_error(ApartPlayer(self.where, self.hidden)) as player:
             if player.description != self.description:
                 raise MisuseError(
-                    f"method {self.where.spec}: says of itself something else each time; name, "
-                    "strategy, needs and control must be the same whenever it is imported"
+                    f"method {self.where.spec}: describes itself differently at each import; "
+                    "name, strategy, needs and control must stay the same"
                 )
             player.make(hyperparameters)
         return player

@@ -105,7 +105,7 @@ def _check_forgets(
         again, _ = walk.of(unit, seat)
         if not np.array_equal(again, stop[:, walk.trajectories(unit)]):
             raise MisuseError(
-                f"{description.name}: decides otherwise when questions come in another order; a "
+                f"{description.name}: decides differently when questions come in another order; a "
                 "method must not remember the questions that it decided on (see "
                 "EarlyExit.start), nor draw numbers without a seed"
             )

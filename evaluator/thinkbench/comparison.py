@@ -126,7 +126,7 @@ def compare_runs(
         if not run.complete and not allow_incomplete:
             raise MisuseError(
                 f"{run.folder}: {len(run.failed)} questions have no response; run it again to ask "
-                "them, or say --allow-incomplete"
+                "them, or give --allow-incomplete"
             )
     results = run_results(runs)
     pool = make_pool(results, kind)

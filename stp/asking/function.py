@@ -72,7 +72,7 @@ class CallableResponder(Responder):
     def respond(self, *groups: RequestGroup) -> None:
         """Call the function for every request; see :meth:`Responder.respond`."""
         if any(group.settings.tools for group in groups):
-            raise ConfigError("a function of yours brings its own tools; leave tools out")
+            raise ConfigError("your own function has its own tools; leave tools out")
         failures = 0
         with parted_noted(groups) as noted, ThreadPoolExecutor(self._workers) as threads:
             pending = [

@@ -130,7 +130,7 @@ def _open_api(spec: ModelSpec) -> Responder:
 
     if spec.family is not None and spec.base_url is None:
         raise ConfigError(
-            "family is for local models and servers of your own; a provider parts thinking itself"
+            "family is for local models and servers of your own; a provider separates thinking itself"
         )
     family = None if spec.family in (None, "none") else get_family(str(spec.family))
     return ApiResponder(
@@ -150,7 +150,7 @@ def _open_function(spec: ModelSpec) -> Responder:
     if found is None:
         raise MisuseError(f"model {spec.model!r}: write module:function or file.py:function")
     if spec.family is not None:
-        raise ConfigError("family is for local models; a function returns its thinking apart")
+        raise ConfigError("family is for local models; a function returns its thinking separately")
     where, name = found["where"], found["name"]
     try:
         if where.endswith(".py"):

@@ -72,8 +72,8 @@ def check_questions(store: Store, record: CellRecord, rows: pa.Table) -> None:
         what = first_difference(stored.to_pylist(), rows.to_pylist())
     raise StoreMismatchError(
         f"{store.url}: the questions of {record.benchmark} are no longer those of this campaign: "
-        f"{what}; restore the question file, or start a campaign in another folder (a mended "
-        f"reference is taken by `stp grade {store.argument} --again --references FILE`)"
+        f"{what}; restore the question file, or start a campaign in another folder (a corrected "
+        f"reference is accepted by `stp grade {store.argument} --again --references FILE`)"
     )
 
 
@@ -119,7 +119,7 @@ def campaign_questions(store: Store, record: CellRecord) -> pa.Table:
     if info.digest != record.shard_digest:
         raise StoreError(
             f"{store.url}: the references of {record.model} on {record.benchmark} were being "
-            "mended when a run was stopped; run the same `stp grade --again --references FILE`"
+            "corrected when a run was stopped; run the same `stp grade --again --references FILE`"
         )
     return rows
 

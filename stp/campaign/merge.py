@@ -129,7 +129,7 @@ def _check_same(
             )
         if record.engine and found.engine and record.engine != found.engine:
             _LOG.warning(
-                "%s ran otherwise in %s than in %s: %s, and %s",
+                "%s ran differently in %s than in %s: %s, and %s",
                 record.name,
                 store.url,
                 first.url,
@@ -205,8 +205,7 @@ def _copy_shard(target: Store, sources: Sequence[Store], unit: Unit, table: Tabl
         first, wanted = next(iter(digests.items()))
         if digest != wanted:
             raise StoreMismatchError(
-                f"{first} and {url} have different rows in {name}; find out which are right, and "
-                "take the other file away"
+                f"{first} and {url} have different rows in {name}; remove the wrong file"
             )
     if not digests or target.url in digests:
         return 0

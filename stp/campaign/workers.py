@@ -125,7 +125,7 @@ class EngineRoom:
         described = engine.describe()
         if record.engine and record.engine != described:
             _LOG.warning(
-                "%s runs otherwise than before: %s, now %s", name, record.engine, described
+                "%s runs differently than before: %s, now %s", name, record.engine, described
             )
         self._engine, self._model = engine, name
         if not record.engine:

@@ -512,7 +512,7 @@ def _completion(reply: dict[str, Any], prompt_ids: list[int], limit: int) -> Com
     if not isinstance(ids, list) or not ids or not all(type(token) is int for token in ids):
         raise ValueError("an answer without token ids")
     if len(ids) > limit:
-        raise ValueError(f"an answer of {len(ids)} tokens where {limit} were the limit")
+        raise ValueError(f"an answer of {len(ids)} tokens with a limit of {limit}")
     if (echoed := choice.get("prompt_token_ids")) is not None and echoed != prompt_ids:
         raise ValueError("an answer to another prompt")
     if finish not in ("stop", "length"):

@@ -171,7 +171,7 @@ def test_choices_in_every_form(tmp_path, form, columns, row):
     [
         ("letter", {"answer": "C", "options": ["four", "five"]}, "'C' is not a letter from A to B"),
         ("letter", {"answer": "AB", "options": ["four", "five"]}, "'AB' is not a letter"),
-        ("index", {"answer": 2, "options": ["four", "five"]}, "'2' is no place from 0 to 1"),
+        ("index", {"answer": 2, "options": ["four", "five"]}, "'2' is not a place from 0 to 1"),
         ("text", {"answer": "six", "options": ["four", "five"]}, "'six' is not exactly one option"),
         ("letter", {"answer": "A", "options": ["four"]}, "1 options"),
         ("letter", {"answer": "A", "options": ["four", " "]}, "an option is empty"),

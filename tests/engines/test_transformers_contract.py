@@ -328,7 +328,7 @@ def test_a_model_of_another_class_than_its_config_says_is_refused(tmp_path, mode
     config |= {"model_type": "llama", "architectures": ["LlamaForCausalLM"]}
     (folder / "config.json").write_text(json.dumps(config))
     with pytest.raises(
-        EngineError, match=r"is no LlamaForCausalLM.* has, unlike the class"
+        EngineError, match=r"is not a LlamaForCausalLM.* has, unlike the class"
     ) as caught:
         open_engine("transformers", folder)
     assert "\n" not in str(caught.value)
