@@ -94,7 +94,7 @@ def render(
     code
         Names of these scripts, which run after those of the charts.
     values
-        What the template reads. Texts of strangers go in as they are.
+        What the template reads. Untrusted texts go in as they are.
     """
     script, payload = "", Markup("")
     if views or code:

@@ -1,6 +1,6 @@
 """Units on many GPUs and machines: a pool of engine actors on a Ray cluster.
 
-The driver alone reads and writes the campaign's folder; an actor gets jobs with the rows that they
+Only the driver reads and writes the campaign's folder; an actor gets jobs with the rows that they
 need and gives rows back, with several units under way at once (:mod:`stp.campaign.stream`). So
 nodes need the models (a path or hub id that they can read), not the folder. A unit whose actor or
 node is lost is given to another; what is asked for it depends on the unit alone.
@@ -60,7 +60,7 @@ class _Made:
 
 @dataclass(frozen=True, slots=True)
 class _Failed:
-    """An error of ours, as a value: not every exception survives the way between processes."""
+    """One of our own errors, as a value: not every exception survives the way between processes."""
 
     error: type[StpError]
     message: str
@@ -341,7 +341,7 @@ class RayPool:
         if seconds > _NO_NODE_SECONDS and not any(node["Alive"] for node in self._ray.nodes()):
             raise EngineError(
                 "no node of the Ray cluster is left; nothing that was finished is lost: run the "
-                "same command again to go on there"
+                "same command again to continue there"
             )
 
     def _hand_out(self, tasks: Tasks, again: list[tuple[UnitTask, int]]) -> None:
@@ -417,7 +417,7 @@ class RayPool:
             if attempt >= self._lost_attempts:
                 failure = EngineError(
                     f"{task.unit} was lost with its actor {attempt} times; run the same command "
-                    "again to go on there"
+                    "again to continue there"
                 )
                 continue
             _LOG.warning("%s was lost with its actor and is given to another", task.unit)

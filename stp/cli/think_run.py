@@ -97,7 +97,7 @@ def run(
     attributes: AttributesOption = None,
     prompts: PromptsOption = None,
 ) -> None:
-    """Run models on the tasks; the same command goes on where it was stopped.
+    """Run models on the tasks; the same command continues where it was stopped.
 
     An option with several values, and several models, make a study: every combination is a run in
     a folder of its own below --out, and they are compared at the end.

@@ -304,7 +304,7 @@ def test_a_row_that_claims_what_cannot_be_is_refused(made, tmp_path, place, valu
     [
         ("{folder}/evil.py:Evil", "stp-engine", "the row was made with stp-engine, and here is"),
         ("{folder}/evil.py:Evil", "evil.py sha256:00", "the row was made with evil.py sha256:00"),
-        ("{folder}/pipe.py:Evil", "pipe.py sha256:00", "is no file"),
+        ("{folder}/pipe.py:Evil", "pipe.py sha256:00", "is not a file"),
         ("{folder}/nul\0.py:Evil", "nul.py sha256:00", "cannot read"),
         ("~nobody-here/x.py:Evil", "x.py sha256:00", "cannot read"),
         ("deer", "deer 1.0", "the row was made with deer 1.0, and here is stp-engine"),
