@@ -6,6 +6,7 @@ attributes and methods are those of transformers, so that either can be given.
 """
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,11 @@ from typing import Any
 from tokenizers import AddedToken, Tokenizer
 
 from stp.chat_templates import render_all
+
+# One thread: side by side they take nearly twice the work, and a process that is forked after them
+# (an engine's worker, a sandbox) writes a warning of the library's among the output. Whoever wants
+# them sets it before.
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 _SPECIAL = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
 
