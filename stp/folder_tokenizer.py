@@ -15,9 +15,8 @@ from tokenizers import AddedToken, Tokenizer
 
 from stp.chat_templates import render_all
 
-# One thread: side by side they take nearly twice the work, and a process that is forked after them
-# (an engine's worker, a sandbox) writes a warning of the library's among the output. Whoever wants
-# them sets it before.
+# One thread: several take nearly twice the work, and where threads were begun a fork (an engine's
+# worker, Ray's) may hang, of which newer Pythons warn. Whoever wants threads sets it before.
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 _SPECIAL = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
