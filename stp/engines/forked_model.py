@@ -15,10 +15,9 @@ from typing import Any, Final
 import numpy as np
 import torch
 from torch import Tensor
-from transformers import AttentionInterface, AutoConfig, AutoModelForCausalLM
-from transformers.utils import logging as transformers_logging
 
 from data.errors import ConfigError, EngineError
+from stp.engines.checks import config_values
 from stp.engines.fork_attention import (
     FORK_ATTENTION,
     RowsStep,
@@ -56,7 +55,6 @@ class ForkedModel:
             dtype = "float32"
         self._folder = folder
         self.device = device
-        AttentionInterface.register(FORK_ATTENTION, fork_attention)
         config = self._load_config()
         self._refuse_what_cannot_fork(config)
         self._model: Any = self._load_model(dtype)
@@ -75,6 +73,11 @@ class ForkedModel:
         self._unsampled = self._ids_without_token()
 
     def _load_config(self) -> Any:
+        if not config_values(self._folder):
+            raise EngineError(f"{self._folder}/config.json says nothing of a model")
+        # Four seconds and 200 MB: not before the options are known to be right.
+        from transformers import AutoConfig
+
         try:
             return AutoConfig.from_pretrained(self._folder, local_files_only=True)
         # What a class raises for a value that it did not think of shares no base class.
@@ -84,6 +87,10 @@ class ForkedModel:
             ) from error
 
     def _load_model(self, dtype: str) -> Any:
+        from transformers import AttentionInterface, AutoModelForCausalLM
+        from transformers.utils import logging as transformers_logging
+
+        AttentionInterface.register(FORK_ATTENTION, fork_attention)
         model: Any
         loaded: Mapping[str, Iterable[Any]]
         bars = transformers_logging.is_progress_bar_enabled()
