@@ -119,7 +119,8 @@ class TransformersEngine(Engine):
         if limit is None:
             raise ConfigError(
                 f"the configuration of {self._folder} does not say how long its context is; set "
-                "the engine option context_limit"
+                "the engine option context_limit (under [engine.options], or by --option "
+                "context_limit=VALUE)"
             )
         self._context_limit = limit
         on_gpu = self._model.device.type == "cuda"
