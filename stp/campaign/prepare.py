@@ -319,8 +319,8 @@ def _check_room(
         advice = "raise generation.context_limit"
     if room > 1:
         advice = (
-            "lower answer_tokens under [generation] and [probing] (together with the thinking they "
-            f"must stay below {room:,}), or {advice}"
+            "lower answer_tokens under [generation] and [probing], or --answer-tokens (together "
+            f"with the thinking they must stay below {room:,}), or {advice}"
         )
     raise MisuseError(
         f"{subject.name} on {benchmark}: no room to think: of a context of "
