@@ -170,6 +170,16 @@ def test_misuse_is_one_line_and_exit_code_2(stp, campaign_file, campaign, tmp_pa
     assert_one_line(stp("show", campaign, "-q", "sevens-77"), 2, "no question 'sevens-77'")
 
 
+@pytest.mark.parametrize(("engine", "said"), [("server", True), ("transformers", False)])
+def test_a_server_saves_nothing_by_ending_answers_at_their_box(stp, campaign_file, engine, said):
+    text = campaign_file.read_text().replace("[probing]", '[probing]\nanswer_end = "box"')
+    boxed = campaign_file.with_name(f"{engine}.toml")
+    boxed.write_text(f'{text}\n[engine]\nname = "{engine}"\n')
+    # Where the campaign goes is left out, so that nothing is run.
+    lines = stp("run", str(boxed)).err.splitlines()
+    assert any("no tokens are saved" in line for line in lines) == said
+
+
 def test_usage_errors_exit_with_2(stp):
     for arguments in (["nosuch"], ["run"], ["run", "--stage", "think"], ["show", "x", "-k", "-1"]):
         assert stp(*arguments).code == 2
