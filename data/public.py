@@ -151,7 +151,7 @@ def hub_url(repository: str, revision: str, file: str) -> str:
 
 
 def _unreachable(error: BaseException) -> bool:
-    """Return whether there was no connection: a failure, where a refusal is the user's to mend."""
+    """Return whether there was no connection: a failure; a refusal is misuse."""
     kinds = type(error).__mro__
     # That is a connection error, too, and a setting of the user's.
     if any(kind.__name__ == "OfflineModeIsEnabled" for kind in kinds):

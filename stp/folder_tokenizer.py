@@ -139,7 +139,7 @@ def _json(path: Path) -> dict[str, Any]:
         return {}
     values = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(values, dict):
-        raise ValueError(f"{path.name} is no JSON object")
+        raise ValueError(f"{path.name} is not a JSON object")
     return values
 
 

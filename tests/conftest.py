@@ -12,6 +12,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 _CACHE = tempfile.TemporaryDirectory(prefix="stp-cache-")
 os.environ["STP_CACHE_DIR"] = _CACHE.name
 
+import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402  (threads are set before imports)
 
 from stp.cli import early_lines  # noqa: E402
@@ -29,3 +30,9 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile("repeatable")
+
+
+@pytest.fixture(autouse=True)
+def _short_commands_say_nothing(monkeypatch):
+    """A busy machine makes them long, and they would say that they are at work."""
+    monkeypatch.setattr("stp.cli.early_lines.SECONDS_BETWEEN_LINES", 1e6)

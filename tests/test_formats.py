@@ -1,4 +1,4 @@
-"""Model families and thinking formats: prompts, and outputs parted on token ids."""
+"""Model families and thinking formats: prompts, and outputs separated by token ids."""
 
 import pytest
 from hypothesis import given, settings

@@ -264,7 +264,7 @@ def test_content_ids_are_the_text_before_the_first_double_newline(tokenizer):
     assert by_form[b"\n\n"] == by_form[b"\n\n\n"] == []
     assert by_form[b".\n\n"] == [b"."]
     assert by_form[b");\n\n//"] == [b");"]
-    # A byte that is no text by itself keeps its own token.
+    # A byte that is not text by itself keeps its own token.
     assert by_form[b"\x95\n\n"] == [b"\x95"]
     assert b"".join(by_form[b"<gap\n\n>"]) == b"<gap"
 

@@ -103,7 +103,7 @@ def run_program(
     if bwrap is None and not unsandboxed:
         raise SandboxMissingError(
             "programs are not run without a sandbox: install bubblewrap "
-            "(Debian: apt-get install bubblewrap), or say --unsandboxed if you trust them"
+            "(Debian: apt-get install bubblewrap), or give --unsandboxed if you trust them"
         )
     with contextlib.ExitStack() as stack:
         source = stack.enter_context(file_with(program.encode("utf-8", "surrogatepass")))
@@ -232,7 +232,7 @@ class FirstProcess:
     """The first process in a sandbox: where it ends, all others in it end.
 
     It is a child of bubblewrap, which takes its exit status. Where bubblewrap was ended before it,
-    it would stay behind as a zombie of the container's first process, which may be this one.
+    it would remain as a zombie of the container's first process, which may be this one.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ class FirstProcess:
                 self._descriptor = os.pidfd_open(int(found["child-pid"]))
 
     def end(self, bubblewrap: subprocess.Popen[bytes], seconds: float) -> bool:
-        """End it, and bubblewrap after it; whether all is gone within so many seconds."""
+        """End it, and bubblewrap after it; whether both are gone within the given seconds."""
         gone = True
         self.find()
         if self._descriptor is not None:
@@ -335,7 +335,7 @@ def _watch(
 
 
 class _Clock:
-    """Wall-clock limit of one run, which starts anew when the program itself starts.
+    """Wall-clock limit of one run, which starts again when the program itself starts.
 
     Time in which the program could run and had to wait for a processor, which the kernel counts,
     does not count: so the limit is the same on a busy machine. In all a run takes at most
@@ -375,7 +375,7 @@ class _Clock:
 def _waited_seconds(ancestor: int) -> float:
     """Longest that a thread of a process or its descendants has waited for a processor so far.
 
-    0 where the kernel does not count it.
+    0 if the kernel does not count it.
     """
     parents: dict[int, int] = {}
     for entry in Path("/proc").glob("[0-9]*/stat"):

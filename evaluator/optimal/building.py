@@ -3,7 +3,7 @@
 A generating model writes questions for every pair of a domain and an answer type; each is answered
 k times by a second model, and stays only if a judge finds all k answers to be the reference. Pairs
 that lack questions are asked for more, round after round. Every reply is stored under a name made
-of pair, round and place, so a build that was stopped goes on where it was, and the same replies
+of pair, round and place, so a build that was stopped continues where it was, and the same replies
 give the same data set.
 """
 
@@ -43,7 +43,7 @@ def build(
     checker: Checker | None = None,
     progress: Progress = NOBODY,
 ) -> Built:
-    """Make a data set, or go on making it.
+    """Make a data set, or continue making it.
 
     Parameters
     ----------

@@ -189,10 +189,10 @@ def _candidate(
 
 
 def _wrong_form(question: str, answer: str, answer_type: AnswerType) -> str:
-    """Say what is wrong with the form of an answer that is no choice, or nothing."""
+    """Say what is wrong with the form of an answer that is not a choice, or nothing."""
     words = answer.split()
     if answer_type == "numeric":
-        return "" if _NUMBER.fullmatch(answer) else f"{answer[:40]!r} is no number in digits"
+        return "" if _NUMBER.fullmatch(answer) else f"{answer[:40]!r} is not a number in digits"
     if answer_type == "short":
         if len(words) > MOST_SHORT_WORDS:
             return f"the answer has {len(words)} words; at most {MOST_SHORT_WORDS} are allowed"

@@ -25,7 +25,7 @@ _UNREADABLE = (OSError, ValueError, KeyError, pa.ArrowException)
 
 def changed(path: Path, what: str) -> ChangedReleaseError:
     """Return the error that refuses a file."""
-    return ChangedReleaseError(f"{path}: {what}; get the release anew")
+    return ChangedReleaseError(f"{path}: {what}; get the release again")
 
 
 def check_columns(path: Path, schema: pa.Schema, rows: int | None = None) -> None:

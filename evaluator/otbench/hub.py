@@ -26,7 +26,7 @@ def push_release(folder: Path, repository: str, *, private: bool = False) -> str
     data.errors.MissingDependencyError
         If ``huggingface_hub`` is not installed.
     data.errors.MisuseError
-        If the name is none, or the hub refuses.
+        If the name is not valid, or the hub refuses.
     data.errors.StoreError
         If the release is damaged, or the hub cannot be reached.
     """

@@ -43,19 +43,19 @@ class ChangedReleaseError(StoreError):
 def _inside(name: str) -> str:
     parts = name.split("/")
     if not all(_PLAIN.fullmatch(part) and part.strip(".") for part in parts):
-        raise ValueError(f"{shown(name)} is no file within the release")
+        raise ValueError(f"{shown(name)} is not a file within the release")
     return name
 
 
 def _table_file(name: str) -> str:
     if not _PLAIN.fullmatch(name) or not name.endswith(".parquet"):
-        raise ValueError(f"{shown(name)} is no plain name of a Parquet file")
+        raise ValueError(f"{shown(name)} is not a plain name of a Parquet file")
     return name
 
 
 def _fraction(text: str) -> str:
     if not _FRACTION.fullmatch(text) or not int(text.partition("/")[2] or 1):
-        raise ValueError(f"{shown(text)} is no fraction")
+        raise ValueError(f"{shown(text)} is not a fraction")
     return text
 
 
@@ -68,7 +68,7 @@ def _distinct(values: list[Any]) -> list[Any]:
 def _known(names: list[str]) -> list[str]:
     strange = set(names) - {name for name, _, _ in SIGNAL_COLUMNS}
     if strange:
-        raise ValueError(f"{shown(min(strange))} is no signal")
+        raise ValueError(f"{shown(min(strange))} is not a signal")
     return _distinct(names)
 
 
@@ -180,7 +180,7 @@ class ReleaseManifest(_Sealed):
 
 
 def shown(text: object) -> str:
-    """Return a stranger's text as it can stand in a message of one line."""
+    """Return an untrusted text in a form that fits into a one-line message."""
     return repr(visible(str(text), 80))
 
 
@@ -228,7 +228,7 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
     Raises
     ------
     data.errors.MisuseError
-        If the folder is no release, or one of a later schema.
+        If the folder is not a release, or one of a later schema.
     ChangedReleaseError
         If the manifest is not the one that was written.
     """
@@ -255,18 +255,18 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
     if written != checksum:
         raise ChangedReleaseError(
             f"{path}: changed since it was written (its SHA-256 begins {checksum[:12]}, and "
-            f"{CHECKSUM} says {shown(written[:12])}); get the release anew"
+            f"{CHECKSUM} says {shown(written[:12])}); get the release again"
         )
     try:
         content = json.loads(encoded)
         # Half of a surrogate pair can be read, and never be written again.
         json.dumps(content, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
-        raise ChangedReleaseError(f"{path}: no JSON in UTF-8; get the release anew") from error
+        raise ChangedReleaseError(f"{path}: no JSON in UTF-8; get the release again") from error
     version = content.get("schema_version") if isinstance(content, dict) else None
     if not isinstance(version, int):
         raise ChangedReleaseError(
-            f"{path}: no manifest of a release (schema_version is missing); get the release anew"
+            f"{path}: no manifest of a release (schema_version is missing); get the release again"
         )
     if version != SCHEMA_VERSION:
         raise MisuseError(
@@ -300,16 +300,16 @@ def verify(folder: Path, manifest: dict[str, Any], progress: Progress = NOBODY) 
         except OSError as error:
             raise ChangedReleaseError(f"{path}: cannot be read: {error.strerror}") from error
         if found is None:
-            raise ChangedReleaseError(f"{path}: missing; get the release anew")
+            raise ChangedReleaseError(f"{path}: missing; get the release again")
         if any(found[key] != entry[key] for key in found):
-            raise ChangedReleaseError(f"{path}: {_change(entry, found)}; get the release anew")
+            raise ChangedReleaseError(f"{path}: {_change(entry, found)}; get the release again")
         done += entry["bytes"]
         progress(done, total)
     checked = _validated(ReleaseManifest, folder / MANIFEST, manifest)
     try:
         _ = checked.splits.rule
     except MisuseError as error:
-        raise ChangedReleaseError(f"{folder / MANIFEST}: {error}; get the release anew") from error
+        raise ChangedReleaseError(f"{folder / MANIFEST}: {error}; get the release again") from error
     return checked
 
 
@@ -317,7 +317,7 @@ def _validated(kind: type[_Model], path: Path, content: dict[str, Any]) -> _Mode
     try:
         return kind.model_validate(content)
     except ValidationError as error:
-        raise ChangedReleaseError(f"{path}: {first_error(error)}; get the release anew") from error
+        raise ChangedReleaseError(f"{path}: {first_error(error)}; get the release again") from error
 
 
 def first_error(error: ValidationError) -> str:

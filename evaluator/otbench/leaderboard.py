@@ -260,7 +260,7 @@ def read_rows(paths: Iterable[Path]) -> list[Row]:
     Raises
     ------
     data.errors.MisuseError
-        If a file is missing, or a line is no row, or was changed.
+        If a file is missing, or a line is not a row, or was changed.
     """
     rows = []
     for path in paths:
@@ -313,7 +313,7 @@ def points_frame(rows: Sequence[Row]) -> pd.DataFrame:
 
 
 def replicates_of(row: Row) -> dict[str, npt.NDArray[np.float64]] | None:
-    """Return a read row's replicates by summary, or None where they are not beside its file.
+    """Return a read row's replicates by summary, or None if they are not beside its file.
 
     Raises
     ------

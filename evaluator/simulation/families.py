@@ -1,6 +1,6 @@
 """Families of synthetic worlds for latent curves: one shape of thinking each.
 
-Five are made here, by who made the estimator; those of
+Five are made here, by the authors of the estimator; those of
 :mod:`evaluator.simulation.blind_families` are not, nor is ``as_the_paper``, which is older than it.
 """
 
@@ -123,7 +123,7 @@ OWN_FAMILIES: dict[str, DrawCell] = {
 }
 
 FAMILIES: tuple[str, ...] = (*OWN_FAMILIES, AS_THE_PAPER, *BLIND_FAMILIES)
-"""Names of all families; from ``as_the_paper`` on, by somebody who had not seen the estimator."""
+"""Names of all families; from ``as_the_paper`` on, written without knowledge of the estimator."""
 
 
 def family_world(
@@ -138,7 +138,7 @@ def family_world(
     seed
         Non-negative.
     trajectories, questions
-        How many; nearly so many for ``as_the_paper``, whose questions have 16 trajectories.
+        How many; nearly as many for ``as_the_paper``, whose questions have 16 trajectories.
     probes
         At every position.
 
@@ -180,7 +180,7 @@ def _world(
 
 
 def _paper_cell(seed: int, trajectories: int, probes: int) -> World:
-    """Return GPQA-Diamond of the first synthetic model, cut to so many trajectories."""
+    """Return GPQA-Diamond of the first synthetic model, cut to a number of trajectories."""
     population = paper_population()
     benchmark = population.benchmarks[2]
     scale = max(1, trajectories // population.trajectories) / benchmark.questions

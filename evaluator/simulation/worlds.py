@@ -79,8 +79,8 @@ class Population:
     Raises
     ------
     ValueError
-        If there is no model or benchmark, a number of the campaign is no integer of 1 or more, or
-        ``wander`` or ``width`` is out of its range.
+        If there is no model or benchmark, a number of the campaign is not an integer of 1 or more,
+        or ``wander`` or ``width`` is out of its range.
     """
 
     models: tuple[SyntheticModel, ...]

@@ -1,7 +1,7 @@
 """What papers 000 and 003 show in figures, as views: drawn for print, and in the page.
 
-A view that the runs give nothing for is not there: no scaling without two sizes of a family, no
-budgets without runs that differ in their budget alone.
+Views without data are left out: no scaling without two sizes of a family, no
+budgets without runs that differ only in their budget.
 """
 
 import math
@@ -300,7 +300,7 @@ def accuracies_beside(folders: Sequence[str]) -> Beside:
     Raises
     ------
     data.errors.MisuseError
-        If one is no graded run, or two have the same model, benchmark and method.
+        If one is not a graded run, or two have the same model, benchmark and method.
     """
     from data.errors import MisuseError
     from evaluator.optimal.stored import load_run

@@ -1,4 +1,4 @@
-"""Local models: requests through an engine of ours, thinking and answer parted on token ids.
+"""Local models: requests through our own engine, thinking and answer separated by token ids.
 
 An output grows in passes: until the thinking's own limit, after its end was put in by force, and
 after each result of a tool. Between passes ids are appended, never decoded and encoded again.
@@ -41,7 +41,7 @@ DEFAULT_BATCH = 64
 MAX_FAILURES_IN_A_ROW = 5
 
 ChatChooser = Callable[[Settings], Chat]
-"""Returns how the model is spoken to under some settings."""
+"""Returns how the model is prompted under some settings."""
 
 
 @dataclass(slots=True)
@@ -81,7 +81,7 @@ class EngineResponder(Responder):
     engine
         Runs the model; closed with the responder.
     choose
-        How the model is spoken to.
+        How the model is prompted.
     description
         What is known of the model beside what the engine says.
     batch
@@ -209,7 +209,7 @@ class EngineResponder(Responder):
 
 
 class _Work:
-    """What is the same for all requests of a group, and how one of them goes on."""
+    """What is the same for all requests of a group, and how one of them continues."""
 
     def __init__(self, chat: Chat, group: RequestGroup, context_limit: int) -> None:
         self.group = group
@@ -279,7 +279,7 @@ class _Work:
         return False
 
     def give(self, sample: _Sample) -> None:
-        """Give what a request came to."""
+        """Give the response to a request."""
         self.group.on_response(self._response(sample))
 
     def _response(self, sample: _Sample) -> Response:
@@ -308,6 +308,7 @@ class _Work:
             tool_calls=sample.tool_calls,
             tool_text=self._chat.text(earlier).strip() if sample.tool_calls else None,
             parted=parts.written,
+            ran_on=self._chat.runs_on(last),
         )
 
     def _left(self, sample: _Sample) -> int:

@@ -70,7 +70,7 @@ class ExpectedWork:
     bytes: int = 0
 
     def times(self, factor: float) -> "ExpectedWork":
-        """Return what so many times as many samples are expected to take."""
+        """Return the work of ``factor`` times as many samples."""
         return ExpectedWork(
             samples=round(self.samples * factor),
             tokens=round(self.tokens * factor),
@@ -117,7 +117,7 @@ class CellPlan:
     turn_end
         The tokens that end an answer, by the place that names them.
     shares
-        What of the warm-up's rows is not what it is taken for.
+        Which of the warm-up's rows may mislead.
     forecast
         What the cell takes to its last sample.
     """
@@ -144,7 +144,7 @@ class CellPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DryRunPlan:
-    """What a campaign would do. ``free_bytes`` is None where the folder is not on a disk here."""
+    """What a campaign would do. ``free_bytes`` is None if the folder is not on a disk here."""
 
     cells: tuple[CellPlan, ...]
     free_bytes: int | None
@@ -158,7 +158,7 @@ class DryRunPlan:
         return total
 
     def seconds(self, engines: int) -> tuple[float, float]:
-        """Return what all cells take on so many engines, and how much of it empty rows cost."""
+        """Return the time of all cells on several engines, and how much of it empty rows cost."""
         runs = [cell.forecast.on(engines) for cell in self.cells if cell.forecast is not None]
         return sum(run.seconds for run in runs), sum(run.tail_seconds for run in runs)
 

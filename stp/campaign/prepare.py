@@ -56,7 +56,7 @@ before the close. A vocabulary may spell a text in more; an answer there has les
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """A model as the stages see it: how it is spoken to, and where its steps end.
+    """A model as the stages see it: how it is prompted, and where its steps end.
 
     ``opening_ids`` is what of a probe's answer is written for it.
     """
@@ -418,7 +418,7 @@ def _mend_config(store: Store, config: CampaignConfig) -> None:
         store.read_campaign()
         return
     store.write_config(config)
-    _LOG.warning("%s/%s was not the campaign's and is written anew", store.url, CONFIG)
+    _LOG.warning("%s/%s was not the campaign's and is written again", store.url, CONFIG)
 
 
 def _mend_tokenizers(store: Store, manifest: Manifest, models: tuple[LocatedModel, ...]) -> None:
@@ -428,7 +428,7 @@ def _mend_tokenizers(store: Store, manifest: Manifest, models: tuple[LocatedMode
             stored_tokenizer(store, manifest.model_record(model.name))
         except StoreError:
             copy_tokenizer(model, store)
-            _LOG.warning("%s: the tokenizer of %s is copied anew", store.url, model.name)
+            _LOG.warning("%s: the tokenizer of %s is copied again", store.url, model.name)
 
 
 def _grow(
@@ -436,7 +436,8 @@ def _grow(
 ) -> None:
     """Write down what a campaign is to have from now on; what is there is kept.
 
-    The manifest is written behind the questions: killed in between, the same command does it again.
+    The manifest is written after the questions: if killed in between, the same command does it
+    again.
     """
     loaded = _loaded(config)
     cells = []

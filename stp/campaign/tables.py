@@ -90,7 +90,7 @@ SCHEMAS: dict[TableName, pa.Schema] = {
     "positions": pa.schema([*_POSITION, ("tokens", pa.int64())]),
     "probes": _PROBES,
     "verdicts": _VERDICTS,
-    # Of one round of more probes at chosen positions; samples go on counting where those before
+    # Of one round of more probes at chosen positions; samples continue counting where those before
     # ended.
     "more_probes": _PROBES,
     "more_verdicts": _VERDICTS,
@@ -151,7 +151,7 @@ class ShardInfo:
     work
         What it took.
     counts
-        How many of its rows are of which kind; None where nobody counted.
+        How many of its rows are of which kind; None if nobody counted.
     """
 
     rows: int
@@ -240,14 +240,14 @@ def encode_shard(
 
 
 def counts_of(table: pa.Table) -> dict[str, int]:
-    """Return the counts that a table takes along; empty where nobody counted."""
+    """Return the counts that a table takes along; empty if nobody counted."""
     return {
         key: value for text in _kept_counts(table.schema) for key, value in json.loads(text).items()
     }
 
 
 def _kept_counts(schema: pa.Schema) -> list[str]:
-    """Return the counts that a table takes along, as text; none where nobody counted."""
+    """Return the counts that a table takes along, as text; none if nobody counted."""
     text = (schema.metadata or {}).get(_COUNTS)
     return [] if text is None else [text.decode()]
 
@@ -389,7 +389,7 @@ def _said(name: TableName, metadata: pq.FileMetaData, path: str) -> ShardInfo:
             counts=json.loads(raw[_COUNTS.decode()]) if _COUNTS.decode() in raw else None,
         )
     except (KeyError, ValueError, TypeError) as error:
-        raise TornShardError(_torn(name, path, f"it is no shard of {name}")) from error
+        raise TornShardError(_torn(name, path, f"it is not a shard of {name}")) from error
     if version != SCHEMA_VERSION:
         raise StoreError(
             f"{path}: written with schema version {version}, and this is {SCHEMA_VERSION}; "
@@ -397,7 +397,7 @@ def _said(name: TableName, metadata: pq.FileMetaData, path: str) -> ShardInfo:
         )
     schema = metadata.schema.to_arrow_schema().remove_metadata()
     if raw.get("stp.table") != name or not _fits(name, schema):
-        raise TornShardError(_torn(name, path, f"it is no shard of {name}"))
+        raise TornShardError(_torn(name, path, f"it is not a shard of {name}"))
     if metadata.num_rows != rows:
         raise TornShardError(_torn(name, path, "its rows are not the ones that were written"))
     return info

@@ -20,7 +20,7 @@ DataDir = Annotated[
 ]
 Width = Annotated[
     int,
-    typer.Option("--width", min=20, help="Show at most so many characters of a reference."),
+    typer.Option("--width", min=20, help="Most characters shown of a reference."),
 ]
 
 

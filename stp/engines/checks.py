@@ -77,7 +77,7 @@ def _refuse_pointer(path: Path) -> None:
         if file.read(len(_LFS_POINTER)) == _LFS_POINTER:
             raise MisuseError(
                 f"{path} is a git-lfs pointer, not the file itself: run `git lfs pull` in "
-                f"{path.parent}, or download the model anew"
+                f"{path.parent}, or download the model again"
             )
 
 
@@ -182,7 +182,7 @@ def _check_sampling(sampling: SamplingParameters) -> None:
 def padding_bias(folder: Path, vocabulary: int) -> dict[int, float] | None:
     """Return what keeps vLLM from sampling ids that stand for no text: the least bias it takes.
 
-    None where a vocabulary is not padded, so that nothing is added to any logit.
+    None if a vocabulary is not padded, so that nothing is added to any logit.
     """
     return dict.fromkeys(padding_ids(folder, vocabulary), -100.0) or None
 

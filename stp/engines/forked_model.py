@@ -99,7 +99,7 @@ class ForkedModel:
                 output_loading_info=True,
             )
             model.to(device=self.device)
-        # As above; of files that are no weights likewise.
+        # As above; of files that are not weights likewise.
         except Exception as error:
             if FORK_ATTENTION in str(error):
                 raise cannot_fork(self._folder, "its class has an attention of its own") from error
@@ -127,7 +127,7 @@ class ForkedModel:
             some = sorted(str(name) for name in names)
             if some:
                 raise EngineError(
-                    f"model {self._folder} is no {type(model).__name__}, as its config.json says: "
+                    f"model {self._folder} is not a {type(model).__name__}, as its config.json says: "
                     f"it {what} {some[0]} (and {len(some) - 1} more); restore its files"
                 )
 
@@ -218,7 +218,7 @@ class ForkedModel:
         _LOG.debug("fork check: relative difference %.2g", difference)
         if math.isnan(difference):
             raise EngineError(
-                f"model {self._folder} gives logits that are no numbers: its weights are damaged, "
+                f"model {self._folder} gives logits that are not numbers: its weights are damaged, "
                 f"or too large for {self.dtype_name}"
             )
         if not difference <= tolerance:

@@ -60,7 +60,7 @@ class TreeReader:
     on_tokens
         Called with the number of tokens that just went through the model.
     trunk_for
-        Returns a trunk with so many tokens' room for a tree, as full as one can be had if the
+        Returns a trunk with room for a number of tokens for a tree, as full as possible if the
         logits after the given cuts are wanted.
     """
 

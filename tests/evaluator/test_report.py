@@ -196,7 +196,7 @@ def test_headline_without_loss_and_without_saving():
         tokens=[0, 9], correct=[0, 4], trajectory_offsets=[0, 2], question=[0], probes=4
     )
     headline = make_headline(curves, summarise(per_trajectory(curves)), cell_frontiers(curves))
-    assert headline.sentence.endswith("thinking on to the end cost no accuracy.")
+    assert headline.sentence.endswith("thinking to the end cost no accuracy.")
     assert headline.potential.startswith("Even with perfect choices")
 
 

@@ -60,8 +60,8 @@ def test_lists_in_fences_after_prose_or_cut_at_their_end_are_read():
 @pytest.mark.parametrize(
     ("kind", "change", "message"),
     [
-        ("numeric", {"answer": "two"}, "no number in digits"),
-        ("numeric", {"answer": "2 wheels"}, "no number in digits"),
+        ("numeric", {"answer": "two"}, "not a number in digits"),
+        ("numeric", {"answer": "2 wheels"}, "not a number in digits"),
         ("numeric", {"answer": None}, "must be a text"),
         ("numeric", {"question": "?"}, "characters"),
         ("numeric", {"question": "What does the figure above show?"}, "not there"),

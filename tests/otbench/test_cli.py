@@ -210,7 +210,7 @@ def test_list_names_every_method(stp):
     ("arguments", "message"),
     [
         (("release", "{url}"), "say where the release goes"),
-        (("release", "{url}", "--out", "{new}", "--train", "x"), "'x' is no fraction"),
+        (("release", "{url}", "--out", "{new}", "--train", "x"), "'x' is not a fraction"),
         (("release", "{tmp}/gone", "--out", "{new}"), "gone"),
         (("otbench", "run", "{tmp}"), "no release .manifest.json is missing."),
         (("otbench", "compare", "{tmp}"), "no leaderboard file"),

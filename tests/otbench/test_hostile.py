@@ -36,7 +36,9 @@ def written(folder, text, name="theirs.py"):
 def test_what_was_seen_of_siblings_cannot_be_used(tmp_path, name):
     file = written(tmp_path, hostile.SIBLINGS)
     made = measured(curves(questions=8, trajectories=6, seed=2))
-    with pytest.raises(MisuseError, match="decides otherwise when questions come in another order"):
+    with pytest.raises(
+        MisuseError, match="decides differently when questions come in another order"
+    ):
         run_file(f"{file}:{name}", made)
 
 

@@ -48,7 +48,7 @@ class Solver:
 
 def strict(text):
     def refuse(constant):
-        raise AssertionError(f"{constant} is no JSON")
+        raise AssertionError(f"{constant} is not JSON")
 
     return json.loads(text, parse_constant=refuse)
 
@@ -203,7 +203,7 @@ def test_grading_again_needs_no_model(tmp_path):
     with pytest.raises(MisuseError, match="no run here"):
         load_run(tmp_path / "nowhere")
     (tmp_path / "run.json").write_text("{}")
-    with pytest.raises(StoreError, match="no record"):
+    with pytest.raises(StoreError, match="not a record"):
         load_run(tmp_path)
 
 
@@ -403,7 +403,7 @@ def test_graded_rows_that_were_changed_are_made_anew(tmp_path, caplog, change):
     assert loaded.graded == run.graded
     assert loaded.measures == run.measures
     (said,) = caplog.messages
-    assert "is not as it was written" in said and "graded anew" in said
+    assert "is not as it was written" in said and "graded again" in said
     grade(tmp_path)
     caplog.clear()
     assert load_run(tmp_path).graded == run.graded
@@ -500,10 +500,10 @@ def test_a_folder_without_an_answer_takes_another_configuration(tmp_path):
         ({"asked": {"tasks": ["sum"]}}, "no ThinkConfig of this version .folds is missing"),
         ({"asked": {**to_plain(SMALL), "samples": -1}}, "samples must be at least 1"),
         ({"asked": {**to_plain(SMALL), "tasks": [3]}}, "no ThinkConfig of this version .tasks.0: "),
-        ({"asked": 3}, "no record of a run"),
-        ({"models": 3}, "no record of a run"),
-        ({"attributes": []}, "no record of a run"),
-        ({"name": None}, "no record of a run"),
+        ({"asked": 3}, "not a record of a run"),
+        ({"models": 3}, "not a record of a run"),
+        ({"attributes": []}, "not a record of a run"),
+        ({"name": None}, "not a record of a run"),
     ],
 )
 def test_a_record_that_was_changed_is_named(tmp_path, change, message):
@@ -529,10 +529,10 @@ def test_json_without_end_is_no_defect_of_ours(tmp_path):
     [
         (
             "plan.json",
-            "is no run of stp think run and is not empty \\(it holds plan.json\\); choose",
+            "is not a run of stp think run and is not empty \\(it holds plan.json\\); choose",
         ),
         ("questions.jsonl", "not empty \\(it holds questions.jsonl\\); choose a new folder"),
-        ("run.json", "is no record of a run"),
+        ("run.json", "is not a record of a run"),
     ],
 )
 def test_a_folder_of_something_else_is_refused_as_it_is(tmp_path, held, said):

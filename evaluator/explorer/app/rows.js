@@ -4,6 +4,7 @@
   const { el, link, card, folded, percent, points, number, plural, MISSING, piece, where, address, remember, table } = stp;
   const ENDS = { end: "closed", limit: "cut", stop: "output ended", off: "none", unknown: MISSING };
   const CODES = ["end", "limit", "stop", "off", "unknown"];
+  const REDRAW = 500;
   const OWN = { 1: "right", 0: "wrong", "-1": MISSING };
 
   const source = async (place) => (await piece("index")).sources[place];
@@ -56,16 +57,17 @@
       card("Cells", el("p", { class: "intro" }, "A cell is one model on one benchmark. Choose one to see its trajectories; the one with the largest fall comes first."), state, host),
       folded("Settings and provenance", el("dl", { class: "reading" }, settings.map(([term, text]) => [el("dt", {}, term), el("dd", {}, text)]))));
     const draw = () => host.replaceChildren(table({ title: "Cells", columns, count: cells.length }).node);
+    // The figures of a cell need all of its rows: those that are not known yet come one cell after the other.
+    const later = [];
+    let missing = 0, drawn = performance.now();
+    const put = (c, read) => { if (read.means) means.set(c, read.means); missing += read.missing; };
+    cells.forEach((cell, c) => { if (cell.missing === undefined) later.push(c); else put(c, cell); });
     draw();
-    // The figures of a cell need all of its rows: they come one cell after the other.
-    let missing = 0;
-    for (let c = 0; c < cells.length; c++) {
-      state.textContent = `Reading cell ${c + 1} of ${cells.length}`;
-      const read = await piece(`${place}/means/${c}`);
+    for (const [done, c] of later.entries()) {
+      state.textContent = `Reading cell ${done + 1} of ${later.length}`;
+      put(c, await piece(`${place}/means/${c}`));
       if (!view.isConnected || !host.isConnected) return;
-      if (read.means) means.set(c, read.means);
-      missing += read.missing;
-      draw();
+      if (performance.now() - drawn > REDRAW || done + 1 === later.length) { draw(); drawn = performance.now(); }
     }
     state.textContent = missing ? `${plural(missing, "trajectory", "trajectories")} not graded yet; figures are of the rest.` : "";
   }
