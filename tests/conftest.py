@@ -1,5 +1,6 @@
 """Settings of all tests: one thread, no network, and a hypothesis profile that is repeatable."""
 
+import math
 import os
 import tempfile
 
@@ -13,7 +14,11 @@ os.environ["STP_CACHE_DIR"] = _CACHE.name
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402  (threads are set before imports)
 
+from stp.cli import early_lines  # noqa: E402
 from tests.effort import tries  # noqa: E402
+
+# What a command says is tested to the line, however long the machine takes.
+early_lines.CPU_SECONDS = early_lines.WAIT_SECONDS = math.inf
 
 settings.register_profile(
     "repeatable",

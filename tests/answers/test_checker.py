@@ -27,6 +27,7 @@ from evaluator.answers.mathematics import MathJudge
 from evaluator.answers.symbolic import SymbolicTimeoutError, SymbolicWorker
 from evaluator.answers.verdict import FALLBACK, RULE_FAILED, TIME_LIMIT, TIME_LIMIT_REASON
 from stp.campaign.row_counts import trouble_of
+from tests.effort import tries
 
 HARD = r"\sum_{k=1}^{10} k"
 """A reference that only symbolic equality reads."""
@@ -171,14 +172,15 @@ def cpu_seconds_of(answer: str) -> float:
 
 def test_no_answer_costs_more_than_six_seconds() -> None:
     start_seconds = cpu_seconds_of("5")
-    for answer in (
+    endless = (
         r"2^{10^{18}} \bmod 1000000007",
+        r"\int_0^1 x^{x^x} dx",
         r"\prod_{k=1}^{10^7} k",
         r"\sin(10^{10^{10}})",
         r"2^{2^{100}}",
         r"x^{100}-37x^{51}+\sin x=0",
-        r"\int_0^1 x^{x^x} dx",
-    ):
+    )
+    for answer in endless[: tries(6, 2)]:
         assert cpu_seconds_of(answer) - start_seconds < 6, answer
 
 

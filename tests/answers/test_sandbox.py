@@ -387,6 +387,11 @@ def test_a_limit_beyond_floats_is_refused() -> None:
         CodeTests.from_json(text)
 
 
+def test_spaces_around_a_line_of_output_do_not_count() -> None:
+    assert outputs_equal("yes \n  no\t\nmaybe", "yes\nno\nmaybe ")
+    assert not outputs_equal("y es\nno\nmaybe", "yes\nno\nmaybe")
+
+
 def test_large_outputs_are_compared_in_little_memory() -> None:
     lines = ("1 " * 100_000, "1\n" * 100_000, "1 1\n" * 50_000)
     tracemalloc.start()

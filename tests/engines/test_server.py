@@ -457,6 +457,15 @@ def test_requests_are_sent_in_their_order_whatever_the_driver_does_meanwhile(ser
     assert sent[0] == sent[1] and len(sent[0]) == 24
 
 
+@pytest.fixture
+def interruptible():
+    """Let SIGINT raise: a shell lets what it starts in the background ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_the_wait_and_nothing_more_is_sent(server, opened):
     engine = opened(concurrency=3)
     gate, all_sent = threading.Event(), threading.Event()

@@ -25,11 +25,18 @@ from evaluator.thinkbench import run as run_model
 from evaluator.thinkbench.stored import load_run
 from stp.asking import CallableResponder
 from stp.cli.lazily import app
+from tests.evaluator.synthetic import undrawn
 from tests.optimal.test_run import general_plan
 from tests.otbench.campaigns import campaign, released
 from tests.thinkbench.test_run import SMALL, Solver
 
 NASTY = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _undrawn():
+    with undrawn():
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,15 @@ from evaluator.otbench.load import load_release
 from evaluator.otbench.release import write_release
 from stp.cli.main import main
 from stp.cli.progress import Screen
+from tests.evaluator.synthetic import undrawn
 from tests.otbench.campaigns import campaign, with_signals
 from tests.otbench.hub_server import Hub
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _undrawn():
+    with undrawn():
+        yield
 
 
 @pytest.fixture

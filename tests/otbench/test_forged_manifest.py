@@ -7,6 +7,7 @@ import pytest
 from evaluator.otbench.hub import push_release
 from evaluator.otbench.integrity import ChangedReleaseError
 from tests.otbench.forging import CELL, lacking, refused, reseal, setting, write_raw, write_small
+from tests.requirements import require_module
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +171,7 @@ def test_a_manifest_that_is_none_is_refused(copy, content):
 
 
 def test_a_forged_release_is_not_sent_to_the_hub(copy, monkeypatch):
-    pytest.importorskip("huggingface_hub")
+    require_module("huggingface_hub")
     reseal(copy, change_files=lacking("name"))
     with pytest.raises(ChangedReleaseError, match="name: Field required"):
         push_release(copy, "somebody/something")

@@ -29,6 +29,7 @@ from evaluator.otbench.summary import SUMMARIES
 from evaluator.present.numbers import Span
 from evaluator.present.terminal import rich_table
 from evaluator.runs.folder import locked_folder
+from tests.evaluator.synthetic import undrawn
 from tests.otbench.campaigns import campaign, released, with_signals
 
 CALM = '''
@@ -54,6 +55,13 @@ class Calm(EarlyExit):
         return score >= -setting
 '''
 METHODS = ("think_brake", "deer(mean='arithmetic')", "predictive_scheduling(epochs=5)")
+
+
+@pytest.fixture(autouse=True)
+def _undrawn():
+    # The session's own figures are drawn, before this.
+    with undrawn():
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,7 @@ from evaluator.thinkbench import ThinkConfig, grade, load_run
 from evaluator.thinkbench import run as run_model
 from evaluator.thinkbench.questions import make_request, plan_questions
 from stp.asking import CallableResponder, ModelSpec, Settings
+from tests.requirements import require_module
 
 SMALL = ThinkConfig(tasks=("sum", "mode", "comparison"), samples=4, folds=2, sizes=(8,))
 
@@ -349,7 +350,7 @@ def test_boards_are_looked_at(text, answered, right):
 
 
 def test_puzzles_come_from_reasoning_gym_and_their_own_solutions_are_right(tmp_path):
-    gym = pytest.importorskip("reasoning_gym")
+    gym = require_module("reasoning_gym")
     config = ThinkConfig(
         tasks=("n_queens", "tower_of_hanoi"),
         samples=3,
