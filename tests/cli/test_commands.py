@@ -302,3 +302,29 @@ def test_commands_that_are_suggested_can_be_typed(stp, campaign_file, tmp_path):
     refused = stp("report", folder)
     assert refused.code == 1
     assert f"continue `stp run {shlex.quote(str(folder))}`" in refused.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("report", "{campaign}", "--out"),
+        ("analyze", "{campaign}", "--out"),
+        ("explore", "{campaign}", "--static"),
+        ("leaderboard", "build", "{campaign}", "--out"),
+        ("optimal", "compare", "{campaign}", "--out"),
+        ("think", "compare", "{campaign}", "--out"),
+    ],
+)
+def test_what_is_no_place_to_write_into_is_said_first(stp, campaign, tmp_path, command):
+    """A file, also above the folder; a release, whose files are checked."""
+    file, release = tmp_path / "file", tmp_path / "release"
+    file.touch()
+    release.mkdir()
+    (release / "manifest.sha256").touch()
+    given = [part.format(campaign=campaign) for part in command]
+    for place, words in ((file, "no folder"), (file / "x", "no folder"), (release, "a release")):
+        found = stp(*given, place)
+        assert found.code in (1, 2)
+        (line,) = found.err.strip().splitlines()
+        assert line.startswith(f"stp: error: {place}: ") and words in line
+    assert [path.name for path in release.iterdir()] == ["manifest.sha256"]
