@@ -2,8 +2,8 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -15,11 +15,11 @@ from evaluator.present.names import visible
 from stp.campaign.store import Store, read_questions
 from stp.campaign.tables import ORIGINAL
 from stp.campaign.text import StoredTokenizer
-from stp.campaign.units import Unit
+from stp.campaign.units import TableName, Unit
 
 ANSWERS_SHOWN = 24
 """Distinct answers at a position; the rest are counted together, right and wrong apart."""
-_COLUMNS = {
+_COLUMNS: Final[Mapping[TableName, tuple[str, ...]]] = {
     "trajectories": ("thinking_ids", "thinking_finish", "answer_ids", "answer_finish"),
     "positions": ("tokens",),
     "probes": ("answer_ids",),
