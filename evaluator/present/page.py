@@ -86,12 +86,6 @@ def render(template: str, *, script: str = "", **values: Any) -> str:
     )
 
 
-def fragment(macro: str, *values: Any, **options: Any) -> Markup:
-    """Return what a macro of ``present/templates/parts.html`` makes of values."""
-    parts = environment().get_template("present/templates/parts.html").module
-    return Markup(getattr(parts, macro)(*values, **options))
-
-
 def write_page(path: Path, page: str) -> Path:
     """Write a page whole or not at all; returns where it is.
 

@@ -127,7 +127,8 @@ class ForkedModel:
             some = sorted(str(name) for name in names)
             if some:
                 raise EngineError(
-                    f"model {self._folder} is not a {type(model).__name__}, as its config.json says: "
+                    f"model {self._folder} is not a {type(model).__name__}, as its config.json "
+                    "says: "
                     f"it {what} {some[0]} (and {len(some) - 1} more); restore its files"
                 )
 
