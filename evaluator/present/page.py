@@ -5,7 +5,7 @@ import hashlib
 import json
 import re
 from functools import cache
-from importlib import metadata, resources
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from markupsafe import Markup, escape
 from evaluator.present.names import visible
 from evaluator.present.palette import DARK, LIGHT, css_variables
 from stp.files import write_durably
+from stp.records import package_versions
 
 
 @cache
@@ -135,7 +136,4 @@ def _digest(script: str) -> str:
 
 def version() -> str:
     """Return this project's version."""
-    try:
-        return metadata.version("stp-engine")
-    except metadata.PackageNotFoundError:
-        return "(not installed)"
+    return package_versions(["stp-engine"]).get("stp-engine", "(not installed)")
