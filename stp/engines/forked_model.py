@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from data.errors import ConfigError, EngineError
+from data.errors import ConfigError, EngineError, one_line
 from stp.engines.checks import config_values
 from stp.engines.fork_attention import (
     FORK_ATTENTION,
@@ -83,7 +83,7 @@ class ForkedModel:
         # What a class raises for a value that it did not think of shares no base class.
         except Exception as error:
             raise EngineError(
-                f"{self._folder}/config.json cannot be used: {_line(error)}"
+                f"{self._folder}/config.json cannot be used: {one_line(error)}"
             ) from error
 
     def _load_model(self, dtype: str) -> Any:
@@ -110,7 +110,8 @@ class ForkedModel:
         except Exception as error:
             if FORK_ATTENTION in str(error):
                 raise cannot_fork(self._folder, "its class has an attention of its own") from error
-            raise EngineError(f"model {self._folder} cannot be loaded: {_line(error)}") from error
+            said = f"model {self._folder} cannot be loaded: {one_line(error)}"
+            raise EngineError(said) from error
         finally:
             if bars:
                 transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]
@@ -134,7 +135,8 @@ class ForkedModel:
             some = sorted(str(name) for name in names)
             if some:
                 raise EngineError(
-                    f"model {self._folder} is not a {type(model).__name__}, as its config.json says: "
+                    f"model {self._folder} is not a {type(model).__name__}, as its config.json "
+                    "says: "
                     f"it {what} {some[0]} (and {len(some) - 1} more); restore its files"
                 )
 
@@ -283,13 +285,8 @@ class ForkedModel:
 
 def cannot_fork(folder: Path, reason: str | BaseException) -> EngineError:
     """Return the error that says why a model is refused."""
-    why = reason if isinstance(reason, str) else _line(reason)
+    why = reason if isinstance(reason, str) else one_line(reason)
     return EngineError(
         f"the attention of model {folder} cannot be forked: {why}; "
         'run it with engine = "vllm" instead'
     )
-
-
-def _line(error: BaseException) -> str:
-    """Return an error's message as one line."""
-    return " ".join(str(error).split()) or type(error).__name__
