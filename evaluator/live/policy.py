@@ -231,7 +231,8 @@ def find_setting(method: str, settings: Sequence[Setting], text: str | None) -> 
     near = nearest(text.strip(), [str(setting) for setting in settings])
     hint = f"did you mean {near}? There" if near else "there"
     raise MisuseError(
-        f"method {method}: {text[:40]!r} is not a setting of its grid; {hint} are {_listed(settings)}"
+        f"method {method}: {text[:40]!r} is not a setting of its grid; "
+        f"{hint} are {_listed(settings)}"
     )
 
 
