@@ -73,16 +73,11 @@ def latent_curve(
     return figure
 
 
-def cost_plot(table: pd.DataFrame, *, title: str = "", note: str = "") -> Figure:
+def cost_plot(table: pd.DataFrame) -> Figure:
     """Draw the error of latent AD and OR against the answers that were spent.
 
-    Parameters
-    ----------
-    table
-        As :func:`evaluator.simulation.latent_checks.cost_curve` returns it, indexed by
-        (``world``, ``plan``).
-    title, note
-        Heading and caption.
+    ``table`` is as :func:`evaluator.simulation.latent_checks.cost_curve` returns it, indexed by
+    (``world``, ``plan``).
     """
     means = table.groupby("plan", sort=False).mean()
     # "uniform 8" is a point of the line "uniform"; "adaptive 35%, from 4 up to 16" of another.
@@ -102,8 +97,7 @@ def cost_plot(table: pd.DataFrame, *, title: str = "", note: str = "") -> Figure
             axes.set_ylabel(f"Error of latent {name}, points")
             axes.set_ylim(bottom=0)
             axes.legend(loc="best")
-        figure.suptitle(title or "What answers buy", x=0.02, ha="left", fontweight="bold")
+        figure.suptitle("Error by number of answers", x=0.02, ha="left", fontweight="bold")
         worlds = table.index.get_level_values("world").unique().size
-        default = f"Mean absolute error per trajectory, averaged over {worlds} worlds."
-        add_note(figure, note or default)
+        add_note(figure, f"Mean absolute error per trajectory, averaged over {worlds} worlds.")
     return figure

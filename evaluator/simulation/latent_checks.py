@@ -25,22 +25,14 @@ PAPER_PROBES = 16
 _CERTAIN = 0.01
 
 
-def raw_measures(curves: Curves, tolerance: float = TOLERANCE) -> pd.DataFrame:
-    """Return OR up to the tolerance, and AD, of the raw accuracies.
-
-    Parameters
-    ----------
-    curves
-        Measured curves.
-    tolerance
-        As for latent curves, so that the two can be compared.
-    """
+def raw_measures(curves: Curves) -> pd.DataFrame:
+    """Return OR up to the tolerance of latent curves, and AD, of the raw accuracies."""
     counted = World(
         curves=curves,
         accuracy=curves.correct / curves.probes,
         cut=np.zeros(curves.trajectories, np.bool_),
     )
-    return true_overthinking(counted, tolerance)
+    return true_overthinking(counted, TOLERANCE)
 
 
 def errors_in_world(
@@ -103,12 +95,12 @@ def covered_positions(latent: LatentCurves, accuracy: FloatArray) -> float:
 
 
 def world_of_many_probes(curves: Curves, probes: int, seed: int) -> World:
-    """Return curves of few of very many probes, with the share of all as the truth.
+    """Return curves of a few out of very many probes, with the share of all as the truth.
 
     Parameters
     ----------
     curves
-        With so many probes that the share of right ones may stand for P.
+        With enough probes that the share of right ones can stand for P.
     probes
         Kept at every position.
     seed

@@ -1,13 +1,13 @@
 """Rounds of more probes at chosen positions, after a first pass over all of them.
 
-Where the plan is adaptive, every position gets a few answers first. Then come rounds: somebody who
-sees the graded curves so far chooses positions, they are probed and graded, and the next round
-begins. Who chooses is given from outside (:mod:`evaluator.analysis.latent` knows how). Samples go
-on counting where those before ended, so their seeds, and with them the answers, are those of a
+Where the plan is adaptive, every position gets a few answers first. Then come rounds: a function
+that sees the graded curves so far chooses positions, they are probed and graded, and the next round
+begins. The function is given by the caller (:mod:`evaluator.analysis.latent` has one). Sample
+numbers continue from the earlier ones, so their seeds, and with them the answers, are those of a
 full campaign.
 
 A round's shards are a unit's as all others, with the round's number in the name. A round that was
-stopped goes on with the units that lack it; the choice is made anew from the same curves, and so
+stopped continues the units that lack it; the choice is made again from the same curves, and so
 is the same.
 """
 
@@ -94,6 +94,10 @@ class _Round:
                 return self._left.pop(place)
         return None
 
+    def ready(self, model: str | None) -> int:
+        """Return how many tasks of a model are left."""
+        return sum(model in (None, task.unit.cell.model) for task in self._left)
+
 
 def run_rounds(
     config: CampaignConfig,
@@ -106,7 +110,7 @@ def run_rounds(
     open_pool: PoolOpener | None = None,
     on_stall: Callable[[str], None] = end_process,
 ) -> RunResult:
-    """Do the rounds of an adaptive campaign whose first pass is graded, or go on with them.
+    """Do the rounds of an adaptive campaign whose first pass is graded, or continue them.
 
     Parameters
     ----------

@@ -1,14 +1,14 @@
-"""Where more answers tell most: adaptive probing, as a pure function of what is known.
+"""Where more answers are most informative: adaptive probing, as a pure function of the counts.
 
-A further answer at position k is right with probability P(k). What m of them are expected to take
-off the variance of a quantity f of the trajectory is, with a linear estimate,
+A further answer at position k is right with probability P(k). The expected reduction, by m of
+them, of the variance of a quantity f of the trajectory is, with a linear estimate,
 
     Cov(f, P(k))^2 / (Var(P(k)) + E[P(k) (1 - P(k))] / m),
 
 all under the posterior, and so from drawn curves. The gain is what that takes off the standard
 deviation, since errors are counted as absolute ones. f is AD and OR up to the tolerance, both
-fractions, and their gains are added. Choosing by what is known does not spoil the posterior: the
-likelihood of the answers is the same however their number was chosen. Raw maxima it would spoil.
+fractions, and their gains are added. Choosing by the counts so far does not bias the posterior: the
+likelihood of the answers is the same however their number was chosen. It would bias raw maxima.
 """
 
 # mypy: disallow-untyped-decorators=False
@@ -91,7 +91,7 @@ def choose_positions(
 
     Positions are taken by expected gain for a token until the budget is spent. In one round a
     trajectory gets answers at no more than half of its positions (at least one), since gains
-    of neighbours are not additive: the next round knows what this one told.
+    of neighbours are not additive: the next round uses the answers of this one.
 
     Parameters
     ----------
