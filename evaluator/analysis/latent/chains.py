@@ -28,7 +28,7 @@ PRIOR_MOVES = 1.0
 SHARED_MOVES = 20.0
 """Pseudo-moves from every level by which a cell's chain is held to its model's."""
 
-GAIN = 1e-5
+GAIN = 3e-5
 """Learning ends when an iteration gains less log-posterior than this per position, or than"""
 
 LEAST_GAIN = 0.4
