@@ -1,4 +1,4 @@
-"""What must be said of runs before their scores, and rows that are not what they are called."""
+"""What must be said of runs before their scores, and rows under a wrong name."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from stp.campaign.row_counts import trouble_of
 from stp.campaign.shares import Share
 
 _MOST_THINKING_ANYWAY = 0.05
-"""From this share of responses on that think all the same, a row without thinking is none."""
+"""If at least this share of its responses think, a row without thinking is left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ def without(rows: pd.DataFrame, left_out: frozenset[tuple[str, str]]) -> pd.Data
 
 
 def check_rows(rows: pd.DataFrame) -> Checked:
-    """Count what is not what it is taken for; leave out no-thinking methods that think.
+    """Count rows that may mislead; leave out no-thinking methods that think.
 
     A server or a function without a switch answers with thinking whatever it is asked for, and a
     row of such answers under the name of no thinking would be a second row of thinking. Routers

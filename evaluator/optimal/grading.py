@@ -177,7 +177,7 @@ def _by_rule(
     checker: Checker,
     progress: Progress,
 ) -> list[Verdict | None]:
-    """Return the verdicts of rules; None where they do not decide."""
+    """Return the verdicts of rules; None if they do not decide."""
     verdicts: list[Verdict | None] = [None] * len(pairs)
     step, stage = 256, progress.stage("grading")
     for start in range(0, len(pairs), step):

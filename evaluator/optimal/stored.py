@@ -64,7 +64,7 @@ class Judging:
     unrouted
         Questions that the router model did not sort; they are thought about.
     judged_with
-        What the judge's kept replies depend on; None where none was needed.
+        What the judge's kept replies depend on; None if none was needed.
     """
 
     responses: int

@@ -1,4 +1,4 @@
-"""Which responses of a run are not what they are taken for: cut, unread, thinking unasked.
+"""Which responses of a run may mislead: cut, without an answer, thinking unasked.
 
 The same for every benchmark that is asked in responses; campaigns have their own kinds
 (:mod:`stp.campaign.shares`).
@@ -35,7 +35,7 @@ THINKS_ANYWAY: Final = Kind(
     name="thinks_anyway",
     of="responses",
     noun="responses without thinking",
-    words="think all the same",
+    words="think although their thinking is off",
     advice="the model or server does not turn thinking off; give it a switch, or leave the method "
     "out",
 )

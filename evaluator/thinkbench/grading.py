@@ -1,6 +1,6 @@
 """From responses to graded responses: the parsed answer, the verdict, and what was written.
 
-A response that failed (a failure of ours or of a provider) is never graded.
+A response that failed (a failure of this program or of a provider) is never graded.
 """
 
 import re
@@ -51,9 +51,9 @@ class Graded:
         Tokens generated; an estimate if ``estimated_by``.
     estimated_by
         How the tokens were estimated where nobody counted them: ``"tiktoken ENCODING"``,
-        ``"words × FACTOR"``. Empty where they were counted.
+        ``"words × FACTOR"``. Empty if they were counted.
     thinking_tokens, answer_tokens
-        The two parts; None where unknown.
+        The two parts; None if unknown.
     words, characters
         Of all that the model wrote, thinking included.
     finish, seconds, tool_calls, parted, ran_on

@@ -57,17 +57,17 @@ class Group:
     accuracy
         Right among all.
     parsed_accuracy
-        Right among those with an answer; None where nothing was parsed.
+        Right among those with an answer; None if nothing was parsed.
     following
         Answers that stand where they were asked for.
     tokens, words, characters
         Of a response.
     thinking_tokens, answer_tokens
-        The two parts; None where a response's are unknown.
+        The two parts; None if a response's are unknown.
     estimated
         Responses whose tokens are an estimate, since nobody counted them.
     parted
-        Responses whose thinking was parted from the answer by tags written in the text.
+        Responses whose thinking was separated from the answer by tags written in the text.
     cut
         Responses that a token limit ended.
     ran_on
@@ -205,7 +205,7 @@ def _of_rate(rows: Sequence[Graded], value: Callable[[Graded], bool]) -> tuple[f
     return wilson(sum(bool(value(row)) for row in rows), len(rows))
 
 
-def wilson(successes: int, total: int, level: float = LEVEL) -> tuple[float, float, float]:
+def wilson(successes: int, total: int) -> tuple[float, float, float]:
     """Return a rate and its Wilson interval.
 
     Examples
@@ -215,7 +215,7 @@ def wilson(successes: int, total: int, level: float = LEVEL) -> tuple[float, flo
     """
     if total == 0:
         return 0.0, 0.0, 1.0
-    found = stats.binomtest(successes, total).proportion_ci(level, method="wilson")
+    found = stats.binomtest(successes, total).proportion_ci(LEVEL, method="wilson")
     return successes / total, float(found.low), float(found.high)
 
 

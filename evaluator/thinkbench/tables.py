@@ -223,7 +223,7 @@ def leaderboard_table(comparison: Comparison) -> Table:
 
 
 def means_table(comparison: Comparison) -> Table:
-    """Return the other ways to put accuracy and efficiency together."""
+    """Return the other means of accuracy and efficiency."""
     rows = []
     for run in comparison.runs:
         score = comparison.scores[run.name]
@@ -301,7 +301,7 @@ def tests_table(comparison: Comparison) -> Table:
 
 
 def stability_table(comparison: Comparison) -> Table | None:
-    """Return what each run's absence does to the ranking; None for fewer than three runs."""
+    """Return how the ranking changes without each run; None for fewer than three runs."""
     stability = comparison.stability
     if stability is None:
         return None
@@ -333,7 +333,7 @@ def stability_table(comparison: Comparison) -> Table | None:
 
 
 def correlations_table(comparison: Comparison) -> Table:
-    """Return what goes with what over runs."""
+    """Return the correlations over runs."""
     rows = [
         {
             "runs": found.count,

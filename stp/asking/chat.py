@@ -1,4 +1,4 @@
-"""How a local model is spoken to, thinking or not: prompts as ids, outputs parted on ids."""
+"""How a local model is prompted, thinking or not: prompts as ids, outputs separated by ids."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Parts:
     answered
         Whether an answer was begun.
     written
-        Whether the two were parted by tags that the model wrote where none were expected.
+        Whether the two were separated by tags that the model wrote where none were expected.
     """
 
     thinking_ids: tuple[int, ...]
@@ -47,7 +47,7 @@ class Chat(Protocol):
         """Return the prompt, up to where the model begins."""
 
     def split(self, output_ids: Sequence[int]) -> Parts:
-        """Part what the model wrote."""
+        """Split what the model wrote."""
 
     def text(self, ids: Sequence[int]) -> str:
         """Return the text of ids, without special tokens."""
@@ -80,7 +80,7 @@ class ThinkingChat:
         return ask(prompt, system or "")
 
     def split(self, output_ids: Sequence[int]) -> Parts:
-        """Part an output. A model that was asked not to think may think all the same."""
+        """Split an output. A model that was asked not to think may still think."""
         if self._off:
             return _by_tags(output_ids, self.stop_ids, self._format.forms)
         parts = self._format.split(output_ids)
@@ -146,7 +146,7 @@ class PlainChat:
         return tuple(self._tokenizer.encode(text, add_special_tokens=False))
 
     def split(self, output_ids: Sequence[int]) -> Parts:
-        """Part an output by tags that the model wrote; without any all of it is answer."""
+        """Split an output by tags that the model wrote; without any all of it is answer."""
         return _by_tags(output_ids, self.stop_ids, self._forms)
 
     def text(self, ids: Sequence[int]) -> str:
@@ -174,7 +174,7 @@ def choose_chat(
     reasoning_effort: str | None,
     turn_end: TurnEnd | None = None,
 ) -> Chat:
-    """Return how a model is spoken to under a run's settings.
+    """Return how a model is prompted under a run's settings.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def choose_chat(
         Its thinking format; None if it does not think.
     thinking
         ``"on"``, ``"off"`` or ``"default"``, which is what the model does unasked. A family that
-        was never trained to think is asked to only with ``"on"``.
+        was never trained to think is asked to think only with ``"on"``.
     reasoning_effort
         Given to the family's chat template.
     turn_end

@@ -18,8 +18,8 @@ An example::
     [probing]
     step_tokens = 16
 
-What each table may hold is in :mod:`stp.campaign.sections`; here are the whole, how it is read and
-compared, and what is said of a file that is wrong. Nothing is known of stores and benchmarks.
+What each table may hold is in :mod:`stp.campaign.sections`; here are the whole file, how it is read
+and compared, and the errors of a wrong file. Nothing is known of stores and benchmarks.
 """
 
 import hashlib
@@ -207,7 +207,7 @@ def load_config(path: str | Path) -> CampaignConfig:
     Raises
     ------
     data.errors.ConfigError
-        If the file cannot be read, is no TOML, or holds a key or a value that cannot be used. One
+        If the file cannot be read, is not TOML, or holds a key or a value that cannot be used. One
         line: the file, the key, what is wrong, what is allowed.
     """
     path = Path(path)
@@ -310,7 +310,7 @@ def _explain(error: ValidationError) -> str:
         and not any(len(place) < len(other) and other[: len(place)] == place for other in places)
         for place in places
     )
-    return message + (f" (and {more} more to mend after it)" if more else "")
+    return message + (f" (and {more} more problems after it)" if more else "")
 
 
 def _meant(location: list[Any]) -> str | None:

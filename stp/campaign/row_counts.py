@@ -1,4 +1,4 @@
-"""How many rows of a table are not what they are taken for, counted where they are made.
+"""How many rows of a table may mislead, counted where the rows are made.
 
 The counts stay with the rows in the shard's footer, so that whoever asks later reads no row.
 :mod:`stp.campaign.shares` says what they mean.
@@ -43,7 +43,7 @@ def counted(table: TableName, rows: pa.Table, form: "ThinkingFormat | None" = No
     rows
         Its rows.
     form
-        How the model is spoken to; without it, nothing is said about ids.
+        How the model is prompted; without it, nothing is said about ids.
     """
     return with_counts(rows, count_rows(table, rows, form))
 

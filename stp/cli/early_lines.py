@@ -29,7 +29,7 @@ _speaker = _Speaker()
 
 
 def progress_is_shown() -> float | None:
-    """End the lines: from here on somebody knows better how far the command is.
+    """End the lines: from here on the command shows its own progress.
 
     Returns
     -------
@@ -45,7 +45,7 @@ def progress_is_shown() -> float | None:
 def early_lines() -> Iterator[None]:
     """Say now and then that a command is at work, until :func:`progress_is_shown` or the end.
 
-    Only where the error stream is no terminal: there people see that the prompt is not back.
+    Only where the error stream is not a terminal: there people see that the prompt is not back.
     """
     _speaker.ended.clear()
     if not sys.stderr.isatty():

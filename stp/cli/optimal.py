@@ -52,7 +52,7 @@ optimal.command("show")(show)
 @optimal.command("run")
 def run(
     model: Annotated[str, typer.Argument(help=MODEL_HELP)],
-    out: Annotated[Path, typer.Option("--out", help="The run's folder, made or gone on with.")],
+    out: Annotated[Path, typer.Option("--out", help="The run's folder, made or continued.")],
     subsets: Annotated[
         str | None,
         typer.Option(
@@ -95,7 +95,7 @@ def run(
     ] = None,
     prompts: PromptsOption = None,
 ) -> None:
-    """Ask a model all questions with every method and seed; goes on where it was stopped."""
+    """Ask a model all questions with every method and seed; continues where it was stopped."""
     from rich.console import Console
 
     from data.prompts import Prompts, load_prompts

@@ -8,7 +8,7 @@ import typer
 
 from data.seeds import PAPER_SEED
 from stp.cli.arguments import MODEL_HELP, PromptsOption
-from stp.cli.think_compare import bar, compare_and_print, status
+from stp.cli.think_compare import compare_and_print, status
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -97,7 +97,7 @@ def run(
     attributes: AttributesOption = None,
     prompts: PromptsOption = None,
 ) -> None:
-    """Run models on the tasks; the same command goes on where it was stopped.
+    """Run models on the tasks; the same command continues where it was stopped.
 
     An option with several values, and several models, make a study: every combination is a run in
     a folder of its own below --out, and they are compared at the end.
@@ -167,17 +167,19 @@ def _runs(
     name: str | None,
     attributes: dict[str, Any],
 ) -> "Iterator[ThinkRun]":
-    """Run every model in every variant; each model is opened once."""
+    """Run every model in every variant: each model is opened once, and asked in one stream."""
     from evaluator.present.terminal import rich_table
-    from evaluator.thinkbench import run as run_config
+    from evaluator.thinkbench import StudyRun, run_study
     from evaluator.thinkbench.tables import summary_table
     from stp.asking import open_responder
+    from stp.cli.progress import shown_progress
     from stp.cli.think_options import folder_name
 
     for spec, model_name in zip(specs, _names(specs, name), strict=True):
         with status(f"Opening {spec.model}"):
             responder = open_responder(spec)
-        with responder:
+        with responder, shown_progress() as progress:
+            study = []
             for label, config in variants:
                 title = f"{model_name} {label}".strip()
                 parts = [model_name] if len(specs) > 1 else []
@@ -185,18 +187,13 @@ def _runs(
                 folder = out.expanduser()
                 if parts:
                     folder /= folder_name(" ".join(parts))
-                with bar(title) as advance:
-                    done = run_config(
-                        responder,
-                        folder,
-                        config,
-                        name=title,
-                        attributes=attributes,
-                        progress=advance,
-                    )
-                console.print(rich_table(summary_table(done)))
-                console.print(f"Run: {folder}", markup=False, soft_wrap=True)
-                yield done
+                shown = progress.within(title)
+                study.append(StudyRun(out=folder, config=config, name=title, progress=shown))
+            found = run_study(responder, study, attributes=attributes)
+        for one, done in zip(study, found, strict=True):
+            console.print(rich_table(summary_table(done)))
+            console.print(f"Run: {one.out}", markup=False, soft_wrap=True)
+            yield done
 
 
 def _names(specs: "Sequence[ModelSpec]", name: str | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""Where a model's turn ends: every id after which nothing that it writes belongs to its answer.
+"""Where a model's turn ends: the ids after which no text belongs to the answer.
 
 And, where a model writes on all the same, how the next turn looks that it writes.
 
@@ -127,7 +127,7 @@ def find_turn_end(family: ModelFamily | None, tokenizer: Tokenizer) -> TurnEnd:
 
 
 def require_turn_end(turn_end: TurnEnd, name: str) -> None:
-    """Refuse a model whose answers nothing would end: they would run on into the next turn.
+    """Refuse a model without an end of turn: its answers would run on into the next turn.
 
     Raises
     ------
@@ -170,7 +170,7 @@ def _configured(path: Path, tokenizer: Tokenizer) -> list[int]:
     known = set(backend(tokenizer).get_vocab(with_added_tokens=True).values())
     if outside := sorted(set(found) - known):
         _LOG.warning(
-            "%s: eos_token_id %s is no token of the tokenizer, and ends no answer",
+            "%s: eos_token_id %s is not a token of the tokenizer, and ends no answer",
             path,
             ", ".join(map(str, outside)),
         )
@@ -184,7 +184,7 @@ def _stop_strings(path: Path, tokenizer: Tokenizer) -> list[int]:
     ids = {text: backend(tokenizer).token_to_id(str(text)) for text in texts}
     if unused := [text for text, token_id in ids.items() if token_id is None]:
         _LOG.warning(
-            "%s: the stop string %r is no single token, and ends no answer", path, unused[0]
+            "%s: the stop string %r is not a single token, and ends no answer", path, unused[0]
         )
     return [int(token_id) for token_id in ids.values() if token_id is not None]
 
@@ -197,7 +197,7 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}; restore it") from error
     if not isinstance(values, dict):
-        raise ConfigError(f"{path}: it is no configuration of a model; restore it")
+        raise ConfigError(f"{path}: it is not a configuration of a model; restore it")
     return values
 
 
@@ -262,7 +262,7 @@ def _next_turn(between: str, control: Iterable[str]) -> re.Pattern[bytes] | None
 def _rendered(
     family: ModelFamily | None, tokenizer: Tokenizer, messages: Sequence[dict[str, str]]
 ) -> str:
-    """Return a conversation's text; empty where there is no template, or it refuses."""
+    """Return a conversation's text; empty if there is no template, or it refuses."""
     template = None if family is None else family.chat_template
     if template is None and not getattr(tokenizer, "chat_template", None):
         return ""

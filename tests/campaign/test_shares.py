@@ -127,7 +127,7 @@ def test_answers_that_run_on_and_ids_without_a_token(strange):
     assert cell.counts["unknown_ids"] == sum(4000 in row["answer_ids"] for row in rows) > 0
     assert cell.counts["outputs"] == len(rows)
     said = " ".join(cell.sentences())
-    assert "go on into the next turn" in said
+    assert "continue into the next turn" in said
     assert "answer_stops" in said
 
 
@@ -237,7 +237,7 @@ def test_a_finish_of_an_answer_that_is_cut_is_told(configure, tmp_path):
 
 
 def test_what_is_cut_is_said_before_anything_is_probed(configure, opener, tmp_path, caplog):
-    """Once for each kind, and while the run goes on."""
+    """Once for each kind, and while the run continues."""
     seen = []
 
     def said():

@@ -46,10 +46,11 @@ def test_a_function_without_a_switch(tmp_path):
     results = make_results([found], replicates=0)
     assert results.scores.rows == (("fn", "thinking"),)
     said = " ".join(results.cautions)
-    assert "fn, no-thinking: 8 of 8 responses without thinking (100.0%) think all the same" in said
+    what = "think although their thinking is off"
+    assert f"fn, no-thinking: 8 of 8 responses without thinking (100.0%) {what}" in said
     assert "Not given, since answers without thinking think: fn, no-thinking; fn, oracle-" in said
     page = write_results(results, tmp_path / "report", title="t").read_text()
-    assert page.index("think all the same") < page.index('class="lead"')
+    assert page.index("think although their thinking is off") < page.index('class="lead"')
 
 
 def test_answers_that_go_on_are_said():
