@@ -44,8 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if debug:
             raise
         _fail(str(error), error.exit_code)
-    except SystemExit as ended:
-        # Typer ends without a word where it is interrupted.
+    except (SystemExit, KeyboardInterrupt) as ended:
+        # Typer ends without a word where it is interrupted; before it is loaded nobody ends.
         if debug or not _interruption(ended):
             raise
         _fail(_interruption(ended), 130)
