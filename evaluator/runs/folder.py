@@ -1,7 +1,7 @@
 """The folder of a run: free for a new one, and held by one process at a time."""
 
 import contextlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -47,6 +47,8 @@ def check_free(folder: Path, what: str, *, begun: Collection[str] = ()) -> None:
 def locked_folder(folder: Path) -> Iterator[None]:
     """Make a run's folder if there is none, and hold it as a campaign's is held.
 
+    If the work fails before it has written anything, no folder is left that was not there.
+
     Raises
     ------
     data.errors.MisuseError
@@ -59,10 +61,24 @@ def locked_folder(folder: Path) -> Iterator[None]:
     from stp.campaign.lock import folder_lock
 
     try:
+        made = [path for path in (folder, *folder.parents) if not path.exists()]
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
         raise MisuseError(f"{folder}: a file is in the way; choose another folder") from error
     except OSError as error:
         raise StoreError(f"{folder}: cannot be made: {error.strerror}") from error
     with folder_lock(LocalFileSystem(), str(folder / _LOCK)):
-        yield
+        try:
+            yield
+        except BaseException:
+            _leave_nothing(folder, made)
+            raise
+
+
+def _leave_nothing(folder: Path, made: Sequence[Path]) -> None:
+    """Remove folders that were made for a run, the innermost first, if they hold its lock alone."""
+    with contextlib.suppress(OSError):  # It holds something, or the disk refuses: all stays.
+        if made and [path.name for path in folder.iterdir()] == [_LOCK]:
+            (folder / _LOCK).unlink()
+            for path in made:
+                path.rmdir()

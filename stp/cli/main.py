@@ -22,6 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character shows its number.
         if isinstance(stream, io.TextIOWrapper):
@@ -43,8 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if debug:
             raise
         _fail(str(error), error.exit_code)
-    except SystemExit as ended:
-        # Typer ends without a word where it is interrupted.
+    except (SystemExit, KeyboardInterrupt) as ended:
+        # Typer ends without a word where it is interrupted; before it is loaded nobody ends.
         if debug or not _interruption(ended):
             raise
         _fail(_interruption(ended), 130)
@@ -56,6 +57,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         kind = type(error).__name__
         first = (str(error).strip().splitlines() or [""])[0]
         _fail(f"unexpected {kind}: {first}; this is a defect: --debug shows where", 1)
+
+
+def _open_closed_streams() -> None:
+    """Let what was closed before the start be the null device.
+
+    Else the next file that is opened has its number, and whatever prints by number prints into it.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123
 
 
 def _interruption(ended: BaseException | None) -> str:

@@ -78,18 +78,20 @@ def test_an_error_of_several_lines_is_shown_as_one(monkeypatch, capsys):
     assert capsys.readouterr().err == "stp: error: first second\n"
 
 
-def test_an_interrupted_command_says_so(monkeypatch, capsys):
+@pytest.mark.parametrize("begun", [True, False])
+def test_an_interrupted_command_says_so(monkeypatch, capsys, begun):
+    """Also where the library of the command line was not there yet, to notice it."""
     import typer
 
     from stp.cli import lazily, main
 
     app = typer.Typer()
 
-    @app.command()
-    def interrupted() -> None:
+    def interrupted(**_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(lazily, "app", app)
+    app.command()(lambda: interrupted())
+    monkeypatch.setattr(lazily, "app", app if begun else interrupted)
     with pytest.raises(SystemExit) as stopped:
         main.main([])
     assert stopped.value.code == 130

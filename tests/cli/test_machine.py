@@ -160,3 +160,17 @@ def test_a_place_that_cannot_be_written_is_found_before_anything_is_computed(com
     done = run(*(part.format(tmp_path / "none") for part in command), "/proc/nowhere/out")
     assert done.returncode == 1
     one_line(done, "/proc/nowhere/out: cannot be written")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&-", ">&- 2>&-"])
+def test_closed_streams_are_no_trouble(closed):
+    """The next file that is opened must not get their number either."""
+    script = "import sys, stp.cli.main as m\ntry: m.main(['families'])\nexcept SystemExit as e:"
+    script += " sys.exit(e.code or 10 * (open('/dev/null').fileno() < 3))"
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'exec "$0" -c "$1" {closed}', sys.executable, script],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -16,6 +16,7 @@ from data.errors import ConfigError, EngineError, MisuseError, StoreError, Store
 from data.puzzles import get_puzzle
 from data.tasks import TaskParameters, get_task, task_names
 from data.tasks.base import make_questions
+from evaluator.runs.folder import locked_folder
 from evaluator.runs.plain import from_plain, to_plain
 from evaluator.thinkbench import ThinkConfig, grade, load_run
 from evaluator.thinkbench import run as run_model
@@ -549,3 +550,17 @@ def test_a_folder_that_only_was_locked_is_empty(tmp_path):
     (tmp_path / "run.lock").touch()
     (tmp_path / ".run.json.17.tmp").write_text("{")
     assert run_model(CallableResponder(Solver(), name="solver"), tmp_path, SMALL).complete
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_work_that_fails_before_it_wrote_anything_leaves_no_folder(tmp_path, there):
+    folder = tmp_path / "new" / "run"
+    if there:
+        folder.mkdir(parents=True)
+    with pytest.raises(MisuseError, match="no"), locked_folder(folder):
+        raise MisuseError("no")
+    assert (folder.exists(), (tmp_path / "new").exists()) == (there, there)
+    with pytest.raises(MisuseError, match="no"), locked_folder(folder):
+        (folder / "row").touch()
+        raise MisuseError("no")
+    assert (folder / "row").exists()

@@ -113,6 +113,7 @@ def test_tokens_per_word_are_measured_where_they_were_counted():
     ("written", "calls", "kind"),
     [
         ("calculator: 45 * 67 *\nError: this is not an arithmetic expression", 1, "syntax error"),
+        ("calculator: 45 * 67 *\nError: this is no arithmetic expression", 1, "syntax error"),
         ("python: print(\nSyntaxError: \'(\' was never closed", 1, "syntax error"),
         ("Action: calculator\nAction Input: hanoi(5)\nObservation: Error: no function hanoi of 1 "
          "numbers", 1, "wrong tool"),
