@@ -43,7 +43,7 @@ def run(
     attributes: Mapping[str, float | str] | None = None,
     progress: Progress = NOBODY,
 ) -> ThinkRun:
-    r"""Run LLMThinkBench on a model, or go on with a run that was interrupted.
+    r"""Run LLMThinkBench on a model, or continue a run that was interrupted.
 
     Parameters
     ----------

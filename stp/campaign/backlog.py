@@ -2,8 +2,8 @@
 
 A unit whose trajectories were just written waits to be probed. New units are begun first, until so
 many are begun and not finished: a long thinking that is begun late would keep the engine waiting in
-the end, and probes are what fills it meanwhile. From then on those that were begun are finished
-first, so that no more than that many are ever half done.
+the end, and probes are what fills it meanwhile. From then on units that were begun are
+finished first, so that no more than this number are ever half done.
 """
 
 import heapq
@@ -17,7 +17,7 @@ from stp.campaign.units import Stage, Unit
 
 
 class JobMaker(Protocol):
-    """Makes jobs of units: an :class:`stp.campaign.workers.EngineWorker`, or a likeness."""
+    """Makes jobs of units: an :class:`stp.campaign.workers.EngineWorker`, or a stand-in."""
 
     again: bool
     """Whether to do units that are done."""

@@ -1,6 +1,6 @@
 """Units on many GPUs and machines: a pool of engine actors on a Ray cluster.
 
-The driver alone reads and writes the campaign's folder; an actor gets jobs with the rows that they
+Only the driver reads and writes the campaign's folder; an actor gets jobs with the rows that they
 need and gives rows back, with several units under way at once (:mod:`stp.campaign.stream`). So
 nodes need the models (a path or hub id that they can read), not the folder. A unit whose actor or
 node is lost is given to another; what is asked for it depends on the unit alone.
@@ -32,7 +32,7 @@ from stp.campaign.jobs import Done, OnTask, Tasks, UnitTask
 from stp.campaign.manifest import Manifest
 from stp.campaign.models import locate_model, record_model
 from stp.campaign.prepare import Prepared
-from stp.campaign.stream import Stream, may_wait
+from stp.campaign.stream import Stream, first_line, may_wait
 from stp.campaign.tables import Work
 from stp.campaign.watchdog import Watchdog
 from stp.campaign.workers import EngineOpener, EngineRoom
@@ -60,7 +60,7 @@ class _Made:
 
 @dataclass(frozen=True, slots=True)
 class _Failed:
-    """An error of ours, as a value: not every exception survives the way between processes."""
+    """One of our own errors, as a value: not every exception survives the way between processes."""
 
     error: type[StpError]
     message: str
@@ -135,7 +135,7 @@ class _Actor:
         failed = (
             _Failed(type(error), str(error))
             if isinstance(error, StpError)
-            else _Failed(EngineError, f"an engine actor failed: {_first_line(error)}")
+            else _Failed(EngineError, f"an engine actor failed: {first_line(error)}")
         )
         with contextlib.suppress(queue.Empty):
             while True:
@@ -341,7 +341,7 @@ class RayPool:
         if seconds > _NO_NODE_SECONDS and not any(node["Alive"] for node in self._ray.nodes()):
             raise EngineError(
                 "no node of the Ray cluster is left; nothing that was finished is lost: run the "
-                "same command again to go on there"
+                "same command again to continue there"
             )
 
     def _hand_out(self, tasks: Tasks, again: list[tuple[UnitTask, int]]) -> None:
@@ -386,7 +386,7 @@ class RayPool:
             engine.ask(ahead=False)
             self._engines.append(engine)
         except self._ray.exceptions.RayError as error:
-            _LOG.warning("an engine actor was lost while it started: %s", _first_line(error))
+            _LOG.warning("an engine actor was lost while it started: %s", first_line(error))
             self._start()
 
     def _result(self, engine: _Engine, ref: Any) -> Done | _Failed | bool | None:
@@ -395,9 +395,9 @@ class RayPool:
             made = self._ray.get(ref)
         except self._ray.exceptions.RayTaskError as error:
             engine.tasks.pop(ref, None)
-            return _Failed(EngineError, f"an engine actor failed: {_first_line(error.cause)}")
+            return _Failed(EngineError, f"an engine actor failed: {first_line(error.cause)}")
         except self._ray.exceptions.RayError as error:
-            _LOG.warning("an engine actor was lost: %s", _first_line(error))
+            _LOG.warning("an engine actor was lost: %s", first_line(error))
             return None
         if ref is engine.wanted:
             engine.hungry, engine.wanted, engine.window = True, None, made
@@ -417,7 +417,7 @@ class RayPool:
             if attempt >= self._lost_attempts:
                 failure = EngineError(
                     f"{task.unit} was lost with its actor {attempt} times; run the same command "
-                    "again to go on there"
+                    "again to continue there"
                 )
                 continue
             _LOG.warning("%s was lost with its actor and is given to another", task.unit)
@@ -465,10 +465,5 @@ def _connect(ray: Any, address: str) -> bool:
     try:
         ray.init(address=address, **quiet)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        raise MisuseError(f"no Ray cluster at {address!r}: {_first_line(error)}") from error
+        raise MisuseError(f"no Ray cluster at {address!r}: {first_line(error)}") from error
     return True
-
-
-def _first_line(error: BaseException) -> str:
-    text = str(error).strip()
-    return text.splitlines()[0] if text else type(error).__name__
