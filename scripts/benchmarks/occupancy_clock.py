@@ -6,14 +6,13 @@ Lengths are as papers report them; units go through the driver's own stream and 
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from stp.asking.base import Request, RequestGroup, Response, Settings
-from stp.asking.chat import Chat, Parts
+from stp.asking.chat import Parts
 from stp.asking.engine import EngineResponder
 from stp.campaign.simulation import Load, Simulated, handed_over, simulate
 from stp.engines.base import SamplingParameters
@@ -112,12 +111,12 @@ def on_shards() -> dict[str, Any]:
     return {"workload": "math500, two shards of 30 units", "rows": 128} | _of_one_call(longest)
 
 
-class PlainChat:
+class NoChat:
     """A model that only answers; nobody looks at its texts."""
 
     thinks = False
     stop_ids = frozenset({0})
-    close_ids = ()
+    close_ids: tuple[int, ...] = ()
     sampling = SamplingParameters()
 
     def prompt_ids(self, prompt: str, system: str | None) -> tuple[int, ...]:
@@ -126,16 +125,19 @@ class PlainChat:
 
     def split(self, output_ids: Sequence[int]) -> Parts:
         """Say that all of it is the answer."""
-        return cast(
-            "Parts",
-            SimpleNamespace(thinking_ids=(), answer_ids=output_ids, answered=True, written=False),
-        )
+        return Parts(thinking_ids=(), answer_ids=tuple(output_ids), answered=True)
 
     def text(self, ids: Sequence[int]) -> str:
         """Return none."""
         return ""
 
-    answer_text = text
+    def answer_text(self, ids: Sequence[int]) -> str:
+        """Return none."""
+        return ""
+
+    def runs_on(self, answer_ids: Sequence[int]) -> bool:
+        """Say no."""
+        return False
 
     def ids(self, text: str) -> tuple[int, ...]:
         """Return none."""
@@ -153,7 +155,7 @@ def on_study(runs: int = 12, requests: int = 100, rows: int = 64) -> dict[str, A
     def steps(ways: Sequence[Sequence[tuple[int, int]]]) -> int:
         """Return the steps of calls, each with so many groups of requests."""
         engine = ClockEngine(rows=rows, length_of=drawn.__getitem__)
-        responder = EngineResponder(engine, lambda _: cast("Chat", PlainChat()), batch=rows)
+        responder = EngineResponder(engine, lambda _: NoChat(), batch=rows)
         for groups in ways:
             responder.respond(
                 *(
