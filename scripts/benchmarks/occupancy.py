@@ -23,7 +23,8 @@ step of an engine to the last one of any; the engines begin together, and every 
 which all 8 requests were under way until the last one was sent. The demo model's step takes some
 milliseconds, less than a request's way to the server and back, so that even requests that are all
 there find a server that has gone on without them. So every step is made to last as long as one of a
-large model does (``--step-ms 0``: as it is). Minutes.
+large model does (``--step-ms 0``: as it is). With more requests than ``--server-rows`` some wait at
+the server itself. Minutes.
 
     PYTHONPATH=. .venv/bin/python scripts/benchmarks/occupancy.py clock
     PYTHONPATH=. .venv/bin/python scripts/benchmarks/occupancy.py spread
@@ -327,8 +328,8 @@ def watched(engine: Any) -> Iterator[list[tuple[int, int]]]:
         thread.join()
 
 
-def on_server(size: Size, step_ms: int) -> dict[str, Any]:
-    """Run a campaign on a server with so many requests under way."""
+def on_server(size: Size, step_ms: int, server_rows: int) -> dict[str, Any]:
+    """Run a campaign on a server of so many rows, with ``size.rows`` requests under way."""
     from tests.engines.serving import vllm_serve
 
     model = Path(data.__file__).parent / "demo_model"
@@ -339,7 +340,7 @@ def on_server(size: Size, step_ms: int) -> dict[str, Any]:
             "scheduler-cls": "paced_scheduler.PacedScheduler",
             "kv-cache-memory-bytes": 128 << 20,
             "max-model-len": 1024,
-            "max-num-seqs": 4 * size.rows,
+            "max-num-seqs": server_rows,
         }
         given = [text for key, value in options.items() for text in (f"--{key}", str(value))]
         with vllm_serve(model, Path(logs) / "log", "--no-async-scheduling", *given) as server:
@@ -378,6 +379,7 @@ def main() -> None:
     parser.add_argument(
         "--step-ms", type=int, default=30, help="least milliseconds of a server's or Ray's"
     )
+    parser.add_argument("--server-rows", type=int, help="of a server; by default enough for all")
     arguments = parser.parse_args()
     rows = arguments.rows or (8 if arguments.what == "server" else 16)
     size = Size(arguments.questions, arguments.per_unit, rows)
@@ -391,7 +393,7 @@ def main() -> None:
     elif arguments.what == "ray":
         lines = [on_ray(size, arguments.step_ms)]
     else:
-        lines = [on_server(size, arguments.step_ms)]
+        lines = [on_server(size, arguments.step_ms, arguments.server_rows or 4 * rows)]
     for line in lines:
         print(json.dumps(line), flush=True)
 

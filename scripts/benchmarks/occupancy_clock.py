@@ -6,14 +6,13 @@ Lengths are as papers report them; units go through the driver's own stream and 
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from stp.asking.base import Request, RequestGroup, Response, Settings
-from stp.asking.chat import Chat, Parts
+from stp.asking.chat import Parts
 from stp.asking.engine import EngineResponder
 from stp.campaign.simulation import Load, Simulated, handed_over, simulate
 from stp.engines.base import SamplingParameters
@@ -112,12 +111,12 @@ def on_shards() -> dict[str, Any]:
     return {"workload": "math500, two shards of 30 units", "rows": 128} | _of_one_call(longest)
 
 
-class PlainChat:
+class NoChat:
     """A model that only answers; nobody looks at its texts."""
 
     thinks = False
     stop_ids = frozenset({0})
-    close_ids = ()
+    close_ids: tuple[int, ...] = ()
     sampling = SamplingParameters()
 
     def prompt_ids(self, prompt: str, system: str | None) -> tuple[int, ...]:
@@ -126,16 +125,19 @@ class PlainChat:
 
     def split(self, output_ids: Sequence[int]) -> Parts:
         """Say that all of it is the answer."""
-        return cast(
-            "Parts",
-            SimpleNamespace(thinking_ids=(), answer_ids=output_ids, answered=True, written=False),
-        )
+        return Parts(thinking_ids=(), answer_ids=tuple(output_ids), answered=True)
 
     def text(self, ids: Sequence[int]) -> str:
         """Return none."""
         return ""
 
-    answer_text = text
+    def answer_text(self, ids: Sequence[int]) -> str:
+        """Return none."""
+        return ""
+
+    def runs_on(self, answer_ids: Sequence[int]) -> bool:
+        """Say no."""
+        return False
 
     def ids(self, text: str) -> tuple[int, ...]:
         """Return none."""
@@ -153,7 +155,7 @@ def on_study(runs: int = 12, requests: int = 100, rows: int = 64) -> dict[str, A
     def steps(ways: Sequence[Sequence[tuple[int, int]]]) -> int:
         """Return the steps of calls, each with so many groups of requests."""
         engine = ClockEngine(rows=rows, length_of=drawn.__getitem__)
-        responder = EngineResponder(engine, lambda _: cast("Chat", PlainChat()), batch=rows)
+        responder = EngineResponder(engine, lambda _: NoChat(), batch=rows)
         for groups in ways:
             responder.respond(
                 *(
@@ -192,8 +194,8 @@ def over_draws(seeds: int) -> Iterable[dict[str, Any]]:
             flowing = simulate(load, rows=64, engines=2, seed=seed)
             once = handed_over(load, rows=64, engines=2, seed=seed)
             alone = simulate(load, rows=1 << 30, seed=seed, units_in_flight=units)
-            of_one_call.append(flowing.steps / once.steps)
-            of_least.append(flowing.steps / max(alone.steps, flowing.tokens / 128))
+            of_one_call.append(flowing.seconds / once.seconds)
+            of_least.append(flowing.seconds / max(alone.seconds, flowing.tokens / 128))
         yield {
             "workload": workload,
             "units": units,
@@ -211,8 +213,9 @@ def _spread(name: str, shares: Sequence[float]) -> dict[str, float]:
 
 
 def _figures(name: str, run: Simulated, once: Simulated) -> dict[str, float]:
+    # A step takes a second: this is when the last engine was done, its waits included.
     return {
-        f"{name}_steps": run.steps,
+        f"{name}_steps": round(run.seconds),
         f"{name}_rows": round(run.mean_rows, 1),
-        f"{name}_of_one_call": round(run.steps / once.steps, 3),
+        f"{name}_of_one_call": round(run.seconds / once.seconds, 3),
     }

@@ -56,6 +56,7 @@ _START: Final = "start one with `vllm serve MODEL` (vLLM 0.10.2 or newer)"
 # Ids that every vocabulary has, and enough of them to fill a block of any cache.
 _PROBE_IDS: Final = [1, 2, 3] * 34
 _PROBE_TOKENS: Final = 4
+_ROUNDS_WAITING: Final = 4
 _STEP_SECONDS: Final = 0.25
 """Longest wait of a step for a request to end."""
 
@@ -278,6 +279,15 @@ class ServerEngine(Engine):
     def rows(self) -> int:
         """Requests that are under way at once."""
         return self._concurrency
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether more trees should be submitted, if there are any.
+
+        Requests go on while the owner writes rows and makes prompts, which may take as long as
+        several short ones: so several times as many wait here as are under way.
+        """
+        return self._waiting < _ROUNDS_WAITING * self._concurrency
 
     @property
     def _waiting(self) -> int:

@@ -80,7 +80,7 @@ def test_an_engine_that_is_open_later_still_gets_its_share(ray, configure, tmp_p
         def __init__(self, folder, number):
             super().__init__(folder, seed=number)
             self.number = number
-            self.given_up_at = time.monotonic() + 20
+            self.given_up_at = time.monotonic() + 120
 
         def _work(self):
             if full.is_set() or time.monotonic() > self.given_up_at:

@@ -1,5 +1,7 @@
 """The simulator: the driver's own stream over engines with a clock, and what it predicts."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -41,8 +43,9 @@ def test_units_that_flow_take_no_more_steps_than_all_at_once(questions, rows, en
     flowing = simulate(asked, rows=rows, engines=engines)
     alone = simulate(asked, rows=rows, engines=engines, units_in_flight=1)
     assert flowing.tokens == once.tokens == alone.tokens
-    assert flowing.steps <= 1.03 * once.steps
-    assert flowing.steps < alone.steps
+    # A step takes a second: until the last engine is done, its waits included.
+    assert flowing.seconds <= 1.03 * once.seconds
+    assert flowing.seconds < alone.seconds
     # What is begun is bounded: trajectories for eight times the rows, or three units.
     window = max(3, -(-8 * rows // (16 * questions)))
     assert flowing.most_units <= engines * window
@@ -118,11 +121,13 @@ class _Timed:
 
     def __init__(self):
         self.now = 0.0
+        self.times = Counter()
 
     def generate(self, trees):
         for tree in trees:
             (branch,) = tree.branches
             samples = len(branch.seeds)
+            self.times[samples] += 1
             self.now += 1e-4 * branch.cut + tree.max_tokens * (0.01 + 0.001 * samples)
 
 
@@ -133,6 +138,8 @@ def test_a_pace_is_measured_at_few_batch_sizes():
     assert pace.step(1) == pytest.approx(0.011, rel=0.01)
     assert pace.step(40) == pytest.approx(0.05, rel=0.01)
     assert pace.prefill_seconds == pytest.approx(1e-4, rel=0.05)
+    # Seven times each; 64 rows take 1.8 seconds, and three times are enough.
+    assert engine.times == {1: 1 + 7 + 7, 4: 7, 16: 7, 64: 3}
 
 
 def test_a_warm_up_says_how_far_a_pace_holds():

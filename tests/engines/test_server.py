@@ -520,3 +520,27 @@ def test_what_is_dropped_is_cancelled_and_its_place_taken(server, opened):
     assert not engine.busy
     ((sample,), _) = engine.generate([tree(seeds=(2,))])[0]
     assert sample.token_ids == (12,) * 4
+
+
+def test_several_rounds_of_requests_wait_for_those_that_are_under_way(server, opened):
+    """The driver may be away for as long as they take: one round would be over too soon."""
+    gate = threading.Event()
+
+    def answer(body):
+        gate.wait(10)
+        return server.good(body)
+
+    engine = opened(concurrency=3)
+    server.answer = answer
+    engine.submit(tree(seeds=range(2)))  # Two branches: four samples.
+    while engine._waiting > 1:
+        time.sleep(0.01)
+    # Three are under way.
+    trees = 1
+    while engine.wants_more:
+        engine.submit(tree(seeds=range(2)))
+        trees += 1
+    assert trees == 4 and engine._waiting == 13
+    gate.set()
+    while engine.busy:
+        engine.step()
