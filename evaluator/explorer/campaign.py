@@ -58,7 +58,7 @@ class CampaignSource(MeasuredSource):
     Raises
     ------
     data.errors.MisuseError
-        If the folder is no campaign.
+        If the folder is not a campaign.
     data.errors.StoreError
         If it cannot be read.
     """
@@ -232,7 +232,7 @@ def read_cell(store: Store, config: CampaignConfig, record: CellRecord) -> Grade
 
 
 def _unit_numbers(store: Store, unit: Unit, probes: int) -> dict[str, npt.NDArray[Any]] | None:
-    """Return a unit's counts in the order of its rows; None where it has no row."""
+    """Return a unit's counts in the order of its rows; None if it has no row."""
     positions = store.read_columns(
         unit.shard("positions"), ("question", "trajectory", "position", "tokens")
     )

@@ -66,14 +66,14 @@ class MeasuredSource(ABC):
 
     @abstractmethod
     def read_trajectory(self, cell: int, row: int) -> Piece:
-        """Return a trajectory with its texts, where there are any."""
+        """Return a trajectory with its texts, if there are any."""
 
     def known_table(self, cell: int) -> ShownCell | None:
         """Return a cell's rows if that takes no time; the index has their figures then."""
         return self._tables.get(cell)
 
     def units(self, cell: int) -> int:
-        """Return how many units of texts a cell has; 0 where there are none to search."""
+        """Return how many units of texts a cell has; 0 if there are none to search."""
         return 0
 
     def read_texts(self, cell: int, unit: int) -> Piece:

@@ -134,7 +134,7 @@ def _shares(decided: Mapping[Any, tuple[int, int, int]]) -> Piece | None:
 
 
 def _total(row: Row, column: str, place: int) -> int | None:
-    """Return a whole number of an operating point over all cells; None where rows do not say."""
+    """Return a whole number of an operating point over all cells; None if rows do not say."""
     cells = (row.model_extra or {}).get("cells") or []
     values = [cell[column][place] for cell in cells if place < len(cell.get(column, ()))]
     return sum(values) if cells and len(values) == len(cells) else None

@@ -1,4 +1,4 @@
-"""Requests from many sides to one engine: a thread that has it, and what it tells whoever waits.
+"""Requests of many clients to one engine: the thread that owns it, and its callbacks.
 
 The engine is used from its own thread alone. Requests come in through a bounded queue, tokens and
 results go out through the callbacks of each; one that is cancelled is forgotten at the engine's
@@ -22,7 +22,7 @@ _IDLE_SECONDS = 0.5
 
 
 class BusyError(StpError):
-    """As many requests wait as may."""
+    """The queue is full."""
 
 
 @dataclass(slots=True, eq=False)
@@ -95,7 +95,7 @@ class Service:
         Raises
         ------
         BusyError
-            If as many wait as may, or the service is ending.
+            If the queue is full, or the service is ending.
         """
         with self._lock:
             if self._stopping:
@@ -134,6 +134,11 @@ class Service:
             except EngineError as error:
                 _LOG.error("the engine failed: %s", error)
                 self._fail_all(error)
+                continue
+            # Were a defect to end this thread, everybody else would wait in vain.
+            except Exception as error:  # noqa: BLE001 (it is logged, and told to those at work)
+                _LOG.exception("a defect ended %d requests", len(self._jobs))
+                self._fail_all(EngineError(f"unexpected {type(error).__name__}: {error}"))
                 continue
             for entry in ended:
                 self._end(int(str(entry.key)), entry.result, entry.error)

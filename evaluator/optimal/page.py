@@ -107,7 +107,7 @@ def _lead(results: Results) -> tuple[Markup, str]:
     )
     if f1[best] == 0:
         sentence = Markup(
-            "No model and method scores above <b>0</b>: F1 is 0 where one of its two sides is."
+            "No model and method scores above <b>0</b>: F1 is 0 if one of its two sides is."
         )
     return sentence, _scope(results)
 

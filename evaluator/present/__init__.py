@@ -19,8 +19,8 @@ template, extends ``present/templates/base.html`` and takes tables and sections 
     {{ parts.view(views[0]) }}
     {% endblock %}
 
-Texts of strangers go in as they are: every text is escaped, and its hidden characters are made
-visible. No template says ``safe``, and no ``Markup`` is made of a stranger's text. A page's policy
+Untrusted texts go in as they are: every text is escaped, and its hidden characters are made
+visible. No template says ``safe``, and no ``Markup`` is made of an untrusted text. A page's policy
 allows its own style sheet and, if it has one, its own script. ``sections``, pairs of (id, heading),
 make the navigation.
 

@@ -53,7 +53,7 @@ def draw(view: View) -> Figure:
 
 @singledispatch
 def _fill(view: View, axes: Axes, figure: Figure) -> None:
-    raise TypeError(f"{type(view).__name__} is no view that can be drawn")
+    raise TypeError(f"{type(view).__name__} is not a view that can be drawn")
 
 
 def _axes(view: View, axes: Axes) -> None:

@@ -91,7 +91,7 @@ class Scatter(View):
 class Lines(View):
     """Lines with a mark at each point; ``log_x`` and ``x_format`` as of :class:`Scatter`.
 
-    ``ticks`` are names of x = 0, 1, 2, ... where these are no amounts.
+    ``ticks`` are names of x = 0, 1, 2, ... where these are not amounts.
     """
 
     lines: Sequence[Trace]
@@ -109,7 +109,7 @@ class Bars(View):
     groups
         Names of the groups.
     series
-        Name and one value a group, None where there is none.
+        Name and one value a group, None if there is none.
     flat
         Whether bars lie, with names of any length before them.
     stacked

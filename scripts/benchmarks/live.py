@@ -4,7 +4,7 @@ Every arm makes the same trajectories in the same run, in turns of some question
 generation (two calls of the engine, no runner), the runner without a method, and every early-exit
 method at the setting that OTBench selects on validation questions. A turn goes through all arms, so
 that what else the machine does meets all of them. Seconds are those of the process's CPU on one
-thread; answers a minute are by the clock. Stopped, the same command goes on; the table is printed
+thread; answers a minute are by the clock. Stopped, the same command continues; the table is printed
 at the end.
 
     python scripts/benchmarks/live.py RELEASE --out FOLDER

@@ -1,7 +1,7 @@
 """How many requests to have in flight, so that a cache of keys and values is not thrashed.
 
 vLLM lets requests in as long as their prompts fit, and throws the last ones out again when all have
-grown: then their prompts and all that they had written are prefilled anew, again and again if the
+grown: then their prompts and all that they had written are prefilled again, many times if the
 cache is small. So requests are handed to it only while what is in flight is expected to fit.
 
 What a request costs to decide on does not grow with the requests in flight: those of one token
@@ -45,6 +45,26 @@ class Lengths:
         bucket = bucket_of(age, self.limit)
         mean = (self.sums[bucket] + self.limit) / (self.counts[bucket] + 1)
         return max(float(age), mean)
+
+
+@dataclass(slots=True)
+class Gathering:
+    """When those that wait beside a running batch are worth a pass of their own.
+
+    Such a pass costs about as much as one of the batch, for few or for many, and who waits loses a
+    token with each pass of the batch. They are let in once as many tokens are lost as half the
+    batch makes in a pass. So, of two that wait, the second halves the price of the first.
+    """
+
+    lost: int = 0
+
+    def enough(self, waiting: int, running: int) -> bool:
+        """Return whether to let them in now; called once before each pass of the batch."""
+        self.lost += waiting
+        if 2 * self.lost < running:
+            return False
+        self.lost = 0
+        return True
 
 
 def bucket_of(tokens: int, limit: int) -> int:
@@ -199,7 +219,7 @@ class Admission:
         self._flight[request.place] = (own, tree.max_tokens, known.start(self._steps))
 
     def end(self, request: SampleRequest, tokens: int | None) -> None:
-        """Take note of a request that ended with so many tokens, or (None) was dropped."""
+        """Take note of a request that ended with a number of tokens, or (None) was dropped."""
         own, limit, began = self._flight.pop(request.place)
         self._own_tokens -= own
         known = self._limits[limit]

@@ -3,9 +3,9 @@
 A tree's trunk is prefilled once. Branches are admitted in order while there is room: their
 suffixes go through the model as one batch, each tail is copied to the branch's samples, and from
 then on every row of every tree decodes in one batch. Rows that end leave; waiting branches come
-in, and trees that are submitted meanwhile queue up behind them. When the tails outgrow their
+in, and trees that are submitted meanwhile wait after them. When the tails outgrow their
 memory, the last rows go back to the queue with what they have generated: their random streams
-depend on seed and step only, so they go on as they would have.
+depend on seed and step only, so they continue as they would have.
 
 Names:
 
@@ -35,7 +35,7 @@ import torch
 from torch import Tensor
 
 from data.errors import EngineError
-from stp.engines.admission import Lengths
+from stp.engines.admission import Gathering, Lengths
 from stp.engines.base import (
     Completion,
     FinishReason,
@@ -196,6 +196,7 @@ class Decoder:
 
     def _clear(self) -> None:
         """Forget everything."""
+        self._gathering = Gathering()
         self.waiting = 0
         """Samples that were submitted and do not run."""
         self._trees: dict[int, PromptTree] = {}
@@ -239,6 +240,11 @@ class Decoder:
         """Whether samples wait or run."""
         return bool(self._queue or self._rows)
 
+    @property
+    def active(self) -> int:
+        """Samples that run."""
+        return sum(row is not None for row in self._rows)
+
     def step(self) -> None:
         """Let in what there is room for, and give every row one more token."""
         self._admit()
@@ -268,10 +274,12 @@ class Decoder:
 
     def _admit(self) -> None:
         """Let waiting branches in while there is room for enough of them to be worth a pass."""
-        active = sum(row is not None for row in self._rows)
+        active = self.active
         # Every admission copies all tails, and its pass holds up those that decode: a quarter of
         # the rows at once is worth that, and a single one is not.
         if active and 4 * active > 3 * self._limits.max_rows:
+            return
+        if self.waiting and not self._gathering.enough(self.waiting, active):
             return
         while self._queue:
             batch = self._next_batch()
@@ -347,6 +355,9 @@ class Decoder:
         # A branch without a suffix draws its first token from the trunk's own logits.
         ends = sorted({b.cut for b in tree.branches if b.seeds and not b.suffix_ids})
         trunk = self.session_trunk(tree.session, tree.trunk_ids, length, again_from=ends)
+        if tree.session is not None:
+            # Whoever asks next about the same ids finds them.
+            self._sessions.setdefault(tree.session, _Kept(tree.trunk_ids[:length], trunk))
         grove = _Grove(trunk, {})
         ids = torch.tensor(tree.trunk_ids[:length], dtype=torch.int64, device=self._model.device)
         width = self._limits.trunk_chunk_tokens
@@ -482,7 +493,7 @@ class Decoder:
         return tokens
 
     def _going(self, row: _Row, tails: Tails, place: int, cut: int) -> bool:
-        """Return whether a row goes on after its newest token; if not, tell of its completion.
+        """Return whether a row continues after its newest token; if not, tell of its completion.
 
         Its keys and values are ``cut`` tokens of its trunk, and ``tails`` at ``place``.
         """
@@ -546,7 +557,7 @@ class Decoder:
         return kept.trunk if most == length else kept.trunk.copy(most, length)
 
     def _grow(self, session: int, row: _Row, tails: Tails, place: int, cut: int) -> None:
-        """Keep a row that ended: its trunk, and its tail behind it.
+        """Keep a row that ended: its trunk, followed by its tail.
 
         The newest token has not been through the model yet.
         """
@@ -588,7 +599,7 @@ class Decoder:
             return
         kept = [i for i, row in enumerate(self._rows) if row is not None]
         budget = self._limits.memory_bytes // self._model.bytes_per_token - self._trunk_tokens()
-        # The last rows came last and have the least to lose; one row is always left to go on.
+        # The last rows came last and have the least to lose; one row is always left to continue.
         while len(kept) > 1 and len(kept) * needed > budget:
             row = self._rows[kept.pop()]
             assert row is not None

@@ -130,7 +130,7 @@ class ServerEngine(Engine):
         self.reports_cache = False
         """Whether the server says how much of a prompt it found in its cache."""
         self.block_tokens: int | None = None
-        """Tokens in a block of the server's cache; None where it does not say."""
+        """Tokens in a block of the server's cache; None if it does not say."""
         self._queue = RequestQueue()
         self._lock = threading.Lock()
         self._tasks: dict[_Task, SampleRequest] = {}
@@ -159,7 +159,7 @@ class ServerEngine(Engine):
             if not isinstance(limit, int) and context_limit is None:
                 raise MisuseError(
                     f"the server {self._server.url} does not say how long its context is; set the "
-                    "engine option context_limit"
+                    f"engine option context_limit {_set('context_limit')}"
                 )
             if context_limit is not None and (
                 context_limit < 1 or (isinstance(limit, int) and context_limit > limit)
@@ -198,7 +198,8 @@ class ServerEngine(Engine):
         wanted = f"named {asked!r}" if asked is not None else f"that ends in {folder!r}"
         raise MisuseError(
             f"the server {self._server.url} serves no model {wanted}, but "
-            f"{', '.join(map(repr, names)) or 'none'}; set the engine option model to the right one"
+            f"{', '.join(map(repr, names)) or 'none'}; set the engine option model "
+            f"{_set('model')} to the right one"
         )
 
     async def _try_ids(self, client: Client) -> list[int]:
@@ -264,7 +265,7 @@ class ServerEngine(Engine):
         if error.status in (401, 403):
             return MisuseError(
                 f"the server {self._server.url} wants another key ({error}); set the engine option "
-                "api_key_env to the environment variable that holds it"
+                f"api_key_env to the environment variable that holds it {_set('api_key_env')}"
             )
         return MisuseError(
             f"the server {self._server.url} cannot be used: {what} (HTTP {error.status}: {error}); "
@@ -409,7 +410,7 @@ class ServerEngine(Engine):
         return StopTextWatcher(self._folder)
 
     def _beat(self) -> None:
-        """Show a watchdog that a failure is no hang: it has a time-out of its own."""
+        """Show a watchdog that a failure is not a hang: a request has its own time-out."""
         self.pulse += 1
 
     def _count_sample(self, request: SampleRequest, made: Completion, cached: int | None) -> None:
@@ -457,6 +458,11 @@ class ServerEngine(Engine):
             "context_limit": self._context_limit,
             "block_tokens": self.block_tokens,
         }
+
+
+def _set(option: str) -> str:
+    """Return where an option of the engine is set."""
+    return f"(under [engine.options], or by --option {option}=VALUE)"
 
 
 def _root(url: str) -> str:
@@ -512,7 +518,7 @@ def _completion(reply: dict[str, Any], prompt_ids: list[int], limit: int) -> Com
     if not isinstance(ids, list) or not ids or not all(type(token) is int for token in ids):
         raise ValueError("an answer without token ids")
     if len(ids) > limit:
-        raise ValueError(f"an answer of {len(ids)} tokens where {limit} were the limit")
+        raise ValueError(f"an answer of {len(ids)} tokens with a limit of {limit}")
     if (echoed := choice.get("prompt_token_ids")) is not None and echoed != prompt_ids:
         raise ValueError("an answer to another prompt")
     if finish not in ("stop", "length"):

@@ -5,7 +5,7 @@ import pytest
 from evaluator.analysis.frontiers import cell_frontiers
 from evaluator.report.build import write_report
 from evaluator.report.html import frontier_views
-from tests.evaluator.synthetic import make_curves, make_report
+from tests.evaluator.synthetic import make_curves, make_report, undrawn
 from tests.explorer.browser import browser
 
 pytestmark = pytest.mark.browser
@@ -20,7 +20,8 @@ def curves():
 @pytest.fixture(scope="module")
 def address(curves, tmp_path_factory):
     data = make_report(curves, name="</script><img src=x onerror=console.error('run')>")
-    return write_report(data, tmp_path_factory.mktemp("report")).page.as_uri()
+    with undrawn():
+        return write_report(data, tmp_path_factory.mktemp("report")).page.as_uri()
 
 
 @pytest.fixture(scope="module")

@@ -132,7 +132,7 @@ def test_a_leaderboard_is_strict_json_and_leads_back_to_its_runs(runs, tmp_path)
     assert {run.name for run in find_runs([path])} == {run.name for run in made}
     named = {row["folder"] for row in aggregate_runs(comparison)["rows"]}
     assert named == {str(run.folder.resolve()) for run in made}
-    with pytest.raises(MisuseError, match="no leaderboard"):
+    with pytest.raises(MisuseError, match="not a leaderboard"):
         (tmp_path / "x.json").write_text("{}")
         read_leaderboard(tmp_path / "x.json")
     with pytest.raises(MisuseError, match="no run here"):
