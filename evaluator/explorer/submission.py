@@ -63,14 +63,9 @@ def check_submission(
     findings: list[Finding] = []
     try:
         kind = result_kind(folder)
-        size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-        findings.append(
-            Finding(
-                check="files",
-                holds=size <= _MOST_BYTES,
-                detail=f"results of {kind}, {size / 2**20:,.1f} MB",
-            )
-        )
+        findings.append(_files(folder, kind))
+        if not findings[0].holds:
+            return findings
         open_source(folder)
         rows = board_rows([folder])
         findings.append(
@@ -81,6 +76,20 @@ def check_submission(
         check = "schema" if findings else "files"
         findings.append(Finding(check=check, holds=False, detail=str(error)))
     return findings
+
+
+def _files(folder: Path, kind: str) -> Finding:
+    size = 0
+    for path in folder.rglob("*"):
+        if path.is_file():
+            size += path.stat().st_size
+        elif not path.is_dir() and not path.is_symlink():
+            detail = f"{path}: is neither a file nor a folder; remove it"
+            return Finding(check="files", holds=False, detail=detail)
+    said = f"results of {kind}, {size / 2**20:,.1f} MB"
+    if size > _MOST_BYTES:
+        said += f"; at most {_MOST_BYTES / 2**20:,.0f} MB are taken"
+    return Finding(check="files", holds=size <= _MOST_BYTES, detail=said)
 
 
 def _of_kind(

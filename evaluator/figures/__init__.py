@@ -5,7 +5,7 @@ no global state. :func:`evaluator.present.figure_style.save` writes one as PNG a
 
 On a user's own curves, as in a notebook (``docs/examples/notebook.ipynb``):
 
->>> from evaluator.figures import frontiers, latent_curve, trajectory_curve
+>>> from evaluator.figures import frontiers, latent_curve, methods, trajectory_curve
 """
 
 import lazy_loader

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
@@ -14,14 +15,18 @@ from evaluator.analysis.frontiers import (
     average_frontiers,
     cell_frontiers,
 )
+from evaluator.otbench.points import cell_totals, fractions_of_full
 from evaluator.present.figure_style import (
     INK,
+    MARKERS,
     MUTED,
+    SERIES_COLOURS,
     STRATEGY_STYLES,
     add_note,
     house_style,
     new_figure,
 )
+from evaluator.present.names import visible
 from stp.curves import Curves
 from stp.ragged import FloatArray
 
@@ -41,6 +46,54 @@ def frontiers(curves: Curves, *, title: str = "", note: str = "") -> Figure:
     return frontier_plot(
         average_frontiers(cells), zero_accuracy=zero, full_accuracy=full, title=title, note=note
     )
+
+
+def methods(
+    curves: Curves, stops: Mapping[str, npt.ArrayLike], *, title: str = "", note: str = ""
+) -> Figure:
+    """Draw where rules of one's own stop, beside the exact frontiers of the same curves.
+
+    Parameters
+    ----------
+    curves
+        Measured curves.
+    stops
+        By a rule's name, the position at which each trajectory stops, for one setting of the rule
+        or for several; ``(trajectories,)`` or ``(settings, trajectories)``.
+    title, note
+        Heading and caption.
+
+    Raises
+    ------
+    ValueError
+        If a position is missing, or is none of its trajectory.
+    """
+    figure = frontiers(curves, title=title or "Rules beside what is possible", note=note)
+    last = np.diff(curves.trajectory_offsets) - 1
+    with house_style():
+        (axes,) = figure.axes
+        for place, (name, positions) in enumerate(stops.items()):
+            stop = np.atleast_2d(np.asarray(positions, np.int64))
+            if stop.shape[1] != last.size or ((stop < 0) | (stop > last)).any():
+                raise ValueError(
+                    f"{name}: needs a position of every trajectory, from 0 to its last one; "
+                    f"the shape is {stop.shape} for {last.size} trajectories"
+                )
+            totals = cell_totals(curves, stop, np.zeros_like(stop))
+            x, y = fractions_of_full(totals), totals.average(totals.reward / totals.probes)
+            order = np.argsort(x, kind="stable")
+            axes.plot(
+                x[order],
+                y[order],
+                marker=MARKERS[place % len(MARKERS)],
+                color=SERIES_COLOURS[place % len(SERIES_COLOURS)],
+                linewidth=1.2,
+                label=visible(name, 60),
+                zorder=4,
+            )
+        handles, labels = axes.get_legend_handles_labels()
+        axes.legend(handles, labels, loc="lower right", handlelength=3.2)
+    return figure
 
 
 def frontier_plot(

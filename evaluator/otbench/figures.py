@@ -21,6 +21,7 @@ from evaluator.otbench.compare import PAPER_METHODS
 from evaluator.otbench.row import Row
 from evaluator.present.figure_style import (
     INK,
+    MARKERS,
     MUTED,
     SERIES_COLOURS,
     STRATEGY_STYLES,
@@ -31,8 +32,6 @@ from evaluator.present.figure_style import (
 from evaluator.present.names import visible
 from oracle.actions import STRATEGIES
 
-# Markers tell the colours apart in grey, and what comes after the last of them.
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", "p", "h")
 _LEGEND_CHARACTERS = 42
 """In a line of a label: two such columns fill the width."""
 _TRIVIAL = {
@@ -109,7 +108,7 @@ def _figure(
                 if len(frontiers) > 1
                 else SERIES_COLOURS[place % len(SERIES_COLOURS)]
             )
-            _method(axes, row, colour, _MARKERS[place % len(_MARKERS)])
+            _method(axes, row, colour, MARKERS[place % len(MARKERS)])
         axes.plot([0], [zero], "o", color=INK, markersize=6, clip_on=False, zorder=6)
         axes.plot([1], [full], "D", color=INK, markersize=6, clip_on=False, zorder=6)
         axes.annotate("never think", (0, zero), **_beside(9, -3, "left", "top"))

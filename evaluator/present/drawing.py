@@ -15,6 +15,7 @@ from evaluator.present.figure_style import (
     CURVE,
     INK,
     MARK,
+    MARKERS,
     MUTED,
     SERIES_COLOURS,
     add_note,
@@ -24,7 +25,6 @@ from evaluator.present.figure_style import (
 from evaluator.present.names import visible
 from evaluator.present.views import Bars, Lines, Scatter, View
 
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.8)), (0, (1, 1.4)), (0, (6, 2, 1, 2)))
 _HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++")
 _NAME = 40

@@ -30,6 +30,8 @@ FLAT = LIGHT["flat"]
 POSITIVE = LIGHT["rise"]
 NEGATIVE = LIGHT["fall"]
 SERIES_COLOURS = tuple(LIGHT[f"series-{number}"] for number in range(1, SERIES + 1))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", "p", "h")
+"""They tell the colours apart in grey, and what comes after the last of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,6 +104,15 @@ def test_a_newcomer_gets_to_the_step_that_ruined_an_answer(page, kind, request, 
     assert f"P falls from {before:.0%} to {after:.0%}" in page.text(".warning")
     assert page.text(".step.current b") == f"step {step}"
     assert f"k = {step} of" in page.text(".position")
+    # What is chosen is in the window, the last step too, and nobody has to scroll.
+    for key in ("r", "End"):
+        page.run("document.dispatchEvent(new KeyboardEvent('keydown', { key: arguments[0] }))", key)
+        box = "return document.querySelector('.step.current').getBoundingClientRect().toJSON()"
+        inside = page.run(
+            "return document.querySelector('.steps').getBoundingClientRect().toJSON()"
+        )
+        shown = page.run(box)
+        assert inside["top"] <= shown["top"] < 900
     assert page.console() == []
 
 

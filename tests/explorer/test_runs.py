@@ -1,6 +1,7 @@
 """Responses, methods and leaderboards: pieces, commands, checks."""
 
 import json
+import os
 import shutil
 from dataclasses import replace
 
@@ -183,6 +184,22 @@ def test_a_sound_submission_is_added_and_a_changed_one_is_refused(runs, tmp_path
     site = invoke("leaderboard", "build", board, runs[1], "--out", tmp_path / "site")
     assert site.exit_code == 0, site.output
     assert (tmp_path / "site" / "index.html").is_file()
+
+
+def test_what_is_no_file_or_too_much_is_refused(runs, tmp_path):
+    for place, spoil in enumerate(
+        (
+            lambda folder: os.mkfifo(folder / "notes"),
+            lambda folder: os.truncate(folder / "run.lock", 3 * 2**30),
+        )
+    ):
+        copy = tmp_path / str(place)
+        shutil.copytree(runs[0], copy)
+        (copy / "run.lock").touch()
+        spoil(copy)
+        (finding,) = check_submission(copy)
+        assert (finding.check, finding.holds) == ("files", False)
+        assert ("remove it" if place == 0 else "2,048 MB") in finding.detail
 
 
 def test_scores_of_optimal_runs_are_made_again_without_their_judge(tmp_path):

@@ -3,6 +3,7 @@
 (() => {
   const { el, number } = stp;
   const LIBRARY = "app/echarts.common.min.js", PDF = ["app/jspdf.umd.min.js", "app/svg2pdf.umd.min.js"];
+  const SAVED = 900;
   const SERIES = 6, DASHES = ["solid", "dashed", "dotted", [9, 3, 2, 3]];
   const MARKERS = ["circle", "rect", "triangle", "diamond", "pin", "roundRect"];
   const drawn = new Set();
@@ -28,6 +29,7 @@
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
   /* The look of a series by its place: colours, then other dashes, and markers throughout. */
   const look = (place) => ({
+    shade: `series-${(place % SERIES) + 1}`,
     color: colour(`series-${(place % SERIES) + 1}`),
     dash: DASHES[Math.floor(place / SERIES) % DASHES.length],
     marker: MARKERS[place % MARKERS.length],
@@ -47,9 +49,21 @@
     };
   }
 
+  /* The names of series above a chart, in as many lines as they take, and where the chart begins. */
+  function legend(names, width) {
+    const KEY = 42, LETTER = 7, LINE = 24;
+    let lines = 1, used = 0;
+    for (const name of names) {
+      const size = Math.min(width, KEY + LETTER * name.length);
+      if (used && used + size > width) { lines++; used = 0; }
+      used += size;
+    }
+    return { top: 22 + LINE * lines, legend: { top: 0, left: 0, data: names, textStyle: { color: colour("ink"), width: width - KEY, overflow: "truncate" }, inactiveColor: colour("muted") } };
+  }
+
   /* Draw a chart that is drawn again when the page's width or its colours change.
    *
-   * make(narrow): the library's option, asked anew each time. onReady(chart) is told of the chart
+   * make(width, saving): the library's option, asked anew each time. onReady(chart) is told of the chart
    * each time that it is made. Returns the element, with the chart's download buttons.
    */
   function chart({ label, height = 360, make, onReady, save }) {
@@ -64,7 +78,7 @@
           this.chart?.dispose();
           this.chart = echarts.init(host, null, { renderer: "svg" });
           this.chart.setOption({
-            animation: false, textStyle: { fontFamily: getComputedStyle(document.body).fontFamily }, ...make(host.clientWidth < 520),
+            animation: false, textStyle: { fontFamily: getComputedStyle(document.body).fontFamily }, ...make(host.clientWidth, false),
           });
           onReady?.(this.chart);
           host.dataset.drawn = "yes";
@@ -84,12 +98,12 @@
   async function download(entry, kind, name, height) {
     const echarts = await load(), root = document.documentElement, before = root.dataset.theme;
     const host = el("div", {});
-    Object.assign(host.style, { width: "900px", height: `${height}px`, position: "absolute", left: "-9999px" });
+    Object.assign(host.style, { width: `${SAVED}px`, height: `${height}px`, position: "absolute", left: "-9999px" });
     document.body.append(host);
     const copy = echarts.init(host, null, { renderer: kind === "png" ? "canvas" : "svg" });
     try {
       root.dataset.theme = "light";
-      copy.setOption({ animation: false, backgroundColor: "#ffffff", ...entry.make(false) });
+      copy.setOption({ animation: false, backgroundColor: "#ffffff", ...entry.make(SAVED, true) });
       if (before) root.dataset.theme = before; else delete root.dataset.theme;
       // Lines that were switched off stay away.
       const [{ selected } = {}] = entry.chart.getOption().legend || [];
@@ -136,5 +150,5 @@
     textStyle: { color: colour("ink"), fontSize: 13 }, extraCssText: "max-width: 22rem; white-space: normal;",
   });
 
-  Object.assign(stp, { chart, colour, look, tip, axis, tooltip, redraw, tokens: (x) => number(x) });
+  Object.assign(stp, { chart, colour, look, legend, tip, axis, tooltip, redraw, tokens: (x) => number(x) });
 })();

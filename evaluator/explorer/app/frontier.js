@@ -1,19 +1,23 @@
 "use strict";
 /* Frontiers: the best accuracy at every budget of thinking tokens, read off by pointer and slider. */
 (() => {
-  const { el, percent, points, number, unknown, chart, colour, tip, axis, tooltip } = stp;
+  const { el, percent, points, number, unknown, chart, colour, legend, tip, axis, tooltip } = stp;
   const STRATEGIES = ["early_exit", "fixed_budget", "routing"];
   const DASH = { early_exit: "solid", fixed_budget: "dashed", routing: "dotted" };
   const UNITS = { early_exit: "trajectories", fixed_budget: "questions", routing: "questions" };
   const START = 0.4;
 
-  const frame = (narrow) => ({
-    grid: { left: 52, right: 18, top: narrow ? 84 : 48, bottom: 50 },
-    legend: { top: 0, left: 0, textStyle: { color: colour("ink") }, inactiveColor: colour("muted"), type: "scroll" },
-    xAxis: axis("Thinking tokens kept, of full thinking", { min: 0, max: 1, format: (value) => percent(value, 0) }),
-    yAxis: axis("", { scale: true, format: (value) => percent(value, 0) }),
-  });
-  const ends = ({ zero, full }) => ({ name: "never and always think", type: "scatter", data: [[0, zero], [1, full]], symbol: "diamond", symbolSize: 11, itemStyle: { color: colour("ink") } });
+  const ENDS = "never and always think";
+
+  function frame(width, names) {
+    const above = legend([...names, ENDS], width);
+    return {
+      grid: { left: 52, right: 18, top: names.length ? above.top : 20, bottom: 50 }, legend: names.length ? above.legend : { show: false },
+      xAxis: axis("Thinking tokens kept, of full thinking", { min: 0, max: 1, format: (value) => percent(value, 0) }),
+      yAxis: axis("", { scale: true, format: (value) => percent(value, 0) }),
+    };
+  }
+  const ends = ({ zero, full }) => ({ name: ENDS, type: "scatter", data: [[0, zero], [1, full]], symbol: "diamond", symbolSize: 11, itemStyle: { color: colour("ink") } });
   /* An interval between two lines, as two areas that are stacked. */
   function interval(name, pairs, shade, opacity = 0.12) {
     const look = { type: "line", step: "end", stack: name, symbol: "none", silent: true, lineStyle: { opacity: 0 }, tooltip: { show: false } };
@@ -54,8 +58,8 @@
     }
     const drawn = chart({
       label: `Best accuracy over token budget: ${lines.map((line) => `${line.name} reaches ${percent(line.y.at(-1))}`).join("; ")}`, height: 420, save,
-      make: (narrow) => ({
-        ...frame(narrow), tooltip: tooltip(({ seriesIndex, dataIndex }) => (lines[seriesIndex] ? tip([lines[seriesIndex].name, ...text(lines[seriesIndex], lines[seriesIndex].x[dataIndex] ?? 1)]) : "")),
+      make: (width) => ({
+        ...frame(width, lines.map((line) => line.name)), tooltip: tooltip(({ seriesIndex, dataIndex }) => (lines[seriesIndex] ? tip([lines[seriesIndex].name, ...text(lines[seriesIndex], lines[seriesIndex].x[dataIndex] ?? 1)]) : "")),
         series: [...lines.map((line) => ({ name: line.name, type: "line", step: "end", data: [...line.x.map((x, i) => [x, line.y[i]]), [1, line.y.at(-1)]], symbolSize: 5, showSymbol: true, symbol: "circle",
           itemStyle: { color: colour(line.strategy), opacity: 0.55 }, lineStyle: { color: colour(line.strategy), width: 2.2, type: DASH[line.strategy], opacity: 1 } })), ends(view),
         ...lines.filter(band).flatMap((line) => interval(line.strategy, band(line).low.map((low, j) => [j / bands.steps, low, band(line).high[j]]), colour(line.strategy))),

@@ -47,9 +47,10 @@
     function draw() {
       remember({ strategy: box.value });
       const rows = view.rows.filter((row) => row.strategy === box.value && !row.trivial), trivial = view.rows.filter((row) => row.trivial && row.points.length > 1);
-      const switches = el("fieldset", { class: "switches" }, el("legend", { class: "note" }, "Methods shown"), [...rows, ...trivial].map((row) => el("label", {}, el("input", {
+      const swatch = (shade, dash) => { const line = el("i", { class: "swatch" }); line.style.borderTop = `3px ${Array.isArray(dash) ? "double" : dash} var(--${shade})`; return line; };
+      const switches = el("fieldset", { class: "switches" }, el("legend", { class: "note" }, "Methods shown"), [...rows, ...trivial].map((row, i) => el("label", {}, el("input", {
         type: "checkbox", checked: !hidden.has(row.label), onchange: (event) => { if (event.target.checked) hidden.delete(row.label); else hidden.add(row.label); remember({ off: [...hidden].join("\n") }); draw(); },
-      }), row.own ? el("strong", {}, `${row.label} (yours)`) : row.label)));
+      }), row.trivial ? swatch("muted", "dotted") : swatch(look(i).shade, look(i).dash), row.own ? el("strong", {}, `${row.label} (yours)`) : row.label)), el("span", {}, el("i", { class: `swatch ${box.value}` }), view.frontiers ? " frontier" : " frontier, where methods were measured"));
       host.replaceChildren(switches, methodChart(view, rows, trivial, { hidden, bands, strategy: box.value }));
     }
     if (present.length) draw();
@@ -69,7 +70,7 @@
     const kept = ({ row }) => row.points.map((point, i) => ({ point, i })).filter(({ point }) => point.kept).sort((a, b) => a.point.x - b.point.x);
     return chart({
       label: `Accuracy over tokens of ${plural(drawn.length, "method")} of the strategy ${view.strategies[strategy]}`, height: 460, save: `methods-${strategy}`,
-      make: (narrow) => {
+      make: (width, saving) => {
         const series = [];
         for (const one of drawn) {
           const own = one.look(), data = kept(one);
@@ -85,15 +86,17 @@
           }
         }
         if (frontier.length) series.push({ name: known ? "frontier" : "frontier, where methods were measured", type: "line", step: "end", data: frontier, symbol: "none", lineStyle: { color: colour(strategy), width: 2.6 }, itemStyle: { color: colour(strategy) } });
+        // On the page the switches name the lines.
+        const names = saving ? [...new Set(series.map((one) => one.name).filter(Boolean))] : [];
         series.push(frontierEnds(view));
-        return { ...frontierFrame(narrow), tooltip: tooltip(({ data, seriesName }) => tip(data.lines || [seriesName, `${percent((data.value || data)[0])} of the tokens: ${percent((data.value || data)[1])}`])), series };
+        return { ...frontierFrame(width, names), tooltip: tooltip(({ data, seriesName }) => tip(data.lines || [seriesName, `${percent((data.value || data)[0])} of the tokens: ${percent((data.value || data)[1])}`])), series };
       },
     });
   }
 
   function methodTable(view) {
     const rows = view.rows, value = (key) => (i) => rows[i].summary[key][0];
-    const span = (key, show) => (i) => { const [at, low, high] = rows[i].summary[key]; return unknown(at) ? MISSING : `${show(at)}${unknown(low) ? "" : ` [${show(low)}, ${show(high)}]`}`; };
+    const span = (key, show) => (i) => { const [at, low, high] = rows[i].summary[key]; return unknown(at) ? MISSING : el("span", {}, show(at), unknown(low) ? null : [el("br"), el("small", {}, `[${show(low)}, ${show(high)}]`)]); };
     const bare = (x) => (100 * x).toFixed(1);
     const fraction = (key, name) => ({ key, name, kind: "number", scale: 100, hint: view.summaries[key], value: value(key), show: span(key, bare) });
     const shareOf = (key, name, hint) => ({ key, name, kind: "number", scale: 100, hint, value: (i) => rows[i].shares?.[key] ?? NaN, show: (i) => (rows[i].shares ? bare(rows[i].shares[key]) : MISSING) });

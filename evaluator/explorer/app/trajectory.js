@@ -29,8 +29,13 @@
         item.className = `step ${i < chosen ? "kept" : i === chosen ? "kept current" : "dropped"}${i === fall.k && i ? " ruin" : ""}`;
         item.firstChild.setAttribute("aria-pressed", String(i === chosen));
       });
-      // Near the top, below the end of the step before it: seen without scrolling the page.
-      if (scroll) list.scrollTop = items[chosen].offsetTop - CONTEXT;
+      // Near the top, below the end of the step before it: seen without scrolling the page, the last steps too.
+      if (scroll) {
+        const top = Math.max(0, items[chosen].offsetTop - CONTEXT);
+        list.style.paddingBottom = "0";
+        if (list.scrollHeight > list.clientHeight) list.style.paddingBottom = `${Math.max(0, top + list.clientHeight - list.scrollHeight)}px`;
+        list.scrollTop = top;
+      }
       panel.replaceChildren(el("p", { class: "position" }, `k = ${chosen} of ${n}: ${plural(t.tokens[chosen], "token")} kept; P(k) = ${t.correct[chosen]}/${t.probes} = ${percent(share(chosen))}${chosen ? `, ${points(share(chosen) - share(chosen - 1))} points by step ${chosen}` : ""}`),
         el("ul", { class: "answers" }, t.answers[chosen].map((answer) => answerItem(answer, t.probes))));
       dispatch(chosen, true);

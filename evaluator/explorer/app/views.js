@@ -4,7 +4,7 @@
  * A page says where a view stands with an element that has its name, data-view.
  */
 (() => {
-  const { el, percent, number, unknown, MISSING, chart, colour, look, tip, axis, tooltip } = stp;
+  const { el, percent, number, unknown, MISSING, chart, colour, legend, look, tip, axis, tooltip } = stp;
   const MANY = 40, ROW = 15;
 
   /* Write numbers by a format specification of Python, such as .0%, .2f or g. */
@@ -15,8 +15,11 @@
   const exact = (view) => (view.y_format.endsWith("%") ? (y) => percent(y) : written(view.y_format));
   /* A fraction goes from 0 to 1, an amount from 0. */
   const upright = (view) => axis(view.y_label, { min: 0, max: view.y_format.endsWith("%") ? 1 : null, gap: 44, format: written(view.y_format) });
-  const frame = (top) => ({ left: 66, right: 24, top, bottom: 50 });
-  const legend = () => ({ top: 0, left: 0, type: "scroll", textStyle: { color: colour("ink") }, inactiveColor: colour("muted") });
+  const frame = (top, left = 66) => ({ left, right: 24, top, bottom: 50 });
+  function above(names, width, left) {
+    const found = legend(names, width);
+    return { legend: found.legend, grid: frame(found.top, left) };
+  }
   function across(view, xs) {
     const own = axis(view.x_label, { min: 0, format: written(view.x_format) });
     // Equal distances are equal ratios: from one power of two to another.
@@ -42,8 +45,8 @@
 
   function lines(view) {
     const x = written(view.x_format), y = exact(view);
-    const make = (narrow) => ({
-      grid: frame(narrow ? 56 : 40), legend: legend(), yAxis: upright(view), xAxis: view.ticks.length ? named(view.ticks) : across(view, view.lines.flatMap((line) => line.x)),
+    const make = (width) => ({
+      ...above(view.lines.map((line) => line.name), width), yAxis: upright(view), xAxis: view.ticks.length ? named(view.ticks) : across(view, view.lines.flatMap((line) => line.x)),
       tooltip: tooltip(({ seriesIndex, dataIndex }) => {
         const line = view.lines[seriesIndex], at = line.x[dataIndex];
         return tip([line.name, ...(line.texts[dataIndex] ? [line.texts[dataIndex]] : []), `${view.x_label}: ${view.ticks.length ? view.ticks[at] : x(at)}`, `${view.y_label}: ${y(line.y[dataIndex])}`]);
@@ -59,8 +62,8 @@
 
   function bars(view) {
     const y = exact(view), amounts = { ...upright(view), name: view.y_label };
-    const make = (narrow) => ({
-      legend: legend(), grid: view.flat ? { left: narrow ? 110 : 170, right: 30, top: 40, bottom: 50 } : frame(narrow ? 56 : 40),
+    const make = (width) => ({
+      ...above(view.series.map(([name]) => name), width, view.flat ? (width < 520 ? 110 : 170) : 66),
       ...(view.flat ? { yAxis: { ...named(view.groups), inverse: true }, xAxis: { ...amounts, nameGap: 30 } } : { xAxis: { ...named(view.groups), name: view.x_label, nameLocation: "middle", nameGap: 30, nameTextStyle: { color: colour("muted"), fontSize: 12 } }, yAxis: amounts }),
       tooltip: tooltip(({ seriesIndex, dataIndex }) => tip([view.groups[dataIndex], `${view.series[seriesIndex][0]}: ${y(view.series[seriesIndex][1][dataIndex])}`, ...(view.notes[dataIndex] ? [view.notes[dataIndex]] : [])])),
       series: view.series.map(([name, values], i) => ({ name, type: "bar", data: values, stack: view.stacked ? "all" : null, barMaxWidth: view.stacked ? null : 60, barCategoryGap: view.stacked ? "6%" : "20%", itemStyle: { color: view.colours.length ? colour(view.colours[i]) : look(i).color } })),
