@@ -156,7 +156,7 @@ def test_answers_that_go_on_in_ordinary_text(configure, model_folder, tmp_path):
     tokenizer = WritesOn(written)._tokenizer
     texts = [tokenizer.decode(row["answer_ids"]) for row in rows]
     assert cell.counts["ran_on"] == sum("\nUSER: " in text for text in texts) > 0
-    assert "go on into the next turn" in " ".join(cell.sentences())
+    assert "continue into the next turn" in " ".join(cell.sentences())
 
 
 class StoreTokenizer:
