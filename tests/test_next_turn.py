@@ -1,4 +1,4 @@
-"""Answers that continue into the next turn, in templates that write it in ordinary text."""
+"""Answers that run on into the next turn, in templates that write it in ordinary text."""
 
 from importlib.resources import files
 from pathlib import Path
@@ -137,5 +137,5 @@ def test_a_run_of_the_fourteen_tasks_says_it_first(tmp_path):
         done = run_think(responder, tmp_path / "run", config)
     assert done.measures.overall.ran_on == 1
     (said,) = [line for line in run_cautions([load_run(tmp_path / "run")]) if "next turn" in line]
-    assert "1 of 2 responses (50.0%) continue into the next turn" in said
-    assert "continue into the next turn" in run_table(done).note
+    assert "1 of 2 responses (50.0%) run on into the next turn" in said
+    assert "run on into the next turn" in run_table(done).note

@@ -172,7 +172,7 @@ def read_questions(folder: Path, manifest: ReleaseManifest) -> Questions:
     seed = manifest.splits.seed
     for key, value in zip(ordered, lots.tolist(), strict=True):
         if value != lot(seed, *key):
-            raise changed(path, f"question {shown(key[1])}: lot does not follow from its name")
+            raise changed(path, f"question {shown(key[1])}: its lot does not follow from its name")
     return Questions(
         keys=tuple(ordered),
         number=number,

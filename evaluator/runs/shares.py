@@ -28,7 +28,7 @@ RAN_ON: Final = Kind(
     name="ran_on",
     of="responses",
     noun="responses",
-    words="continue into the next turn or into new thinking, and that text is judged with them",
+    words="run on into the next turn or into new thinking, and that text is judged with them",
     advice="name the model's end of turn as answer_stops in a family TOML file",
 )
 THINKS_ANYWAY: Final = Kind(

@@ -183,7 +183,7 @@ class Response:
         Whether thinking and answer were separated by tags written in the text, where nothing else
         told them apart.
     ran_on
-        Whether the answer continues into the next turn, or into new thinking; None where nobody can
+        Whether the answer runs on into the next turn, or into new thinking; None where nobody can
         tell, since the chat template is not at hand.
     error
         Why there is no response, in one line; None if there is one. A failure of this program or of

@@ -56,7 +56,7 @@ class Chat(Protocol):
         """Return the text of an answer's ids: no special tokens, no tags around it."""
 
     def runs_on(self, answer_ids: Sequence[int]) -> bool:
-        """Return whether an answer continues into the next turn, or into new thinking."""
+        """Return whether an answer runs on into the next turn, or into new thinking."""
 
     def ids(self, text: str) -> tuple[int, ...]:
         """Return ids that spell a text exactly."""
@@ -96,7 +96,7 @@ class ThinkingChat:
         return self._format.answer_text(ids)
 
     def runs_on(self, answer_ids: Sequence[int]) -> bool:
-        """Return whether an answer continues into the next turn, or into new thinking."""
+        """Return whether an answer runs on into the next turn, or into new thinking."""
         return self._format.turn_end.runs_on(answer_ids, self._format.forms)
 
     def ids(self, text: str) -> tuple[int, ...]:
@@ -158,7 +158,7 @@ class PlainChat:
         return self.text(ids)
 
     def runs_on(self, answer_ids: Sequence[int]) -> bool:
-        """Return whether an answer continues into the next turn, or into new thinking."""
+        """Return whether an answer runs on into the next turn, or into new thinking."""
         return self._turn_end.runs_on(answer_ids, self._forms)
 
     def ids(self, text: str) -> tuple[int, ...]:

@@ -122,7 +122,7 @@ def trouble_of(reason: str) -> str | None:
 
 
 def _of_ids(rows: pa.Table, columns: Iterable[str], form: "ThinkingFormat") -> RowCounts:
-    """Count rows with ids that stand for no text, and answers that continue into the next turn."""
+    """Count rows with ids that stand for no text, and answers that run on into the next turn."""
     unknown = np.zeros(rows.num_rows, np.bool_)
     for column in columns:
         row, ids = _flat(rows[column])

@@ -92,7 +92,7 @@ KINDS: Final = (
         name="ran_on",
         of="all_answers",
         noun="answers",
-        words="continue into the next turn or into new thinking, and that text is judged with them",
+        words="run on into the next turn or into new thinking, and that text is judged with them",
         advice="name the model's end of turn as answer_stops in a family TOML file",
     ),
     Kind(

@@ -63,7 +63,7 @@ class TurnEnd:
         return frozenset().union(*self.sources.values())
 
     def runs_on(self, answer_ids: Sequence[int], forms: Sequence[bytes]) -> bool:
-        """Return whether an answer continues into the next turn, or into new thinking.
+        """Return whether an answer runs on into the next turn, or into new thinking.
 
         Parameters
         ----------

@@ -58,7 +58,7 @@ def test_answers_that_go_on_are_said():
     assert "next turn" not in " ".join(check_rows(rows).cautions)
     rows["ran_on"] = [row % 2 == 0 for row in range(len(rows))]
     said = " ".join(check_rows(rows).cautions)
-    assert "(50.0%) continue into the next turn" in said
+    assert "(50.0%) run on into the next turn" in said
 
 
 def test_nothing_is_left_of_no_thinking_alone(tmp_path):
