@@ -49,7 +49,7 @@
 
   /* Draw a chart that is drawn again when the page's width or its colours change.
    *
-   * make(narrow): the library's option, called each time. onReady(chart) is told of the chart
+   * make(narrow): the library's option, asked anew each time. onReady(chart) is told of the chart
    * each time that it is made. Returns the element, with the chart's download buttons.
    */
   function chart({ label, height = 360, make, onReady, save }) {
