@@ -137,7 +137,7 @@ def counting_opener(
 ) -> Callable[[str, Path], Engine]:
     """Return what opens an engine that counts its steps into a folder.
 
-    It waits until that many engines are open.
+    It waits until so many engines are open.
     """
     opens = configured_engine(config)
 
@@ -328,7 +328,7 @@ def watched(engine: Any) -> Iterator[list[tuple[int, int]]]:
 
 
 def on_server(size: Size, step_ms: int) -> dict[str, Any]:
-    """Run a campaign on a server with this many requests in flight."""
+    """Run a campaign on a server with so many requests under way."""
     from tests.engines.serving import vllm_serve
 
     model = Path(data.__file__).parent / "demo_model"
