@@ -30,7 +30,7 @@ class Deer(EarlyExit):
 
     name = "deer"
     needs = ("trial_logprob", "trial_probability")
-    control = "least confidence"
+    control = "minimum confidence"
     grid = (
         *(0.3, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95, 0.96, 0.97, 0.98, 0.985, 0.99),
         *(0.9925, 0.995, 0.9975, 0.999, 0.9995, 0.9999, 0.99999, 1.0),

@@ -35,7 +35,7 @@ class EndEntropy(EarlyExit):
 
     name = "end_entropy"
     needs = ("end_entropy", "answer_entropy")
-    control = "greatest variance, nats squared"
+    control = "maximum variance, nats squared"
     grid = (0.0, *(float(f"{m}e{e}") for e in range(-20, 1) for m in (1, 3)))
     citation = "Wang et al., 2025, arXiv 2509.26522"
 

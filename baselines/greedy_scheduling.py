@@ -48,7 +48,7 @@ class GreedyScheduling(FixedBudget):
     name = "greedy_scheduling"
     needs = ("prompt_hidden",)
     packages = ("torch",)
-    control = "least gain of a window, points"
+    control = "minimum gain of a window, points"
     grid = (
         *(-100.0, -10.0, -5.0, -3.0, -2.0, -1.0, -0.5, 0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0),
         *(2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 75.0),

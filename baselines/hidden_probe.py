@@ -48,7 +48,7 @@ class HiddenProbe(EarlyExit):
 
     name = "hidden_probe"
     needs = ("hidden",)
-    control = "least probability of being right"
+    control = "minimum probability of being right"
     grid = (*(round(0.05 * i, 2) for i in range(1, 20)), 0.96, 0.97, 0.98, 0.99, 0.995, 0.999)
     citation = "Zhang et al., 2025, arXiv 2504.05419"
 

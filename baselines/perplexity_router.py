@@ -18,7 +18,7 @@ class PerplexityRouter(Router):
 
     name = "perplexity_router"
     needs = ("short_answer_logprob",)
-    control = "least perplexity"
+    control = "minimum perplexity"
     grid = (
         *(1.0, 1.0001, 1.001, 1.005, 1.01, 1.02, 1.03, 1.05, 1.075, 1.1, 1.15, 1.2, 1.25, 1.3),
         *(1.4, 1.5, 1.6, 1.8, 2.0, 2.25, 2.5, 3.0, 4.0, 6.0, 10.0),

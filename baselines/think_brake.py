@@ -22,7 +22,7 @@ class ThinkBrake(EarlyExit):
 
     name = "think_brake"
     needs = ("end_logprob", "other_logprob", "end_exact")
-    control = "greatest margin, nats"
+    control = "maximum margin, nats"
     grid = (
         *(-5.0, -2.0, -1.0, -0.5, 0.0, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0),
         *(7.0 + 0.5 * i for i in range(35)),

@@ -58,7 +58,7 @@ class ThinkSwitcher(Router):
     name = "think_switcher"
     needs = ("prompt_hidden",)
     packages = ("torch",)
-    control = "least predicted gain"
+    control = "minimum predicted gain"
     grid = tuple(round(-0.5 + 0.025 * i, 3) for i in range(61))
     citation = "Liang et al., 2025, arXiv 2505.14183"
 

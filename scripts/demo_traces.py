@@ -1,6 +1,6 @@
 r"""The traces that the demo model learns to write, made up from a problem and a recipe.
 
-Used by ``train_demo_model.py`` alone. One real trace, each line a step::
+Used only by ``train_demo_model.py``. One real trace, each line a step::
 
     Let me work it out.              a decomposition, running totals written out,
     7 + 5 = 12.                      each step ended by a token with a double newline

@@ -70,7 +70,7 @@ def check_writable(path: Path) -> Path:
         folder = path
         while not folder.is_dir() and folder != folder.parent:
             if folder != path and folder.exists():
-                raise NotADirectoryError(errno.ENOTDIR, f"{folder} is no folder")
+                raise NotADirectoryError(errno.ENOTDIR, f"{folder} is not a folder")
             folder = folder.parent
         with tempfile.TemporaryFile(dir=folder):
             return path

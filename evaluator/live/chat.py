@@ -65,7 +65,7 @@ class Message(BaseModel):
             for part in content:
                 kind = part.get("type") if isinstance(part, Mapping) else part
                 if kind != "text" or not isinstance(part.get("text"), str):
-                    raise ValueError(f"{kind!r} is no part of text, and there are no others here")
+                    raise ValueError(f"{kind!r} is not a text part, and only text is read here")
             content = "".join(part["text"] for part in content)
         if isinstance(content, str) and any("\ud800" <= c <= "\udfff" for c in content):
             raise ValueError("it holds half a character (a lone surrogate)")

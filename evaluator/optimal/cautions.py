@@ -92,7 +92,7 @@ def _unread(group: pd.DataFrame) -> int:
 
 
 def _ran_on(group: pd.DataFrame) -> int:
-    """Count answers that run on into the next turn; those of which nobody knows are none."""
+    """Count answers that run on into the next turn; unknown ones do not count."""
     return int(group["ran_on"].eq(True).sum()) if "ran_on" in group else 0
 
 

@@ -15,7 +15,7 @@ COLUMNS: Mapping[str, tuple[tuple[str, pa.DataType, str], ...]] = {
         ("split", _TEXT, "train, validation or test"),
         ("answer_kind", _TEXT, "how answers are judged"),
         ("prompt_sha256", _TEXT, "SHA-256 of the question's text, white space normalised"),
-        ("lot", pa.float64(), "a number in [0, 1) for methods that draw lots"),
+        ("lot", pa.float64(), "a number in [0, 1) for methods that decide at random"),
     ),
     "trajectories": (
         ("model", _TEXT, "the model"),

@@ -279,16 +279,17 @@ def _note(rows: Sequence[Row]) -> str:
 def _terminal_note(intervals: bool) -> str:
     if intervals:
         return (
-            "All in per cent or points. Of frontier: the method curve's area above P(0), of its "
-            "frontier's. Saved: tokens, at P(n), the best setting. Accuracy, gap: of the setting "
-            "that validation selected; the gap is the frontier at the same tokens less it. In "
-            "brackets: 95 % intervals. * trivial."
+            "All in per cent or points. Of frontier: the method curve's area above P(0) as a share "
+            "of its frontier's. Saved: tokens that the best setting saves at P(n). Accuracy, gap: "
+            "at the setting that validation selected; gap: the frontier's accuracy at the same "
+            "tokens minus the method's. In brackets: 95 % intervals. * trivial."
         )
     return (
-        "All in per cent or points. Area: the method curve's above P(0), averaged over budgets. Of "
-        "frontier: that, of its frontier's area. Saved: tokens, at P(n), the best setting. Then "
-        "the setting that validation selected: its tokens, accuracy, gap to the frontier at the "
-        "same tokens, share of the frontier's gain over P(n), its signals' tokens. * trivial."
+        "All in per cent or points. Area: of the method curve above P(0), averaged over budgets. "
+        "Of frontier: this area as a share of its frontier's. Saved: tokens that the best setting "
+        "saves at P(n). The other columns are for the setting that validation selected: its "
+        "tokens, accuracy, gap to the frontier at the same tokens, share of the frontier's gain "
+        "over P(n), its signals' tokens. * trivial."
     )
 
 

@@ -37,7 +37,7 @@ _LEGEND_CHARACTERS = 42
 _TRIVIAL = {
     "constant_cap": ("constant cap", MUTED, "solid"),
     "constant_fraction": ("constant fraction", MUTED, (0, (4, 2))),
-    "think_share": ("share of questions by lot", MUTED, (0, (1, 1.5))),
+    "think_share": ("random share of questions", MUTED, (0, (1, 1.5))),
 }
 
 

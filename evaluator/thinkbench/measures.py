@@ -71,7 +71,7 @@ class Group:
     cut
         Responses that a token limit ended.
     ran_on
-        Responses whose answer runs on into the next turn; those of which nobody knows are none.
+        Responses whose answer runs on into the next turn; unknown ones do not count.
     tool_calls
         Mean calls of tools in a response.
     errors, patterns

@@ -151,7 +151,7 @@ def categories_table(comparison: Comparison) -> Table:
         index,
         ("category", "model"),
         before=f"{comparison.pool.describe()}.",
-        after="O-Score: mean over the tasks of the category; models count the same.",
+        after="O-Score: mean over the tasks of the category; all models weigh equally.",
         grouped=True,
     )
 

@@ -57,7 +57,7 @@ def _definition_2(results: PoolResults) -> Table:
     )
     return Table(
         name="overthinks",
-        title="On which tasks a model overthinks, and beside whom",
+        title="On which tasks a model overthinks, and compared with which",
         frame=frame,
         note="Definition 2: a more concise model is at least as accurate on the task; the most "
         "concise such one is named. Point estimates: see the tests for what is chance.",

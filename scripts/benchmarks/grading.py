@@ -202,7 +202,7 @@ def table(kind: str) -> Iterator[tuple[Question, str, bool]]:
 
 
 def written_set() -> Iterator[tuple[Question, str, bool]]:
-    """Read the responses that somebody wrote who had not seen the rules."""
+    """Read the responses written by somebody who had not seen the rules."""
     for path in sorted(TABLES.glob("set_*.jsonl")):
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
             row = json.loads(line)

@@ -67,7 +67,7 @@ class _Plain:
         self._engine, self._plan, self._batch = engine, plan, batch
 
     def make(self, tasks: Sequence[LiveTask]) -> list[Made]:
-        """Make trajectories, so many at once."""
+        """Make trajectories, this many at once."""
         plan, form = self._plan, self._plan.subject.format
         prompts = {
             place: self._tree(task, task.prompt_ids, "think", task.thinking_limit)

@@ -145,7 +145,7 @@ class NoChat:
 
 
 def on_study(runs: int = 12, requests: int = 100, rows: int = 64) -> dict[str, Any]:
-    """Return the figures of a study of ``stp think``: so many runs, asked in one stream."""
+    """Return the figures of a study of ``stp think``: this many runs, asked in one stream."""
     draws = np.random.default_rng(20_260_721)
     drawn = lengths(draws, *WORKLOADS["math500"], THINKING_LIMIT).tolist()
 
@@ -153,7 +153,7 @@ def on_study(runs: int = 12, requests: int = 100, rows: int = 64) -> dict[str, A
         """Keep nothing."""
 
     def steps(ways: Sequence[Sequence[tuple[int, int]]]) -> int:
-        """Return the steps of calls, each with so many groups of requests."""
+        """Return the steps of calls, each with this many groups of requests."""
         engine = ClockEngine(rows=rows, length_of=drawn.__getitem__)
         responder = EngineResponder(engine, lambda _: NoChat(), batch=rows)
         for groups in ways:

@@ -71,7 +71,7 @@ def out_folder(path: Path) -> Path:
 
     path = path.expanduser()
     if path.exists() and not path.is_dir():
-        raise MisuseError(f"{path}: is no folder; name another one to write into")
+        raise MisuseError(f"{path}: not a folder; name another one to write into")
     if (path / "manifest.sha256").exists():
         raise MisuseError(f"{path}: is a release, and stays as it is; name another folder")
     return check_writable(path)

@@ -80,7 +80,7 @@ def config_values(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise MisuseError(f"{path}: cannot be read: {error}") from error
     if not isinstance(values, dict):
-        raise MisuseError(f"{path}: it is no configuration of a model")
+        raise MisuseError(f"{path}: not a configuration of a model")
     return values
 
 

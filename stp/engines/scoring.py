@@ -316,7 +316,7 @@ class TreeReader:
             positions = cuts_there[:, None] + here.clamp_min(0)
             some = (step, ids[:, start:stop], positions, places)
             if layers is None:
-                logits, states = self._model.forward(*some), []
+                logits, states = self._model.forward(*some), list[Tensor]()
             else:
                 logits, states = self._model.forward_seen(*some, layers)
             yield _Pass(start, ids[:, start + 1 : stop + 1], logits, states)

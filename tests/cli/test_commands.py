@@ -322,7 +322,11 @@ def test_what_is_no_place_to_write_into_is_said_first(stp, campaign, tmp_path, c
     release.mkdir()
     (release / "manifest.sha256").touch()
     given = [part.format(campaign=campaign) for part in command]
-    for place, words in ((file, "no folder"), (file / "x", "no folder"), (release, "a release")):
+    for place, words in (
+        (file, "not a folder"),
+        (file / "x", "not a folder"),
+        (release, "a release"),
+    ):
         found = stp(*given, place)
         assert found.code in (1, 2)
         (line,) = found.err.strip().splitlines()

@@ -186,7 +186,7 @@ def test_a_request_turns_the_method_off_or_sets_it(server):
         ({"messages": [{"role": "user"}]}, 400, "content"),
         ({"messages": [{"role": "tool", "content": "4"}]}, 400, "role"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, 400, "'image_url'"),
-        ({"messages": [{"role": "user", "content": ["x"]}]}, 400, "no part of text"),
+        ({"messages": [{"role": "user", "content": ["x"]}]}, 400, "not a text part"),
         ({"messages": [{"role": "user", "content": "\ud800"}]}, 400, "half a character"),
         ({"messages": ASKED, "temperature": 9}, 400, "temperature"),
         ({"messages": ASKED, "stp": {"setting": 0.123}}, 400, "0.123"),

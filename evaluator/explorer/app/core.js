@@ -2,7 +2,7 @@
 /* Pieces, elements, numbers and addresses: what every part of the page uses.
  *
  * A piece is a script beside the page, pieces/NAME.js, that calls stpPiece(NAME, VALUE), or
- * stpFailed(NAME, REASON). Texts come from models and strangers and are never parsed as HTML: they
+ * stpFailed(NAME, REASON). Texts come from models and other people's files and are never parsed as HTML: they
  * only ever become text nodes and attributes that hold no address.
  */
 window.stp = (() => {

@@ -8,7 +8,7 @@
     const choices = [...(cells.length > 1 ? [["all", "Average of all cells"]] : []), ...cells.map((cell, c) => [String(c), cellName(cell)])];
     const asked = address().query.get("cell"), host = el("div");
     const box = el("select", { "aria-label": "Cell", onchange: () => draw(box.value) }, choices.map(([value, text]) => el("option", { value, selected: value === asked }, text)));
-    page.append(el("p", { class: "intro" }, "For every budget of thinking tokens, the best accuracy that each kind of stopping rule could have had on these trajectories. It knows all answers: a bound, no method."),
+    page.append(el("p", { class: "intro" }, "For every budget of thinking tokens, the best accuracy that each kind of stopping rule could have had on these trajectories. It knows all answers: a bound, not a method."),
       card(null, el("div", { class: "bar" }, el("span", { class: "note" }, "Show"), box), host));
     async function draw(value) {
       remember({ cell: value });

@@ -85,7 +85,7 @@
       { key: "ta", name: "Tokens, first", kind: "number", value: (r) => tokens(one, shared[r].i) }, { key: "tb", name: "Tokens, second", kind: "number", value: (r) => tokens(other, shared[r].j) },
       { key: "ra", name: "First", kind: "choice", filter: true, value: (r) => verdict(one.rows.right[shared[r].i]) }, { key: "rb", name: "Second", kind: "choice", filter: true, value: (r) => verdict(other.rows.right[shared[r].j]) },
     ];
-    page.append(el("p", { class: "intro" }, `${RATIO}, the largest first; ${plural(shared.length, "question")} in common${apart ? `; ${number(apart)} left out: asked otherwise in the other run` : ""}.`), host, card("Questions", table({ title: "Questions in common", count: shared.length, sort: "-ratio", columns }).node));
+    page.append(el("p", { class: "intro" }, `${RATIO}, the largest first; ${plural(shared.length, "question")} in common${apart ? `; ${number(apart)} left out: asked differently in the other run` : ""}.`), host, card("Questions", table({ title: "Questions in common", count: shared.length, sort: "-ratio", columns }).node));
     const named = shared.find(({ key }) => key === query.get("open")) || shared.reduce((best, each) => (ratio(each) > ratio(best) ? each : best), shared[0]);
     await open(named);
   }

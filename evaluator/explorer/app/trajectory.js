@@ -73,7 +73,7 @@
 
     const ended = ENDS[t.finish] ? [`thinking ${ENDS[t.finish]}`] : [], verdict = { 1: "right", 0: "wrong", "-1": "unknown" }[t.own.right];
     const facts = [`OR ${percent(t.tokens[n] ? (t.tokens[n] - t.tokens[best]) / t.tokens[n] : 0)}`, `AD ${points(t.tokens[n] ? share(best) - share(n) : 0).replace("+", "")} points`, `k* = ${best}`, ...ended, `own answer ${verdict}`, ...(t.split ? [`split: ${t.split}`] : [])];
-    const ruin = fall.k ? el("p", { class: "warning" }, fall.ruined ? `Step ${fall.k} ruined it: ` : `Largest fall, made good later: step ${fall.k}: `, el("b", {}, `P falls from ${percent(share(fall.k - 1), 0)} to ${percent(share(fall.k), 0)}`), ". ", el("button", { type: "button", onclick: () => choose(fall.k) }, "Show the step")) : el("p", { class: "note" }, "No step makes its accuracy fall.");
+    const ruin = fall.k ? el("p", { class: "warning" }, fall.ruined ? `Step ${fall.k} ruined it: ` : `Largest fall, recovered later: step ${fall.k}: `, el("b", {}, `P falls from ${percent(share(fall.k - 1), 0)} to ${percent(share(fall.k), 0)}`), ". ", el("button", { type: "button", onclick: () => choose(fall.k) }, "Show the step")) : el("p", { class: "note" }, "No step makes its accuracy fall.");
     const route = (r) => (r >= 0 ? `/${place}/t/${cell}/${r}` : null), [before, after] = neighbours(place, route(row), route(row - 1), null);
     const go = (route) => () => { if (route) location.hash = route; };
     const move = el("span", { class: "stepper" }, el("button", { type: "button", disabled: !before, onclick: go(before) }, "\u2190 Previous"), el("button", { type: "button", disabled: !after, onclick: go(after) }, "Next \u2192"));
