@@ -1,4 +1,4 @@
-"""A method of somebody else in a process of its own: the side where the method sits.
+"""A third-party method in its own process: the side on which the method runs.
 
 The evaluator starts ``python -m baselines.apart DESCRIPTOR`` in a sandbox
 (:mod:`evaluator.otbench.apart`) and sends calls. Whatever the method looks at here (its arguments,
@@ -24,7 +24,7 @@ import numpy as np
 from baselines.player import Player
 from baselines.registry import MethodSource, Whereabouts, find_where, what_it_sees
 from baselines.wire import Wire
-from data.errors import MisuseError, StpError
+from data.errors import MisuseError, StpError, one_line
 
 _ANY_LENGTH = 2**63
 _PR_SET_PDEATHSIG = 1
@@ -61,7 +61,7 @@ class Host:
             ) from error
 
     def thaw(self, frozen: bytes) -> None:
-        """Let a frozen method sit here."""
+        """Use a frozen method from now on."""
         self._player = Player(pickle.loads(frozen))
 
     def call(self, name: str, arguments: tuple[Any, ...]) -> Any:
@@ -92,7 +92,7 @@ def serve(wire: Wire) -> None:
             _fail(wire, _line(error))
         except SystemExit:
             _fail(wire, "ends its own process (sys.exit)")
-        # Somebody else's code may raise anything; it is told as theirs, with the place.
+        # Third-party code may raise anything; the error is reported as theirs, with its place.
         except BaseException as error:  # noqa: BLE001 (sent back, raised there)
             place, said = _place(error, host.where), _line(error)
             said = f": {said}" if said else ""
@@ -118,7 +118,7 @@ def _place(error: BaseException, where: Whereabouts | None) -> str:
 
 def _line(error: BaseException) -> str:
     try:
-        return " ".join(str(error).split())
+        return one_line(error)
     # An error's own text may fail too.
     except Exception as other:  # noqa: BLE001 (named in its place)
         return f"its text fails with {type(other).__name__}"

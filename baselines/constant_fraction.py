@@ -1,7 +1,7 @@
-"""A constant fraction of a benchmark's usual thinking: a cap that knows the benchmark alone.
+"""A constant fraction of a benchmark's usual thinking: a cap that depends on the benchmark only.
 
-The fraction of a trajectory's own length cannot be used: how long it will be is not known while it
-goes on. So the fraction is of the mean L(n) of the benchmark's training questions.
+A fraction of the trajectory's own length cannot be used, since that length is not known in
+advance. So the fraction is of the mean L(n) of the benchmark's training questions.
 """
 
 from baselines.interface import FixedBudget

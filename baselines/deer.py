@@ -38,7 +38,7 @@ class Deer(EarlyExit):
     citation = "Yang et al., 2025, arXiv 2504.15895"
 
     def score(self, prefix: Prefix) -> float:
-        """Return the trial answer's confidence; minus infinity where there is none."""
+        """Return the trial answer's confidence; minus infinity if there is none."""
         if prefix.k == 0:
             return -math.inf
         confidence = (

@@ -53,7 +53,8 @@ class Method:
     control
         What the control parameter is, in a few words.
     grid
-        The settings to sweep; at most 100 of a method of others, since a curve is the best of them.
+        The settings to sweep; at most 100 for a third-party method, since its curve is the best of
+        them.
     citation
         Where the method comes from.
     trivial
@@ -93,7 +94,7 @@ class Router(Method):
     strategy = "routing"
 
     def score(self, question: QuestionView) -> float:
-        """Return how much the question wants thinking, on the method's own scale."""
+        """Return how much thinking is worth for the question, on the method's own scale."""
         raise NotImplementedError(f"{self.name}: define score")
 
     def thinks(self, score: float, setting: Setting) -> bool:
@@ -108,7 +109,7 @@ class FixedBudget(Method):
     control = "scale of the budget"
 
     def score(self, question: QuestionView) -> Any:
-        """Return the budget that the question wants, in tokens."""
+        """Return the question's budget, in tokens."""
         raise NotImplementedError(f"{self.name}: define score")
 
     def cap(self, score: Any, setting: Setting) -> int | None:
@@ -125,10 +126,10 @@ class EarlyExit(Method):
     strategy = "early_exit"
 
     def start(self, question: QuestionView) -> None:
-        """Begin a new trajectory: forget the one before. The default keeps nothing."""
+        """Begin a new trajectory: reset all state. The default keeps none."""
 
     def score(self, prefix: Prefix) -> Any:
-        """Return what the prefix tells; asked at k = 0, 1, 2, ... while any setting goes on."""
+        """Return the score of the prefix; asked at k = 0, 1, 2, ... while any setting continues."""
         raise NotImplementedError(f"{self.name}: define score")
 
     def stops(self, score: Any, setting: Setting) -> bool:
@@ -136,7 +137,7 @@ class EarlyExit(Method):
         return bool(score >= setting)
 
     def pays(self, score: Any, setting: Setting) -> bool:
-        """Return whether the signals were needed here: by default, always.
+        """Return whether the signals were needed here; by default always.
 
         Only the column of signal costs depends on it.
         """

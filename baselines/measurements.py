@@ -84,7 +84,7 @@ class Measurements:
         for signals in (self.position_signals, self.question_signals):
             if name in signals:
                 return signals[name]
-        known = "is not among the method's needs" if name in SIGNALS else "is no signal"
+        known = "is not among the method's needs" if name in SIGNALS else "is not a signal"
         raise MisuseError(f"signal {name!r} {known}; here are {', '.join(sorted(self.names))}")
 
     def question_means(self, values_s: npt.ArrayLike) -> FloatArray:

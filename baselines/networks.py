@@ -170,7 +170,7 @@ def train_network(
     if not np.isfinite(best):
         raise MisuseError(
             "a network's validation loss was never a finite number; look for signals or hidden "
-            "states that are none, and read them again with `stp signals --again`"
+            "states that are not numbers, and read them again with `stp signals --again`"
         )
     arrays = [np.asarray(p.numpy(), np.float64) for p in kept]
     return Network(

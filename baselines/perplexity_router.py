@@ -26,6 +26,6 @@ class PerplexityRouter(Router):
     citation = "arXiv 2505.15154"
 
     def score(self, question: QuestionView) -> float:
-        """Return the short answer's perplexity, infinite where there is none."""
+        """Return the short answer's perplexity, infinite if there is none."""
         perplexity = math.exp(-float(question["short_answer_logprob"]))
         return math.inf if math.isnan(perplexity) else perplexity

@@ -1,8 +1,8 @@
-"""A method at the table: what it is dealt, row by row, and what it answers.
+"""A method at work: what it is given, row by row, and what it answers.
 
-Everything that the evaluator wants of a method goes through the few calls of a :class:`Seat`, so
-that a method can as well sit in another process (:mod:`baselines.apart`), where there is nothing
-to look at but what was dealt.
+Everything that the evaluator asks of a method goes through the few calls of a :class:`Seat`, so
+a method can also run in another process (:mod:`baselines.apart`), which holds nothing but what
+the method was given.
 """
 
 import copy
@@ -24,7 +24,7 @@ _SETTING_DEPTH = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PlayedQuestion:
-    """What is dealt of a question: see :class:`baselines.views.QuestionView`."""
+    """What is given of a question: see :class:`baselines.views.QuestionView`."""
 
     benchmark: str
     lot: float
@@ -42,7 +42,7 @@ class Seat(Protocol):
         """Let the method learn."""
 
     def freeze(self) -> "Start":
-        """Return what starts seats where the method is as it is now."""
+        """Return what makes further seats with the method as it is now."""
 
     def settings(self) -> tuple[Setting, ...]:
         """Return its settings."""
@@ -59,7 +59,7 @@ class Seat(Protocol):
     def step(
         self, tokens: int, signals: Mapping[str, Any], alive: Sequence[int]
     ) -> tuple[list[int], list[int]]:
-        """Deal the next position; return which settings stop here, and which pay for signals."""
+        """Give the next position; return which settings stop here, and which pay for signals."""
 
     def close(self) -> None:
         """End it."""
@@ -91,7 +91,7 @@ class Player:
 
     @property
     def method(self) -> Method:
-        """The method that sits here."""
+        """The method."""
         return self._method
 
     def freeze(self) -> Start:
@@ -105,7 +105,7 @@ class Player:
         Raises
         ------
         data.errors.MisuseError
-            If there are none, or one is no value of a control parameter.
+            If there are none, or one is not a value of a control parameter.
         """
         settings = tuple(self._method.settings())
         if not settings:
@@ -123,7 +123,7 @@ class Player:
         Raises
         ------
         data.errors.MisuseError
-            If a score or a cap is none.
+            If a score or a cap is not a number.
         """
         method = self._method
         if isinstance(method, Router):
@@ -161,7 +161,7 @@ class Player:
         Raises
         ------
         data.errors.MisuseError
-            If the method is none of early exit, or its score is none.
+            If the method is not an early-exit method, or its score is not a number.
         """
         method = self._method
         if not isinstance(method, EarlyExit):
@@ -177,7 +177,7 @@ class Player:
         """Nothing: the method ends with this process."""
 
     def _checked(self, score: Any) -> Any:
-        """Refuse a score that is no number: it compares as false with every threshold."""
+        """Refuse a score that is not a number: it compares as false with every threshold."""
         if score is None or _is_nan(score):
             raise MisuseError(
                 f"{self._method.name}: a score is {score}, which no setting can be compared with; "
@@ -187,7 +187,7 @@ class Player:
         return score
 
     def _yes(self, call: str, score: Any, setting: Setting) -> bool:
-        """Return a decision; refuse one that is none, as what a forgotten ``return`` gives."""
+        """Return a decision; refuse what is not one, such as the None of a forgotten ``return``."""
         try:
             value = getattr(self._method, call)(score, setting)
             if isinstance(value, bool | np.bool_):
@@ -224,7 +224,7 @@ def plain_setting(method: str, setting: Any, depth: int = _SETTING_DEPTH) -> Set
     Raises
     ------
     data.errors.MisuseError
-        If it is, or holds, something else, or what is no number.
+        If it is, or holds, something else, or what is not a number.
     """
     if isinstance(setting, np.generic):
         setting = setting.item()
@@ -249,7 +249,7 @@ def is_written(text: str) -> bool:
 
 
 def _is_nan(score: Any) -> bool:
-    """Return whether a score is, or holds, what is no number; it may be an array or a tensor."""
+    """Return whether a score is, or holds, what is not a number; it may be an array or a tensor."""
     # A tensor that training left its gradient on does not become an array by itself.
     score = score.detach() if hasattr(score, "detach") else score
     try:

@@ -1,7 +1,7 @@
 """Methods by name: those of this project, those that other packages register, those in a file.
 
-Finding a method imports its module. The evaluator does so with this project's own only; methods of
-others it finds, and lets decide, in a process of their own (:mod:`baselines.apart`).
+Finding a method imports its module. The evaluator does so only with this project's own methods;
+third-party methods are found and run in their own process (:mod:`baselines.apart`).
 
 Another package registers its methods as entry points of the group ``stp.methods``::
 
@@ -56,7 +56,7 @@ BUILT_IN: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodDescription:
-    """What a method says of itself; see :class:`baselines.interface.Method`.
+    """What a method says about itself; see :class:`baselines.interface.Method`.
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ class MethodSource:
 
 
 def method_names() -> tuple[str, ...]:
-    """Return the names of all methods that can be had by name."""
+    """Return the names of all methods that can be used by name."""
     return (*BUILT_IN, *(name for name in _registered() if name not in BUILT_IN))
 
 
@@ -167,7 +167,7 @@ def find_method(spec: str) -> MethodSource:
     Raises
     ------
     data.errors.MisuseError
-        If there is none of this name, the file or class is missing, or the class is no method.
+        If there is none of this name, the file or class is missing, or the class is not a method.
     """
     if spec in BUILT_IN:
         module, _, name = BUILT_IN[spec].partition(":")
@@ -178,7 +178,7 @@ def find_method(spec: str) -> MethodSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whereabouts:
-    """Where a method of somebody else is, found without running any of it.
+    """Where a third-party method is, found without running any of it.
 
     Attributes
     ----------
@@ -197,7 +197,7 @@ class Whereabouts:
 
 
 def locate(spec: str) -> Whereabouts:
-    """Find a method of somebody else, without running any of it.
+    """Find a third-party method, without running any of it.
 
     Raises
     ------
@@ -211,7 +211,7 @@ def locate(spec: str) -> Whereabouts:
         try:
             file = Path(path).expanduser()
             if file.exists() and not file.is_file():
-                raise MisuseError(f"method {spec}: {file} is no file")
+                raise MisuseError(f"method {spec}: {file} is not a file")
             if file.stat().st_size > _LARGEST_FILE:
                 raise MisuseError(f"method {spec}: {file} is too large for a program")
             content = file.read_bytes()
@@ -235,7 +235,7 @@ def locate(spec: str) -> Whereabouts:
 
 
 def find_where(where: Whereabouts) -> MethodSource:
-    """Import the class of a method of somebody else.
+    """Import the class of a third-party method.
 
     Raises
     ------
@@ -256,7 +256,7 @@ def find_where(where: Whereabouts) -> MethodSource:
 
 
 def _hints(method: type[Method]) -> dict[str, Any]:
-    """Return the annotations of a class; none where they name what is there for checkers alone."""
+    """Return the annotations of a class; none if they name what is there for checkers alone."""
     try:
         return get_type_hints(method)
     except NameError:
@@ -287,7 +287,7 @@ def _from_file(where: Whereabouts, content: bytes) -> Any:
 
 
 def what_it_sees(error: BaseException) -> str:
-    """Return what may help whose file looks for another that is beside it; empty otherwise."""
+    """Return a hint if a method's file looks for another file beside it; empty otherwise."""
     if isinstance(error, ModuleNotFoundError | FileNotFoundError):
         return (
             "; a method in a file sees that file alone: with modules or data of its own make it a "
@@ -312,7 +312,7 @@ def check_name(name: object, spec: str) -> None:
 
 
 def _checked(found: Any, spec: str) -> type[Method]:
-    """Refuse what is no method, with what it lacks."""
+    """Refuse what is not a method, with what it lacks."""
     kinds = (Router, FixedBudget, EarlyExit)
     if not (isinstance(found, type) and issubclass(found, kinds)):
         raise MisuseError(

@@ -1,8 +1,8 @@
 """The signals that a method may ask for, and what each costs to have.
 
 A signal is known at a position (it may be read there and later) or of a question (before any
-thinking). Its cost is what a model must do for it beyond thinking, in tokens that it reads or
-writes: nothing where thinking itself shows it, a token for a pass of its own, or a stored count.
+thinking). Its cost is the extra work of the model for it, in tokens that it reads or
+writes: nothing if thinking itself shows it, a token for a pass of its own, or a stored count.
 The paper's cost leaves this out (paper 002, section 5.1); it is reported in a column beside it.
 """
 
@@ -146,7 +146,7 @@ SIGNALS: dict[str, Signal] = {
 
 
 def check_needs(needs: Iterable[str], *, method: str) -> None:
-    """Refuse names that are no signals.
+    """Refuse names that are not signals.
 
     Raises
     ------
@@ -156,7 +156,7 @@ def check_needs(needs: Iterable[str], *, method: str) -> None:
     for name in needs:
         if name not in SIGNALS:
             raise MisuseError(
-                f"{method}: needs {name!r}, which is no signal; there are {', '.join(SIGNALS)}"
+                f"{method}: needs {name!r}, which is not a signal; there are {', '.join(SIGNALS)}"
             )
 
 

@@ -1,11 +1,11 @@
-"""Think about a constant share of the questions, drawn by lot: the trivial line for routers."""
+"""Think about a constant share of the questions, drawn at random: the trivial line for routers."""
 
 from baselines.interface import Router
 from baselines.views import QuestionView
 
 
 class ThinkShare(Router):
-    """Think about a share of the questions that nothing but chance chooses."""
+    """Think about a share of the questions that is chosen at random."""
 
     name = "think_share"
     control = "share of questions"
@@ -13,9 +13,9 @@ class ThinkShare(Router):
     trivial = True
 
     def score(self, question: QuestionView) -> float:
-        """Return the question's lot."""
+        """Return the question's random number."""
         return question.lot
 
     def thinks(self, score: float, setting: float) -> bool:
-        """Return whether the lot falls within the share."""
+        """Return whether the number falls within the share."""
         return score < setting

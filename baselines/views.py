@@ -26,8 +26,9 @@ class QuestionView:
     benchmark
         Its benchmark's name.
     lot
-        A number in [0, 1) drawn from the question's name, the same whenever it is asked. What a
-        method that flips coins must use. Whoever has the benchmark can tell the question from it.
+        A pseudo-random number in [0, 1), a hash of the question's id: always the same for a
+        question. A method that flips coins must use it. With the benchmark at hand, the question
+        can be told from it.
     """
 
     __slots__ = ("_signals", "benchmark", "lot")
@@ -81,7 +82,7 @@ def _get(signals: Mapping[str, Array], name: str) -> Array:
 
 
 class _Tape:
-    """Rows revealed one by one; the room behind them never holds a row that was not."""
+    """Rows revealed one by one; the free room after them never holds a later row."""
 
     __slots__ = ("_rows", "_used")
 

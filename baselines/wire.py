@@ -1,4 +1,4 @@
-"""Messages over a socket, each of a known length, sent and received within a time."""
+"""Messages over a socket, each of a known length, sent and received within a time limit."""
 
 import socket
 import time
@@ -8,7 +8,7 @@ _PIECE = 1 << 20
 
 
 class WireError(OSError):
-    """A message is longer than is taken."""
+    """A message is longer than allowed."""
 
 
 class Wire:
@@ -48,7 +48,7 @@ class Wire:
         Parameters
         ----------
         limit
-            The longest that is taken, in bytes.
+            The longest message that is allowed, in bytes.
         seconds
             For the whole message.
 

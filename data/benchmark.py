@@ -90,7 +90,7 @@ class Benchmark:
             Folder of question files. Without it, the folder that the environment variable
             ``STP_DATA_DIR`` names, and without that, the Hugging Face hub.
         limit
-            Only the first so many questions. The count is checked before they are cut.
+            Only this many of the first questions. The count is checked before the list is cut.
 
         Returns
         -------
@@ -181,7 +181,7 @@ def check_questions(benchmark: str, questions: Sequence[Question]) -> None:
 
 
 def _check_characters(benchmark: str, row: int, question: Question) -> None:
-    """Refuse what no file could hold: JSON can spell half of a character beyond U+FFFF."""
+    """Refuse half characters (lone surrogates), which JSON can spell and no file can hold."""
     for text in (question.id, question.prompt, question.reference, *question.choices):
         try:
             text.encode()

@@ -20,9 +20,9 @@ LETTERS = string.ascii_uppercase
 def balanced_letters(ids: Sequence[str], option_count: int, seed: int = PAPER_SEED) -> list[str]:
     """Return the letter of the right option for each question, each letter equally often.
 
-    Questions are ranked by a hash of seed and id, and the letters are dealt out along the ranks:
-    the counts of two letters differ by at most one, and the letter says nothing of the place of
-    the question in its file.
+    Questions are ranked by a hash of seed and id, and the letters are assigned in turn along the
+    ranks: the counts of two letters differ by at most one, and the letter does not depend on the
+    question's place in its file.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def balanced_letters(ids: Sequence[str], option_count: int, seed: int = PAPER_SE
     option_count
         Options of each question, at least 2.
     seed
-        Another seed gives another deal.
+        Another seed gives another assignment.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def balanced_letters(ids: Sequence[str], option_count: int, seed: int = PAPER_SE
 
 
 def shuffled_options(
-    right: str, wrong: Sequence[str], letter: str, question_id: str, seed: int = PAPER_SEED
+    right: str, wrong: Sequence[str], letter: str, question_id: str
 ) -> tuple[str, ...]:
     """Return the options with the right one at ``letter`` and the others in a hashed order.
 
@@ -56,11 +56,11 @@ def shuffled_options(
         Texts of the right option and of the others.
     letter
         Where the right one stands.
-    question_id, seed
+    question_id
         What the order of the others depends on.
     """
     order = sorted(
-        range(len(wrong)), key=lambda place: _hash(seed, "order", question_id, str(place))
+        range(len(wrong)), key=lambda place: _hash(PAPER_SEED, "order", question_id, str(place))
     )
     options = [wrong[place] for place in order]
     options.insert(LETTERS.index(letter), right)
@@ -76,7 +76,7 @@ def letter_question(
     ------
     data.errors.MisuseError
         If there are fewer than 2 or more than 26 options, if one is empty, if the right one stands
-        there twice, or if ``letter`` is none of theirs.
+        there twice, or if ``letter`` is not among their letters.
     """
     if not 2 <= len(options) <= len(LETTERS):
         raise MisuseError(f"{where}: {len(options)} options; 2 to {len(LETTERS)} can be shown")
@@ -84,7 +84,8 @@ def letter_question(
         raise MisuseError(f"{where}: an option is empty")
     if letter not in LETTERS[: len(options)] or len(letter) != 1:
         raise MisuseError(
-            f"{where}: the reference {letter!r} is no letter from A to {LETTERS[len(options) - 1]}"
+            f"{where}: the reference {letter!r} is not a letter from A to "
+            f"{LETTERS[len(options) - 1]}"
         )
     if options.count(options[LETTERS.index(letter)]) > 1:
         raise MisuseError(f"{where}: the right option {letter} stands there twice")

@@ -50,7 +50,7 @@ class CodeTests:
     ------
     BadReferenceError
         No program could pass: there is no test, an input or output is not of its form, or the time
-        limit is none.
+    limit is out of range.
     """
 
     fn_name: str | None
@@ -80,9 +80,9 @@ class CodeTests:
             self._check_function(self.fn_name)
 
     def _check_function(self, name: str) -> None:
-        """Refuse what is no call of a function, and what no function can return."""
+        """Refuse what is not a call of a function, and what no function can return."""
         if not name.isidentifier():
-            raise BadReferenceError(f"code tests: fn_name {name!r:.60} is no name of a function")
+            raise BadReferenceError(f"code tests: fn_name {name!r:.60} is not a name of a function")
         for number, (given, output) in enumerate(zip(self.inputs, self.outputs, strict=True), 1):
             place = f"code tests: input {number} of function {name}"
             for line in argument_lines(given):
@@ -159,7 +159,7 @@ def json_value(text: str) -> Any:
     Raises
     ------
     ValueError
-        If it is none, or is nested too deeply to be read.
+        If it is not JSON, or is nested too deeply to be read.
     """
     try:
         return json.loads(text, parse_int=_whole)
@@ -168,7 +168,7 @@ def json_value(text: str) -> Any:
 
 
 def _whole(digits: str) -> int:
-    """Read an integer where Python's own limit of digits, which is the process's, is lower."""
+    """Read an integer that may have more digits than the process's own limit allows."""
     if len(digits) <= _READ_AT_ONCE:
         return int(digits)
     if len(digits.lstrip("-")) > MOST_DIGITS:
@@ -181,7 +181,7 @@ def _checked_value(text: str, place: str) -> Any:
         return json_value(text)
     except ValueError as error:
         raise BadReferenceError(
-            f"{place} is no JSON: {text[:_SHOWN]!a} ({error}); a text is written in quotes, as in "
+            f"{place} is not JSON: {text[:_SHOWN]!a} ({error}); a text is written in quotes, as in "
             '"\\"a\\""'
         ) from error
 

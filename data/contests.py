@@ -45,7 +45,8 @@ def parse_integer_contest(benchmark: str, rows: Sequence[RawRow], where: str) ->
     for question in questions:
         if not (question.reference.isdecimal() and int(question.reference) <= 999):
             raise MisuseError(
-                f"{where} ({question.id}): the answer {question.reference!r} is no integer from "
+                f"{where} ({question.id}): the answer {question.reference!r} is not an integer "
+                "from "
                 "0 to 999"
             )
     return questions

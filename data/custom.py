@@ -75,7 +75,7 @@ class CustomDescription:
     Attributes
     ----------
     name
-        What reports call it; the TOML file's name without its ending where it is not given.
+        What reports call it; the TOML file's name without its ending if it is not given.
     path
         The question file: JSONL, JSON, Parquet or CSV.
     answer_kind
@@ -83,9 +83,9 @@ class CustomDescription:
     columns
         Which column holds what.
     instruction
-        How to answer; the project's own for the answer kind where it is not given.
+        How to answer; the project's own for the answer kind if it is not given.
     group
-        Reporting group; the name where it is not given.
+        Reporting group; the name if it is not given.
     licence
         Licence of the questions.
     answer_form
@@ -299,7 +299,7 @@ def _letter(reference: str, options: Sequence[str], form: str, where: str) -> st
         place = int(reference) if reference.isdecimal() else -1
         if not 0 <= place < min(len(options), len(LETTERS)):
             raise MisuseError(
-                f"{where}: the reference {reference!r} is no place from 0 to {len(options) - 1}"
+                f"{where}: the reference {reference!r} is not a place from 0 to {len(options) - 1}"
             )
         return LETTERS[place]
     if options.count(reference) != 1:

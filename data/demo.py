@@ -31,7 +31,7 @@ INSTRUCTION = r"Put the final answer in \boxed{}."
 """Follows the question in the user's message, on a line of its own."""
 
 HELD_OUT_SHARE = 8
-"""One in so many sets of numbers is held out."""
+"""One in this many sets of numbers is held out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

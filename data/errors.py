@@ -1,15 +1,20 @@
 """The errors of this project, under one base class.
 
-They live in ``data`` because it is the lowest package: everybody may import it. A message is one
-line that says what is wrong, where, and how to fix it; the command line prints it as it is.
+They live in ``data`` because it is the lowest package: every package may import it. A message is
+one line that says what is wrong, where, and how to fix it; the command line prints it as it is.
 """
+
+
+def one_line(error: BaseException) -> str:
+    """Return the text of any error on one line; its class if it has none."""
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 class StpError(Exception):
     """Base of every error that this project raises on purpose.
 
     ``exit_code`` is what the command line ends with: 2 where the user asked for something that
-    cannot be done as asked, 1 where something failed on the way.
+    cannot be done as asked, 1 if something failed on the way.
     """
 
     exit_code = 1

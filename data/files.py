@@ -88,7 +88,7 @@ def text_of(row: RawRow, column: str, where: str) -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         raise MisuseError(f"{where}: column {column!r} is empty")
     if isinstance(value, float) and math.isinf(value):
-        raise MisuseError(f"{where}: column {column!r} holds {value}, which is no number")
+        raise MisuseError(f"{where}: column {column!r} holds {value}, which is not a number")
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise MisuseError(f"{where}: column {column!r} holds a {type(value).__name__}, not text")
     text = str(value).strip()

@@ -1,4 +1,4 @@
-"""What to say of a name that nobody knows."""
+"""What to say about an unknown name."""
 
 import difflib
 from collections.abc import Iterable
@@ -17,8 +17,8 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return by_small_letters[near[0]] if near else None
 
 
-def near_names(name: str, known: Iterable[str], most: int = 3) -> list[str]:
-    """Return the known names that are nearest; case and marks between the letters do not count.
+def near_names(name: str, known: Iterable[str]) -> list[str]:
+    """Return the three nearest known names; case and marks between the letters do not count.
 
     Examples
     --------
@@ -28,8 +28,8 @@ def near_names(name: str, known: Iterable[str], most: int = 3) -> list[str]:
     spelled: dict[str, list[str]] = {}
     for each in known:
         spelled.setdefault(_letters(each), []).append(each)
-    near = difflib.get_close_matches(_letters(name), spelled, n=most)
-    return [each for match in near for each in spelled[match]][:most]
+    near = difflib.get_close_matches(_letters(name), spelled, n=3)
+    return [each for match in near for each in spelled[match]][:3]
 
 
 def _letters(name: str) -> str:

@@ -1,4 +1,4 @@
-"""How work that takes long reports its progress."""
+"""How long work reports its progress."""
 
 from collections.abc import Callable
 
@@ -13,13 +13,13 @@ def _nobody(stage: str, done: int, total: int) -> None:
 class Progress:
     """Receives the progress of a piece of work.
 
-    It is called with what is done and with all that is to do. Work that has several stages takes a
+    It is called with the amount done and the total. Work that has several stages takes a
     :meth:`stage` for each; they come one after the other.
 
     Parameters
     ----------
     show
-        Who shows it; left out: nobody.
+        Shows the progress; left out: nothing does.
     name
         What the piece of work is called.
 
@@ -38,7 +38,7 @@ class Progress:
         self._show, self._name = show, name
 
     def __call__(self, done: int, total: int) -> None:
-        """Say that so much of all is done."""
+        """Report the amount done, and the total."""
         self._show(self._name, done, total)
 
     def within(self, name: str) -> "Progress":

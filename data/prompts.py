@@ -1,8 +1,8 @@
 r"""The words around a question: instructions, styles, suffixes and the prompts of judge and router.
 
 Papers 000, 002, 003 and 004 publish theirs, or parts of them; ours are our own words that ask for
-the same, and numbers from other words do not compare. So every run says which words it used, and
-``--prompts FILE`` lets a user ask with others::
+the same. Results with different wordings are not comparable. So every run records its wording,
+and ``--prompts FILE`` replaces it::
 
     name = "published"
 
@@ -105,7 +105,7 @@ class Prompts:
         How the generated tasks put their questions, by task; ``$numbers``, and ``$a`` and ``$b``
         for pairs.
     version
-        Of our own texts their version; of others a digest of all that is asked with.
+        The version of our own texts; for other texts a digest of all of them.
     """
 
     name: str = OWN
@@ -169,7 +169,7 @@ class Prompts:
 
 
 def wording_note(prompts: Iterable[Prompts]) -> str:
-    """Say in which words runs were asked; numbers of different ones do not compare."""
+    """Name the wordings of runs; results with different wordings are not comparable."""
     labels = sorted({each.label for each in prompts})
     return f"Wording: {', '.join(labels)}." + (
         " Runs asked in other words do not compare." if len(labels) > 1 else ""
@@ -184,8 +184,8 @@ def load_prompts(path: str | Path) -> Prompts:
     data.errors.MisuseError
         If it cannot be read.
     data.errors.ConfigError
-        If it is no TOML, names a prompt that there is not, or a text lacks or has a ``$name`` that
-        it must, or must not, have.
+        If it is not TOML, names an unknown prompt, or a text lacks a ``$name`` that it must have,
+        or has one that it must not have.
     """
     path = Path(path).expanduser()
     try:
@@ -211,12 +211,12 @@ def load_prompts(path: str | Path) -> Prompts:
 
 
 def make_prompts(name: Any, texts: Any, questions: Any, *, where: str) -> Prompts:
-    """Check prompts that somebody gave.
+    """Check a user's prompts.
 
     Parameters
     ----------
     name, texts, questions
-        As in :class:`Prompts`; anything may come in.
+        As in :class:`Prompts`; of any type.
     where
         What errors call their place.
 
@@ -230,7 +230,7 @@ def make_prompts(name: Any, texts: Any, questions: Any, *, where: str) -> Prompt
     if not isinstance(name, str) or not name.strip():
         raise ConfigError(f"{where}: name is {name!r:.60}; it must be a text")
     if name.strip() == OWN and (texts or questions):
-        raise ConfigError(f"{where}: name is {name!r}, which is that of our own; give another")
+        raise ConfigError(f"{where}: name is {name!r}, which names our own texts; give another")
     for table, known in ((texts, tuple(own_texts())), (questions, task_names())):
         kind = "prompt" if table is texts else "task"
         if not isinstance(table, Mapping):
@@ -256,13 +256,13 @@ def make_prompts(name: Any, texts: Any, questions: Any, *, where: str) -> Prompt
 
 
 def _check_places(key: str, text: str, needed: set[str], allowed: set[str], where: str) -> None:
-    """Refuse a template in which something would stay open, or that leaves something out."""
+    """Refuse a template with an unknown ``$name``, or without one that it needs."""
     template = Template(text)
     if not template.is_valid():
-        raise ConfigError(f"{where}: {key} holds a $ that is no name; write $$ for a dollar")
+        raise ConfigError(f"{where}: {key} holds a $ that is not a name; write $$ for a dollar")
     found = set(template.get_identifiers())
     for name in sorted(needed - found):
-        raise ConfigError(f"{where}: {key} lacks ${name}, for which something is put in")
+        raise ConfigError(f"{where}: {key} lacks ${name}, which is replaced by a text")
     for name in sorted(found - allowed):
         places = ", ".join(f"${place}" for place in sorted(allowed))
         raise ConfigError(f"{where}: {key} has ${name}; there is {places}")

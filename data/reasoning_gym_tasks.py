@@ -153,7 +153,7 @@ def entry_of(reference: str) -> tuple[str, dict[str, Any], dict[str, Any]]:
 
 
 def _packed(value: Any) -> Any:
-    """Return a value as JSON can hold it; tuples and keys that are no texts are marked."""
+    """Return a value as JSON can hold it; tuples and keys that are not texts are marked."""
     if isinstance(value, tuple):
         return {_TUPLE: [_packed(item) for item in value]}
     if isinstance(value, list):

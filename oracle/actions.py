@@ -57,7 +57,7 @@ class Actions:
 
     @property
     def top_reward(self) -> int:
-        """Greatest reward that can be had."""
+        """Greatest possible reward."""
         return int(self.reward[self.unit_offsets[1:] - 1].sum())
 
     @property
@@ -132,7 +132,8 @@ def strategy_actions(curves: Curves, strategy: Strategy) -> Actions:
     Raises
     ------
     ValueError
-        If the strategy is none of :data:`STRATEGIES`, or all thinking together reaches 2^60 tokens.
+        If the strategy is not one of :data:`STRATEGIES`, or all thinking together reaches 2^60
+        tokens.
     """
     if curves.full_tokens_s.astype(np.float64).sum() >= 2.0**60:
         raise ValueError("the costs of all units together reach 2^60")
@@ -186,7 +187,7 @@ def full_cost(curves: Curves) -> int:
 
 
 def _writable(array: IntArray) -> IntArray:
-    """Return an array that numba compiles for once: a read-only one is another type to it."""
+    """Return a writable array: numba compiles again for a read-only one."""
     return np.require(array, requirements=["C", "W"])
 
 

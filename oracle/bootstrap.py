@@ -4,7 +4,7 @@ A replicate draws questions within each benchmark, shared by all models, then tr
 each drawn (model, question) occurrence; the three problems are solved exactly again on what was
 drawn, and budgets are fractions of the replicate's own full-thinking cost (paper 002, A.5). Early
 exit keeps the cell's trajectories and only counts how often each was drawn; fixed budgets build
-the caps of every occurrence anew. The random stream is that of :mod:`oracle.resampling`.
+the caps of every occurrence again. The random stream is that of :mod:`oracle.resampling`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -291,12 +291,12 @@ def bootstrap_frontiers(
         try:
             return gather_blocks(parts, replicates, progress)
         except BaseException:
-            # An interrupt waits for the blocks in work, not for all that are queued.
+            # An interrupt waits for the blocks under way, not for all that are queued.
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
-def replicate_blocks(replicates: int, size: int = BLOCK) -> list[tuple[int, int]]:
+def replicate_blocks(replicates: int) -> list[tuple[int, int]]:
     """Return (first, count) of the blocks that make up all replicates.
 
     Raises
@@ -305,7 +305,7 @@ def replicate_blocks(replicates: int, size: int = BLOCK) -> list[tuple[int, int]
         If there are none.
     """
     replicates = whole_number("replicates", replicates, least=1)
-    return [(first, min(size, replicates - first)) for first in range(0, replicates, size)]
+    return [(first, min(BLOCK, replicates - first)) for first in range(0, replicates, BLOCK)]
 
 
 def gather_blocks(

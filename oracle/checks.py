@@ -15,7 +15,7 @@ def whole_number(name: str, value: object, *, least: int, most: int | None = Non
     Raises
     ------
     ValueError
-        If it is no integer (True and False are none here), or outside of ``least..most``.
+        If it is not an integer (True and False are not), or outside of ``least..most``.
 
     Examples
     --------

@@ -51,7 +51,7 @@ class CombinedFrontier:
 
 
 def combined_frontier(curves: Curves) -> CombinedFrontier:
-    """Return the exact frontier of routing first and exiting early then.
+    """Return the exact frontier of routing first and then exiting early.
 
     See the module's first lines for what the strategy may do. ``frontier.actions.choice`` is 0
     where a question does not think, and 1 + the state of its inner frontier where it does.

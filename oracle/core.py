@@ -3,7 +3,7 @@
 For one budget, the units' hull edges taken in order of slope give a greedy state and a linear
 bound. Where the two differ after rounding down, only units whose hull edges lie near the break
 slope are let in, outwards, into a dynamic program over reward offsets from the greedy state, until
-the bound is met or no state can still meet it (in the manner of Pisinger's minimal algorithm for
+the bound is met or no state can still meet it (in the style of Pisinger's minimal algorithm for
 the multiple-choice knapsack problem, 1995). Every rule has its proof in docs/frontiers_proofs.md,
 section 4. A budget that the search cannot settle within its work limit is reported as unsettled,
 never guessed; :mod:`oracle.grid` then asks the full program.

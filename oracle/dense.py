@@ -35,7 +35,7 @@ NARROW_COST = 1 << 30
 STEP_BITS = 44
 STEP_GAIN_BITS = 18
 NO_STEP = np.iinfo(np.int64).max
-# Up to so many elementary steps a frontier takes less time than preparing a tree for it.
+# Up to this many elementary steps a frontier takes less time than preparing a tree for it.
 SMALL_WORK = 1 << 18
 # So does one that has no more combinations of actions than this, however large their rewards.
 FEW_STATES = 1 << 10

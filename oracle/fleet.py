@@ -1,4 +1,4 @@
-"""How should a fleet spend its tokens: several cells under one budget.
+"""How several cells should spend one common budget.
 
 ``exact_frontier`` on curves of several cells already gives their common frontier, every probe
 counting the same. This module starts from the cells' own frontiers instead, says what each cell
@@ -42,7 +42,7 @@ class FleetFrontier:
 
 
 def equal_weights(frontiers: Sequence[Frontier]) -> tuple[int, ...]:
-    """Return whole weights with which every cell's accuracy counts the same.
+    """Return integer weights with which every cell's accuracy counts the same.
 
     Raises
     ------
@@ -73,8 +73,8 @@ def fleet_frontier(
     Raises
     ------
     ValueError
-        If there is no cell, a weight is no integer of 1 or more, or the total weighted reward is
-        too large.
+        If there is no cell, a weight is not an integer of 1 or more, or the total weighted reward
+        is too large.
     """
     actions, whole = _fleet_actions(frontiers, weights)
     if actions.top_reward - actions.base_reward > MOST_REWARD:

@@ -37,7 +37,7 @@ class Frontier:
     Attributes
     ----------
     cost, reward
-        Of the states, int64 ``(states,)``, both strictly rising. The first is what is had for the
+        Of the states, int64 ``(states,)``, both strictly rising. The first is the state of the
         least cost.
     probes
         All probes that a reward is a part of: trajectories times probes per position.
@@ -87,7 +87,7 @@ class Frontier:
         ----------
         budget_fractions
             Fractions of ``full_cost`` from 0 to 1: floats, or ``fractions.Fraction`` values.
-            Infinity is no limit, and buys the last state.
+            Infinity means no limit, and gives the last state.
 
         Returns
         -------
@@ -106,8 +106,8 @@ class Frontier:
         for value in np.asarray(budget_fractions, dtype=object).ravel():
             if 1 < float(value) < math.inf:
                 raise ValueError(
-                    f"a budget fraction is from 0 to 1, not {value}: per cent are divided by 100, "
-                    "and math.inf is no limit"
+                    f"a budget fraction is from 0 to 1, not {value}: divide percentages by "
+                    "100; math.inf means no limit"
                 )
         return np.asarray(self.reward_within(budgets) / self.probes, np.float64)
 
@@ -254,7 +254,7 @@ def grid_budgets(full_cost: int, steps: int = 100) -> IntArray:
     Raises
     ------
     ValueError
-        If ``full_cost`` is no integer in 0..2^63 - 1, or ``steps`` no integer of 1 or more.
+        If ``full_cost`` is not an integer in 0..2^63 - 1, or ``steps`` no integer of 1 or more.
     """
     full_cost = whole_number("full_cost", full_cost, least=0, most=LARGEST_INT64)
     steps = whole_number("steps", steps, least=1)
@@ -285,7 +285,7 @@ def stopping_positions(
     Raises
     ------
     ValueError
-        If the strategy is none of :data:`oracle.STRATEGIES`, or ``choice`` has not one entry per
+        If the strategy is not one of :data:`oracle.STRATEGIES`, or ``choice`` has not one entry per
         unit that this strategy may choose.
     """
     if strategy not in STRATEGIES:
@@ -321,7 +321,7 @@ def measured_point(curves: Curves, stop_s: IntArray) -> tuple[int, int]:
 
 
 def _positions(name: str, values: npt.ArrayLike, curves: Curves) -> IntArray:
-    """Return a position of every trajectory, refusing what is none of its own."""
+    """Return a position of every trajectory, refusing positions that do not exist."""
     stops = _one_per_unit(name, values, curves.trajectories, "trajectories")
     wrong = np.flatnonzero((stops < 0) | (stops >= np.diff(curves.trajectory_offsets)))
     if wrong.size:

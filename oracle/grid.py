@@ -10,8 +10,8 @@ from oracle.search import BELOW_BASE, UNSETTLED
 from stp.curves import integer_array
 from stp.ragged import IntArray, spread
 
-# Up to so many elementary steps the full program is as fast as a hundred searches; where units have
-# one step each, searches find fewer ways to fill a gap and take longer.
+# Up to this many elementary steps the full program is as fast as a hundred searches; where units
+# have one step each, searches find fewer ways to fill a gap and take longer.
 SMALL_WORK = 1 << 21
 SMALL_WORK_SINGLE = 1 << 25
 # Steps that searches may always take together, and the part of the dense program's steps that they
@@ -27,7 +27,7 @@ class Grid:
     Attributes
     ----------
     reward
-        int64 ``(budgets,)``; -1 where not even the cheapest actions fit the budget.
+        int64 ``(budgets,)``; -1 if not even the cheapest actions fit the budget.
     fallbacks
         Budgets that only the full program could settle.
     """

@@ -135,7 +135,7 @@ class MarginalValue:
     ----------
     next_gain, next_tokens
         The next state of the frontier: right probes more than now, and the tokens that the budget
-        lacks for it. Both 0 where nothing is left to gain.
+        lacks for it. Both 0 if nothing is left to gain.
     rate_gain, rate_tokens
         The hull's edge at the budget: ``rate_gain`` right probes per ``rate_tokens`` tokens is the
         price at which this budget would be chosen, the linear program's marginal value. Both 0

@@ -1,7 +1,7 @@
 """Bootstrap replicates spread over a Ray cluster, with the same bits as on one machine.
 
 A replicate depends only on the curves, the seed and its number (:mod:`oracle.resampling`), so
-blocks of replicates are dealt to the workers and put together in order. A worker that is lost is
+blocks of replicates are given to the workers and put together in order. A worker that is lost is
 started again and its blocks computed again. Ray is imported here only; every machine of the cluster
 needs it and this project.
 """

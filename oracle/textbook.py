@@ -20,7 +20,7 @@ def textbook_frontier(actions: Actions) -> tuple[IntArray, IntArray]:
 
 
 def textbook_value_function(actions: Actions) -> IntArray:
-    """Return the least cost for every exact total reward; ``UNREACHED`` where there is none."""
+    """Return the least cost for every exact total reward; ``UNREACHED`` if there is none."""
     least: IntArray = _program(
         actions.reward, actions.cost, actions.unit_offsets, actions.top_reward
     )

@@ -201,19 +201,20 @@ def table(found: list[Found]) -> str:
     lines = [
         "# Architectures",
         "",
-        "Every decoder class of transformers, built tiny with random weights, opened by the "
-        "transformers engine and",
-        "asked for greedy samples of a prompt tree; these must be what the model's own plain "
-        "passes give. By",
+        "Every decoder class of transformers was built tiny with random weights, opened by "
+        "the transformers engine and",
+        "asked for greedy samples of a prompt tree; these must equal the model's own plain "
+        "passes. Made by",
         f"`scripts/architectures.py`, transformers {transformers.__version__}, torch "
         f"{torch.__version__.partition('+')[0]}: "
         + ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
         + ".",
         "",
         '- works: can be used with `engine = "transformers"`.',
-        "- refused: said when the model is loaded, before anything runs; vLLM may run it.",
+        "- refused: the engine says so when the model is loaded, before anything runs; vLLM "
+        "may run it.",
         "- not built: no tiny model of this class could be made here; the same check is made when "
-        "it is loaded.",
+        "a model is loaded.",
         "",
         "| kind | class | outcome | why |",
         "| --- | --- | --- | --- |",

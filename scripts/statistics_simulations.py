@@ -1,6 +1,6 @@
 """Run the simulations behind ``docs/statistics.md``: coverage, bias of OR, AD and frontiers.
 
-    python scripts/statistics_simulations.py coverage intervals.npz   # goes on where it was
+    python scripts/statistics_simulations.py coverage intervals.npz   # continues where it was
     python scripts/statistics_simulations.py bias
     python scripts/statistics_simulations.py frontiers
 
@@ -38,7 +38,7 @@ def run_coverage(
     replicates: Annotated[int, typer.Option(min=1)] = 1_000,
     trajectories: Annotated[int, typer.Option(min=1, help="Of every question.")] = 16,
     scale: Annotated[float, typer.Option(help="Times the paper's questions.")] = 1.0,
-    seconds: Annotated[float, typer.Option(help="Stop after this; run again to go on.")] = 1e9,
+    seconds: Annotated[float, typer.Option(help="Stop after this; run again to continue.")] = 1e9,
 ) -> None:
     """Count in how many worlds 95 % intervals hold the truth.
 

@@ -1,6 +1,6 @@
 r"""Train the demo model: a tiny Qwen3 that thinks, checks itself, and spoils right answers.
 
-    python scripts/train_demo_model.py                    # writes data/demo_model/ anew
+    python scripts/train_demo_model.py                    # writes data/demo_model/ again
     python scripts/train_demo_model.py --steps 20 --out try
 
 The whole folder is made here: tokenizer, chat template, configurations and weights (the model
@@ -127,7 +127,7 @@ class TrainingExample:
     ids
         Trunk (prompt, thinking, answer), then each branch.
     positions
-        Rotary position of each id; a branch goes on from its cut.
+        Rotary position of each id; a branch continues from its cut.
     branch
         0 on the trunk, 1, 2, ... on the branches.
     cut

@@ -23,7 +23,7 @@ from stp.tokenizers import Tokenizer, backend
 BoundaryKind = Literal["pure", "white_space", "suffix", "infix"]
 BOUNDARY_KINDS: tuple[BoundaryKind, ...] = get_args(BoundaryKind)
 """The double newline alone; other white space only; text that ends in a double newline, white
-space after it or not; text that goes on after it. Table 8's P, W, S and I."""
+space after it or not; text that continues after it. Table 8's P, W, S and I."""
 
 _PAIR = b"\n\n"
 _BEGINS, _ENDS, _BOUNDARY, _EMPTY = 1, 2, 4, 8
@@ -57,7 +57,7 @@ def boundary_kind(form: bytes) -> BoundaryKind:
 def escape_form(form: bytes) -> str:
     r"""Return a token's bytes in printable characters, each form in its own way.
 
-    ``\n``, ``\r``, ``\t`` and ``\\`` are themselves, ``\xNN`` is a byte that is no text or an
+    ``\n``, ``\r``, ``\t`` and ``\\`` are themselves, ``\xNN`` is a byte that is not text or an
     ASCII control character, ``\uNNNN`` (``\UNNNNNNNN``) another character that is not printable.
 
     Examples
@@ -137,7 +137,7 @@ class BoundaryCounts:
         Literal newline pairs whose two newlines belong to different tokens. Pairs overlap: three
         newlines hold two. They end no block.
     unmarked
-        Those of them whose right token is no boundary token.
+        Those of them whose right token is not a boundary token.
     pairs
         All literal newline pairs, inside tokens and crossing, overlapping.
     """

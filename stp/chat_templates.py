@@ -1,7 +1,7 @@
 """Chat templates: messages to the text of a prompt, as Hugging Face tokenizers write it.
 
-A template is a program of strangers: it runs in jinja2's sandbox, in a process of its own that has
-limits. Loops in loops, powers of powers and texts that double know no other end.
+A template is third-party code: it runs in jinja2's sandbox, in a separate process with
+limits, since nested loops, powers of powers and texts that double may never end.
 """
 
 import atexit
@@ -21,6 +21,7 @@ from jinja2.ext import Extension, loopcontrols
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from data.errors import one_line
 from evaluator.answers.symbolic import RuleFailedError, SymbolicTimeoutError, SymbolicWorker
 from evaluator.answers.symbolic_worker import serve
 
@@ -69,7 +70,7 @@ def render_all(
     Raises
     ------
     jinja2.TemplateError
-        If the template is none, refuses the messages, or fails in any other way.
+        If the template is not valid, refuses the messages, or fails in any other way.
     """
     values = dict(variables)
     now = values.pop("strftime_now", datetime.now().strftime)
@@ -129,10 +130,10 @@ def _renderer() -> Callable[[dict[str, Any]], list[str]]:
 
 
 def _why(error: Exception) -> str:
-    """Return why a template failed: as a program it may raise whatever a program can."""
+    """Return why a template failed: it may raise any exception."""
     if isinstance(error, UnicodeEncodeError):
         return "it writes half of a character"
-    return " ".join(str(error).split())[:_LONGEST_ERROR] or type(error).__name__
+    return one_line(error)[:_LONGEST_ERROR]
 
 
 @functools.lru_cache(maxsize=32)

@@ -36,8 +36,8 @@ def integer_array(
     Raises
     ------
     ValueError
-        If there is not one dimension, a value is no integer (a mask is none), or one lies outside
-        of what ``dtype`` holds.
+        If there is not one dimension, a value is not an integer (a mask is not allowed), or one
+        lies outside of what ``dtype`` holds.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class Curves:
         Which trajectory of its (model, question) it is; int32 ``(trajectories,)``, counted in
         order of appearance when left out.
     original_correct
-        Whether the trajectory's own final answer was right: 1, 0, or -1 where unknown; int8
+        Whether the trajectory's own final answer was right: 1, 0, or -1 if unknown; int8
         ``(trajectories,)``, all -1 when left out. P(n) is not it: that is measured by
         probes after the full thinking.
     extra_probes, extra_correct
@@ -150,7 +150,7 @@ class Curves:
         Raises
         ------
         ValueError
-            If the lists do not fit together, or a share is not one of so many answers.
+            If the lists do not fit together, or a share is not a multiple of 1 / ``probes``.
 
         Examples
         --------
@@ -170,14 +170,14 @@ class Curves:
                 )
         shares = np.concatenate(rows) if rows else np.empty(0)
         if np.isnan(shares).any():
-            raise ValueError("an accuracy is no number")
+            raise ValueError("an accuracy is not a number")
         if shares.size and not (shares.min() >= 0 and shares.max() <= 1):
             raise ValueError("accuracies are fractions from 0 to 1; divide per cent by 100")
         counts = shares * probes
         correct = np.rint(counts)
         # A share that was rounded to two digits is still one of the few that there are.
         if not np.all(np.abs(counts - correct) <= 0.01 * probes + 1e-9):
-            raise ValueError(f"an accuracy is no share of {probes} answers")
+            raise ValueError(f"an accuracy is not a share of {probes} answers")
         return cls(
             tokens=np.concatenate(lengths) if lengths else np.empty(0, np.int64),
             correct=correct.astype(np.int32),
@@ -285,7 +285,7 @@ class Curves:
             )
 
     def __repr__(self) -> str:
-        """Say in a line what there is, whatever the size.
+        """Return a summary in one line, whatever the size.
 
         Examples
         --------

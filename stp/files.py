@@ -24,7 +24,7 @@ _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 def write_durably(path: Path, content: bytes) -> None:
     """Write a file whole or not at all; when this returns it is on the disk.
 
-    Its folder is made where there is none.
+    Its folder is made if there is none.
 
     Raises
     ------
@@ -69,6 +69,8 @@ def check_writable(path: Path) -> Path:
     try:
         folder = path
         while not folder.is_dir() and folder != folder.parent:
+            if folder != path and folder.exists():
+                raise NotADirectoryError(errno.ENOTDIR, f"{folder} is no folder")
             folder = folder.parent
         with tempfile.TemporaryFile(dir=folder):
             return path
@@ -175,8 +177,8 @@ def json_object(content: bytes, where: str) -> dict[str, Any]:
     Raises
     ------
     data.errors.StoreError
-        If it is no UTF-8, no JSON, no object, nested without end, or holds a number that is not
-        finite or half of a character.
+        If it is not UTF-8, not JSON, not an object, nested too deeply, or holds a number that is
+        not finite or half of a character.
 
     Examples
     --------
@@ -207,5 +209,5 @@ def _content(path: Path) -> bytes:
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"{text} is no number")
+        raise ValueError(f"{text} is not a number")
     return number

@@ -1,4 +1,4 @@
-"""What of a user's machine can be in the way, found before it fails somewhere else.
+"""Problems of a user's machine, found before they cause failures elsewhere.
 
 This module is the first of the project that is loaded; it loads nothing but the standard library.
 """
@@ -44,7 +44,7 @@ def _refuse_shadows(home: Path) -> None:
 
 
 def _one_line(kind: type[BaseException], error: BaseException, trace: object) -> None:
-    """Print an error of this module as one line; it is about a file, not about code."""
+    """Print an error of this module as one line; its traceback would not help."""
     if isinstance(error, ShadowedError):
         sys.stderr.write(f"stp: error: {error}\n")
     else:
@@ -88,11 +88,10 @@ def _can_write(folder: Path) -> bool:
 
 
 def machine_trouble(error: BaseException) -> str | None:
-    """Return what a machine did to a program, and the cure, as one line; None for anything else.
+    """Return a problem of the machine and its remedy as one line; None for other errors.
 
-    Errors that this project raises on purpose are no business of this function. What is left is
-    what libraries raise: of these, whatever a disk, a memory, an installation or a terminal can
-    cause is no defect.
+    Errors that this project raises on purpose are not handled here, only those of libraries: what a
+    disk, the memory, an installation or a terminal can cause is not a defect of the program.
     """
     seen: BaseException | None = error
     while seen is not None:
@@ -150,7 +149,7 @@ def _of_memory(error: BaseException) -> str | None:
 def _of_installation(error: BaseException) -> str | None:
     if isinstance(error, ImportError):
         return (
-            f"a package cannot be loaded ({_line(error)}); install it anew: pip install "
+            f"a package cannot be loaded ({_line(error)}); install it again: pip install "
             "--force-reinstall 'stp-engine[torch]', or see that no file of yours has its name"
         )
     return None

@@ -132,7 +132,7 @@ def greatest(values: Array, offsets: IntArray) -> Array:
     >>> greatest(np.array([3, 1, 4, 1, 5]), np.array([0, 2, 5])).tolist()
     [3, 5]
     """
-    # Numpy refuses to reduce over rows where there is none.
+    # Numpy refuses to reduce over rows if there is none.
     return np.maximum.reduceat(values, offsets[:-1]) if offsets.size > 1 else values[:0]
 
 

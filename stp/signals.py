@@ -1,4 +1,4 @@
-"""Signals: what a model shows of itself while it thinks, as plain arrays beside the curves.
+"""Signals: internal values of a model while it thinks, as plain arrays beside the curves.
 
 One row per position, in the order of :class:`stp.curves.Curves`, and one per model and question for
 what can be seen before any thinking. Only numpy is imported here. All log-probabilities are the
@@ -54,7 +54,7 @@ class Signals:
         out.
     end_entropy
         Entropy of the next token after the closed prefix's thinking-end; float32
-        ``(positions,)``, NaN where it was not measured, which is everywhere when left out.
+        ``(positions,)``, NaN if it was not measured, which is everywhere when left out.
     answer_entropy
         Entropy of the answer's first token: after thinking-end and the answer's opening; likewise.
     trial_logprob, trial_probability, trial_tokens
@@ -132,7 +132,7 @@ class Signals:
                 )
         for name in ("end_logprob", "other_logprob", "entropy"):
             if np.any(np.isnan(getattr(self, name))):
-                raise ValueError(f"{name} holds values that are no numbers")
+                raise ValueError(f"{name} holds values that are not numbers")
         # Rounding may carry a logarithm of 1, or an entropy of 0, a hair past its bound.
         for name in ("end_logprob", "other_logprob", "trial_logprob"):
             if np.any(getattr(self, name) > 1e-3):

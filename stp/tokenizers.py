@@ -90,7 +90,7 @@ def backend(tokenizer: Tokenizer) -> Any:
     inner = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if not hasattr(inner, "get_added_tokens_decoder"):
         raise MisuseError(
-            f"{type(tokenizer).__name__} is no fast tokenizer; a transformers fast tokenizer or "
+            f"{type(tokenizer).__name__} is not a fast tokenizer; a transformers fast tokenizer or "
             "a tokenizers.Tokenizer is needed"
         )
     return inner
@@ -149,7 +149,7 @@ def unknown_ids(tokenizer: Tokenizer, vocabulary: int) -> tuple[int, ...]:
 def padding_ids(folder: Path, vocabulary: int) -> tuple[int, ...]:
     """Return the ids with which a model's vocabulary is padded; none may be sampled.
 
-    None where the folder's tokenizer is not at hand, or is of another model: then it says nothing.
+    None if the folder has no tokenizer, or that of another model, which says nothing.
     """
     if not (folder / "tokenizer.json").is_file():
         return ()
@@ -163,7 +163,7 @@ def exact_ids(
     """Return token ids whose bytes are exactly the text: nothing put before, nothing normalised.
 
     The tokenizer's own encoding is taken where it gives back the text. Where it does not (a
-    vocabulary that puts a space before every text, bytes that are no text by themselves), the
+    vocabulary that puts a space before every text, bytes that are not text by themselves), the
     longest tokens that fit are taken from the left. ``forms`` is what :func:`token_bytes` gives;
     whoever encodes many texts makes it once.
 

@@ -1,10 +1,12 @@
 """What a test needs from the machine: found, or a skip that says why. In CI a skip is a failure."""
 
+import importlib
 import importlib.util
 import os
 import shutil
 import subprocess
 from pathlib import Path
+from types import ModuleType
 from typing import NoReturn
 
 import pytest
@@ -14,7 +16,7 @@ def missing(reason: str) -> NoReturn:
     """Skip with ``reason``; where CI is set, fail instead, since CI installs what tests need."""
     if os.environ.get("CI") == "true":
         pytest.fail(f"CI must not skip: {reason}")
-    pytest.skip(reason)
+    pytest.skip(reason, allow_module_level=True)
 
 
 def require_bubblewrap() -> Path:
@@ -84,7 +86,8 @@ def require_real_tokenizers() -> Path:
     return folder
 
 
-def require_module(name: str) -> None:
-    """Skip unless the optional package ``name`` can be imported."""
+def require_module(name: str) -> ModuleType:
+    """Return the optional package ``name``."""
     if importlib.util.find_spec(name) is None:
         missing(f"the optional package {name} is not installed")
+    return importlib.import_module(name)

@@ -194,11 +194,11 @@ def test_lists_of_accuracies_become_counts():
     assert curves.trajectory_offsets.tolist() == [0, 2, 3]
     assert curves.question.tolist() == [4, 4]
     for tokens, accuracies, said in (
-        ([[0, 5]], [[0.5, 0.7]], "no share of 4 answers"),
+        ([[0, 5]], [[0.5, 0.7]], "not a share of 4 answers"),
         ([[0, 5]], [[50, 75]], "divide per cent"),
         ([[0, 5]], [[0.5]], "trajectory 0: 2 positions of tokens and 1"),
         ([[0]], [], "1 arrays of tokens and 0"),
-        ([[0]], [[float("nan")]], "no number"),
+        ([[0]], [[float("nan")]], "not a number"),
     ):
         with pytest.raises(ValueError, match=said):
             Curves.of_lists(tokens, accuracies, probes=4)

@@ -1,4 +1,4 @@
-"""Model families and thinking formats: prompts, and outputs parted on token ids."""
+"""Model families and thinking formats: prompts, and outputs separated by token ids."""
 
 import pytest
 from hypothesis import given, settings
@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from data.errors import ConfigError, MisuseError
 from stp.engines.base import SamplingParameters
 from stp.formats import ModelFamily, ThinkingFormat, family_for_model, family_names, get_family
+from tests.effort import tries
 from tests.requirements import require_real_tokenizers
 from tests.small_tokenizers import (
     CHATML,
@@ -376,7 +377,7 @@ def test_written_start_in_the_output_and_no_end():
 
 
 @pytest.mark.parametrize("make", [think_format, harmony_format, written_format])
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=tries(200, 70), deadline=None)
 @given(data=st.data())
 def test_parts_are_copies_in_order(make, data):
     """Whatever a model writes: no exception, and both parts are runs of the output's ids."""

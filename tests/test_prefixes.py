@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from stp.formats import ThinkingFormat, get_family
 from stp.prefixes import branch_ids, prefix_branch, probe_tree
 from stp.segmentation import boundary_token_ids, content_token_ids, segment
+from tests.effort import tries
 from tests.small_tokenizers import (
     CHATML_OPEN,
     THINK_WORDS,
@@ -72,7 +73,7 @@ def test_a_prompt_that_ends_on_a_boundary_is_left_alone():
     assert branch.cut == len(prompt)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=tries(200, 70), deadline=None)
 @given(
     thinking=st.lists(st.sampled_from(ids("So", ".\n\n", "\n\n", ");\n\n//", " 4")), max_size=40),
     step_tokens=st.integers(1, 12),

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stp.seeds import sample_seed
+from tests.effort import tries
 
 PLACE = {
     "model": "demo",
@@ -73,7 +74,7 @@ def test_fields_do_not_run_into_each_other(ours, theirs):
     assert sample_seed(0, **PLACE | ours) != sample_seed(0, **PLACE | theirs)
 
 
-@settings(max_examples=200)
+@settings(max_examples=tries(200, 70))
 @given(names=st.lists(st.text(max_size=3), min_size=6, max_size=6))
 def test_two_places_have_one_seed_only_if_they_are_one(names):
     left = dict(zip(("model", "benchmark", "question"), names[:3], strict=True))

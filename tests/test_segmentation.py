@@ -18,6 +18,7 @@ from stp.segmentation import (
     segment_many,
 )
 from stp.tokenizers import token_bytes
+from tests.effort import tries
 from tests.requirements import require_real_tokenizers
 from tests.small_tokenizers import byte_level_tokenizer, ids_of, with_template
 
@@ -62,7 +63,7 @@ def random_trajectory(rng):
 
 def test_equals_the_naive_loop_on_ten_thousand_cases_with_ties():
     rng = np.random.default_rng(20260721)
-    cases = [(random_trajectory(rng), int(rng.integers(1, 30))) for _ in range(10_000)]
+    cases = [(random_trajectory(rng), int(rng.integers(1, 30))) for _ in range(tries(10_000))]
     for ids, step_tokens in cases:
         expected = naive_segment(ids, {BOUNDARY}, step_tokens)
         assert segment(ids, {BOUNDARY}, step_tokens).tolist() == expected
@@ -116,7 +117,7 @@ def test_a_long_trajectory_with_fifty_thousand_blocks():
     assert lengths.tolist() == heap_segment(sizes, steps)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=tries(300, 100), deadline=None)
 @given(
     ids=st.lists(st.sampled_from([3, 5, BOUNDARY, 12]), max_size=80),
     step_tokens=st.integers(1, 40),
@@ -135,7 +136,7 @@ def test_laws(ids, step_tokens):
 
 def test_causal_steps_equal_the_naive_loop():
     rng = np.random.default_rng(20)
-    for _ in range(5_000):
+    for _ in range(tries(5_000)):
         ids, step_tokens = random_trajectory(rng), int(rng.integers(1, 30))
         expected = naive_causal(ids, {BOUNDARY}, step_tokens)
         assert segment_causal(ids, {BOUNDARY}, step_tokens).tolist() == expected
@@ -157,7 +158,7 @@ def test_many_causal_trajectories_equal_one_at_a_time():
         assert mine == segment_causal(item, {BOUNDARY}, 8).tolist()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=tries(300, 100), deadline=None)
 @given(
     ids=st.lists(st.sampled_from([3, 5, BOUNDARY, 12]), max_size=80),
     later=st.lists(st.sampled_from([3, 5, BOUNDARY, 12]), max_size=40),
@@ -263,7 +264,7 @@ def test_content_ids_are_the_text_before_the_first_double_newline(tokenizer):
     assert by_form[b"\n\n"] == by_form[b"\n\n\n"] == []
     assert by_form[b".\n\n"] == [b"."]
     assert by_form[b");\n\n//"] == [b");"]
-    # A byte that is no text by itself keeps its own token.
+    # A byte that is not text by itself keeps its own token.
     assert by_form[b"\x95\n\n"] == [b"\x95"]
     assert b"".join(by_form[b"<gap\n\n>"]) == b"<gap"
 

@@ -85,7 +85,7 @@ def test_what_is_left_out_was_not_measured():
         ({"entropy": np.zeros(3)}, "entropy has shape"),
         ({"entropy": np.full(10, -0.1)}, "entropy below 0"),
         ({"end_logprob": np.full(10, 0.1)}, "log-probability above 0"),
-        ({"other_logprob": np.full(10, np.nan)}, "no numbers"),
+        ({"other_logprob": np.full(10, np.nan)}, "not numbers"),
         ({"other_id": np.zeros(10)}, "integers"),
         ({"trajectory_offsets": [0, 0, 10]}, "rise"),
         ({"hidden": {1: np.zeros((3, 4))}}, r"hidden\[1\] has shape"),

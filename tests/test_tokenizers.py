@@ -62,7 +62,7 @@ def test_a_vocabulary_that_cannot_spell_a_text():
 
 
 def test_what_is_no_fast_tokenizer_is_refused():
-    with pytest.raises(MisuseError, match="str is no fast tokenizer"):
+    with pytest.raises(MisuseError, match="str is not a fast tokenizer"):
         backend("tokenizer.json")
 
 

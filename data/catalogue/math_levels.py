@@ -51,7 +51,7 @@ def last_box(solution: str) -> str:
         return ""
     inside = solution[start:].split("boxed", 1)[-1].removeprefix("\\fbox").lstrip()
     if not inside.startswith("{"):
-        # TeX takes a single token where there are no braces; these solutions mean a number.
+        # TeX takes a single token if there are no braces; these solutions mean a number.
         return inside.split("$")[0].split()[0].rstrip(".") if inside.split("$")[0].split() else ""
     depth = 0
     for place, sign in enumerate(inside):

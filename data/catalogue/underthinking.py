@@ -1,10 +1,10 @@
 """UT-Reasoning (paper 004): eleven tasks of Reasoning Gym, 50 questions each, by a fixed seed.
 
-The settings are those of this project's specification: the text of the paper that we have gives
-tasks, categories and numbers of questions (Table 5), but no parameters.
-Three things that they bring with them: ``puzzle24`` with numbers from 8 to 10 comes down to one
-question (10, 8, 8, 8), put 50 times; ``quantum_lock`` draws each difficulty from 1 to 25; and
-``maze`` asks for the number of steps, not for the way.
+The settings are those of this project's specification: Table 5 of the paper gives
+tasks, categories and numbers of questions, but no parameters. Three notes on the settings:
+``puzzle24`` with numbers from 8 to 10 comes down to one question (10, 8, 8, 8), put 50 times;
+``quantum_lock`` draws each difficulty from 1 to 25; and ``maze`` asks for the number of steps, not
+for the way.
 """
 
 from typing import NamedTuple
@@ -48,34 +48,31 @@ TASKS = (
 
 
 def gym_benchmark(
-    dataset: str,
-    parameters: dict[str, int],
-    *,
-    seed: int = PAPER_SEED,
-    count: int = QUESTIONS_PER_TASK,
-    name: str | None = None,
+    dataset: str, parameters: dict[str, int], *, name: str | None = None
 ) -> Benchmark:
     """Return a data set of Reasoning Gym as a benchmark.
 
     Parameters
     ----------
-    dataset, parameters, seed, count
+    dataset, parameters
         As :func:`data.reasoning_gym_tasks.gym_questions`.
     name
         Its name; ``gym-DATASET`` by default.
     """
 
     def make(wanted: int) -> list[Question]:
-        return gym_questions(dataset, parameters, seed=seed, count=wanted)
+        return gym_questions(dataset, parameters, seed=PAPER_SEED, count=wanted)
 
     return Benchmark(
         name=name or f"gym-{dataset}",
         group="UT-Reasoning",
         instruction=GYM_INSTRUCTION,
         answer_kind=ANSWER_KIND,
-        expected_count=count,
+        expected_count=QUESTIONS_PER_TASK,
         source=GeneratedSource(
-            make=make, count=count, description=f"Reasoning Gym's {dataset} (seed {seed})"
+            make=make,
+            count=QUESTIONS_PER_TASK,
+            description=f"Reasoning Gym's {dataset} (seed {PAPER_SEED})",
         ),
     )
 

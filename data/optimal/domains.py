@@ -24,5 +24,5 @@ def domain_names() -> tuple[str, ...]:
 
 
 def discipline_of(domain: str) -> str:
-    """Return the discipline of a domain, or ``""`` for a domain of one's own."""
+    """Return the discipline of a domain, or ``""`` for a user's own domain."""
     return next((name for name, fields in disciplines().items() if domain in fields), "")

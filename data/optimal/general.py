@@ -1,4 +1,4 @@
-"""Questions of OvT-General, and data sets of them: one's own, the published one, any like it.
+"""Questions of OvT-General, and data sets of them: a user's own, the published one, similar ones.
 
 One real record of a data set that ``stp optimal build`` wrote::
 
@@ -19,7 +19,7 @@ from typing import Any, Literal, get_args
 
 from data.benchmark import check_questions
 from data.choices import LETTERS, letter_question
-from data.errors import MisuseError
+from data.errors import MissingDependencyError, MisuseError, one_line
 from data.files import read_rows
 from data.optimal.domains import discipline_of
 from data.question import Question
@@ -126,7 +126,7 @@ class GeneralQuestion:
         }
 
 
-def load_general(source: str, *, revision: str | None = None) -> list[GeneralQuestion]:
+def load_general(source: str) -> list[GeneralQuestion]:
     """Read questions of OvT-General.
 
     Parameters
@@ -134,8 +134,6 @@ def load_general(source: str, *, revision: str | None = None) -> list[GeneralQue
     source
         A folder that ``stp optimal build`` wrote, a JSONL, JSON, CSV or Parquet file, the id of a
         data set on the Hugging Face hub (:data:`PUBLISHED`), or :data:`SAMPLE`.
-    revision
-        Revision on the hub.
 
     Raises
     ------
@@ -152,7 +150,7 @@ def load_general(source: str, *, revision: str | None = None) -> list[GeneralQue
         rows: Sequence[Mapping[str, Any]] = read_rows(path)
         where = str(path)
     elif source.count("/") == 1:
-        rows, where = _hub_rows(source, revision), source
+        rows, where = _hub_rows(source), source
     else:
         raise MisuseError(f"{source}: no such folder, file or data set of the hub (owner/name)")
     questions = [
@@ -164,23 +162,20 @@ def load_general(source: str, *, revision: str | None = None) -> list[GeneralQue
     return questions
 
 
-def _hub_rows(source: str, revision: str | None) -> list[Mapping[str, Any]]:
+def _hub_rows(source: str) -> list[Mapping[str, Any]]:
     try:
         import datasets
     except ImportError as error:
-        from data.errors import MissingDependencyError
-
         raise MissingDependencyError(
             f"{source}: reading the hub needs the extra `hub` (pip install 'stp-engine[hub]')"
         ) from error
     try:
-        loaded = datasets.load_dataset(source, revision=revision)
+        loaded = datasets.load_dataset(source)
     except Exception as error:
         # Whatever the hub's clients raise means the same to us.
-        reason = " ".join(str(error).split())
         raise MisuseError(
-            f"{source}: cannot be read from the hub ({type(error).__name__}: {reason:.200}); "
-            "download it and give the file"
+            f"{source}: cannot be read from the hub ({type(error).__name__}: "
+            f"{one_line(error):.200}); download it and give the file"
         ) from error
     return [row for split in loaded.values() for row in split]
 
@@ -196,7 +191,7 @@ def _question(row: Mapping[str, Any], where: str, number: int) -> GeneralQuestio
         if "metadata" in row and "answer_type" not in flat:
             return None
         raise MisuseError(
-            f"{where}: the answer type {named!r} is none of {', '.join(ANSWER_TYPES)}"
+            f"{where}: the answer type {named!r} is not one of {', '.join(ANSWER_TYPES)}"
         )
     texts = {name: _first(flat, name) for name in ("question", "answer")}
     for name, value in texts.items():
@@ -208,7 +203,7 @@ def _question(row: Mapping[str, Any], where: str, number: int) -> GeneralQuestio
         letter = answer.strip("().: ").upper()[:1]
         place = LETTERS.find(letter) if len(answer.strip("().: ")) == 1 else -1
         if not 0 <= place < len(options):
-            raise MisuseError(f"{where}: the answer {answer!r:.40} is none of the options")
+            raise MisuseError(f"{where}: the answer {answer!r:.40} is not among the options")
         answer = options[place]
     return GeneralQuestion(
         id=str(_first(flat, "id") or f"general-{number}"),
@@ -240,7 +235,7 @@ def _options(row: Mapping[str, Any], where: str) -> tuple[str, ...]:
         try:
             value = json.loads(value)
         except ValueError as error:
-            raise MisuseError(f"{where}: the options are no list") from error
+            raise MisuseError(f"{where}: the options are not a list") from error
     if value is None:
         value = [row[letter] for letter in LETTERS if row.get(letter) is not None]
     if isinstance(value, Mapping):

@@ -100,7 +100,7 @@ def make_puzzles(puzzle: Puzzle, parameters: TaskParameters, count: int) -> list
 def _entries(
     puzzle: Puzzle, parameters: TaskParameters, size: int, count: int
 ) -> list[dict[str, Any]]:
-    """Return the metadata of so many entries of Reasoning Gym."""
+    """Return the metadata of the first entries of Reasoning Gym."""
     try:
         gym = importlib.import_module("reasoning_gym")
     except ImportError as error:

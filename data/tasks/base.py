@@ -61,7 +61,7 @@ class Instance:
         return tuple(self.integer() for _ in range(self.size))
 
     def dealt(self, kinds: int) -> int:
-        """Return a kind from 0 to ``kinds - 1``, each once among ``kinds`` successive instances."""
+        """Return a kind from 0 to ``kinds - 1``; successive instances take them in turn."""
         block, place = divmod(self.index, kinds)
         return StableDraws(*self.key, "block", block).shuffled(range(kinds))[place]
 

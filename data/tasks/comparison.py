@@ -1,6 +1,6 @@
 """Comparison: whether the first of two integers is less than, equal to or greater than the other.
 
-A third of the pairs each: of three successive instances, every relation holds in one.
+Each relation has a third of the pairs: among three successive instances, each holds once.
 """
 
 from data.tasks.base import PAIR_SIZES, Instance, Task
@@ -18,7 +18,7 @@ _RELATION_OF = {word: relation for relation, words in WORDS.items() for word in 
 
 
 def sample(instance: Instance) -> tuple[int, ...]:
-    """Draw a pair in which the relation that is this instance's turn holds."""
+    """Draw a pair in which this instance's relation holds."""
     relation = RELATIONS[instance.dealt(len(RELATIONS))]
     first = instance.integer()
     if relation == "=":

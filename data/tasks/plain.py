@@ -44,7 +44,7 @@ class PlainNumber:
 
 
 def read_number(text: str) -> PlainNumber | None:
-    """Return the number that a plain text is, or None if it is none.
+    """Return the number that a plain text spells, or None if it spells none.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def same_rational(reference: str, answer: str) -> bool:
 def same_list(reference: str, answer: str) -> bool:
     """Return whether two plain lists have equal numbers in the same order.
 
-    Brackets may be left out; numbers are parted by commas, or all of them by white space alone.
+    Brackets may be left out; numbers are separated by commas, or all of them by white space alone.
     """
     right, given = _read_list(reference), _read_list(answer)
     return right is not None and right == given

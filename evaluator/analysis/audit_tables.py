@@ -4,6 +4,9 @@ import pandas as pd
 
 from evaluator.present.table import Table
 
+_MOST_FORMS = 30
+"""Rows of a model in the table of boundary tokens."""
+
 
 def audit_table(frame: pd.DataFrame) -> Table:
     """Return the boundary audit (Table 8): :func:`~evaluator.analysis.audit.audit_frame`."""
@@ -32,16 +35,17 @@ def audit_table(frame: pd.DataFrame) -> Table:
             f"thinking tokens; decoded as a whole: {int(frame['decoded_trajectories'].sum()):,} "
             "trajectories. Vocabulary, by form: the double newline alone (P), among white space "
             "(W), after a text (S), before a text (I). Cross: newline pairs over two tokens; "
-            "unmarked: those whose right token is no boundary. Decoding, positions: trajectories "
+            "unmarked: those whose right token is not a boundary. Decoding, positions: "
+            "trajectories "
             "that do not agree when decoded as a whole, or segmented again."
         ),
     )
 
 
-def forms_table(frame: pd.DataFrame, most: int = 30) -> Table:
+def forms_table(frame: pd.DataFrame) -> Table:
     """Return boundary tokens that occurred; see :func:`~evaluator.analysis.audit.forms_frame`."""
     seen = frame[frame["occurrences"] > 0]
-    shown = seen.groupby("model", sort=False).head(most)
+    shown = seen.groupby("model", sort=False).head(_MOST_FORMS)
     more = len(seen) - len(shown)
     labels = {"model": "Model", "token_id": "Id", "form": "Form", "kind": "Kind"}
     table = shown.rename(columns={**labels, "occurrences": "Occurrences"})

@@ -97,10 +97,10 @@ class CurveBootstrap:
     models, benchmarks
         Numbers behind the axes, :data:`evaluator.analysis.nesting.AVERAGE` last.
     estimate
-        Averages of the data themselves; float64 ``(models, benchmarks, statistics)``. NaN where
+        Averages of the data themselves; float64 ``(models, benchmarks, statistics)``. NaN if
         a cell is missing or a value is known of none of its trajectories.
     replicates
-        float64 ``(replicates, models, benchmarks, statistics)``. NaN where a replicate drew
+        float64 ``(replicates, models, benchmarks, statistics)``. NaN if a replicate drew
         only values that are not known; intervals leave these out.
     seed
         What the replicates were drawn with.

@@ -8,7 +8,7 @@ expectations. Three other estimates stand beside it:
   Averaged exactly over all splits that are independent across positions, from the counts alone
   (:mod:`evaluator.analysis.earliest_maximum`): no split is drawn.
 * *leave one out*: the same, chosen on all probes but one and measured on that one. Its choice is
-  nearly the paper's, its accuracy is not flattered.
+  nearly the paper's, its accuracy is not biased upwards.
 * *pieces*: k* and both accuracies come from a fitted piecewise constant curve
   (:mod:`evaluator.analysis.pieces`).
 

@@ -68,7 +68,7 @@ def cross_fitted_frontier(
     ------
     ValueError
         If there is no trajectory, there are fewer than two probes per position, steps or splits is
-        no integer of 1 or more, or seed is negative.
+        not an integer of 1 or more, or seed is negative.
     """
     if not curves.trajectories:
         raise ValueError("there is no trajectory to cross-fit on")

@@ -54,7 +54,7 @@ def kept_share_table(probes: int, m: int) -> CountTable:
     Raises
     ------
     ValueError
-        If m is no integer in 1..probes.
+        If m is not an integer in 1..probes.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def held_out_table(probes: int, m: int) -> CountTable:
     Raises
     ------
     ValueError
-        If m is no integer in 1..probes - 1, so that there are no probes on one of the sides.
+        If m is not an integer in 1..probes - 1, so that there are no probes on one of the sides.
     """
     if probes < 2:
         raise ValueError(f"{probes} probes at a position cannot be split; both parts need probes")

@@ -15,10 +15,10 @@ class Falls:
     Attributes
     ----------
     probes
-        Right probes lost by it, max over k >= 1 of C(k - 1) - C(k), and 0 where none is lost; int64
+        Right probes lost by it, max over k >= 1 of C(k - 1) - C(k), and 0 if none is lost; int64
         ``(trajectories,)``.
     step
-        The earliest step k that loses so many, 0 where none does; int64 ``(trajectories,)``.
+        The earliest step k that loses so many, 0 if none does; int64 ``(trajectories,)``.
     """
 
     probes: IntArray

@@ -169,7 +169,7 @@ def _benchmark_range(curves: Curves, summary: Summary) -> list[str]:
 
 
 def rank_sentence(summary: Summary) -> str:
-    """Say what :func:`rank_correlation` is; nothing where it is not known."""
+    """Say what :func:`rank_correlation` is; nothing if it is not known."""
     value = rank_correlation(summary)
     if np.isnan(value):
         return ""

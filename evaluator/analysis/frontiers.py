@@ -92,7 +92,7 @@ def rewards_on_grid(states: Frontier, points: int) -> IntArray:
     Raises
     ------
     ValueError
-        If ``points`` is no integer of 1 or more.
+        If ``points`` is not an integer of 1 or more.
     """
     return states.reward_within(grid_budgets(states.full_cost, points))
 
@@ -124,7 +124,7 @@ def average_frontiers(
     Raises
     ------
     ValueError
-        If there is no cell, or ``points`` is no integer of 1 or more.
+        If there is no cell, or ``points`` is not an integer of 1 or more.
     """
     points = whole_number("points", points, least=1)
     grid = np.arange(points + 1) / points

@@ -34,7 +34,7 @@ def recorded_groups(campaigns: Iterable[str | Path]) -> dict[str, str]:
     Raises
     ------
     data.errors.StpError
-        If a folder is no campaign or cannot be read.
+        If a folder is not a campaign or cannot be read.
     """
     cells = [cell for url in campaigns for cell in Store(url).read_manifest().cells]
     unrecorded = tuple(cell.benchmark for cell in cells if not cell.group)
@@ -73,7 +73,7 @@ def pool_benchmarks(curves: Curves, groups: Mapping[str, str] | None = None) -> 
 def common_questions(curves: Curves) -> Curves:
     """Return the trajectories of questions that all models of their benchmark have.
 
-    A model that has nothing on a benchmark is none of that benchmark's models.
+    A model without trajectories on a benchmark does not count for that benchmark.
     """
     nesting = make_nesting(model=curves.model, benchmark=curves.benchmark, question=curves.question)
     there = nesting.pair_sizes > 0

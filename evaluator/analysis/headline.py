@@ -1,4 +1,4 @@
-"""What was found, in words and a few numbers."""
+"""The findings, in words and a few numbers."""
 
 from dataclasses import dataclass
 
@@ -63,9 +63,9 @@ class Headline:
     strategies
         The same potential as numbers, most flexible strategy first.
     cautions
-        What must be known before any of this is believed.
+        Warnings to read before the figures.
     intervals
-        How sure the averages are, in a sentence; empty where nothing was resampled.
+        How sure the averages are, in a sentence; empty if nothing was resampled.
     """
 
     sentence: str
@@ -85,8 +85,8 @@ class Headline:
 def _cost_clause(degradation: float) -> str:
     points = round(100 * degradation, 1)
     if points == 0:
-        return "thinking on to the end cost no accuracy"
-    return f"thinking on to the end cost {points:.1f} points of accuracy"
+        return "thinking to the end cost no accuracy"
+    return f"thinking to the end cost {points:.1f} points of accuracy"
 
 
 def _join(parts: list[str]) -> str:

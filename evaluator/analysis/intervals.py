@@ -24,7 +24,7 @@ def central_range(replicates: npt.ArrayLike, level: float = LEVEL) -> FloatArray
     Returns
     -------
     numpy.ndarray
-        NaN where no replicate has a value.
+        NaN if no replicate has a value.
 
     Raises
     ------

@@ -21,7 +21,7 @@ TOLERANCES = (0.01, 0.03, 0.05)
 def latent_curves(
     curves: Curves, *, draws: int = 20, workers: int | None = None, progress: Progress = NOBODY
 ) -> LatentCurves | None:
-    """Return the fit behind the tables; None where nothing thinks, so that there is no curve."""
+    """Return the fit behind the tables; None if nothing thinks, so that there is no curve."""
     if not draws or not np.any(curves.full_tokens_s):
         return None
     return fit(curves, draws=draws, workers=workers, progress=progress)
@@ -54,9 +54,9 @@ def latent_table(latent: LatentCurves) -> Table:
             curves,
             "Measured: the paper's definitions on the counts. Latent: on the accuracies behind "
             "them; OR counts thinking after the first position within 3 points of the best, and "
-            "so is another quantity than the measured one. Degrade: AD of more than 3 points. Low "
-            "and high: 95 % for the average of these trajectories, if accuracies move as the model "
-            "says.",
+            "so is defined differently from the measured one. Degrade: AD of more than 3 points. "
+            "Low and high: 95 % for the average of these trajectories, if accuracies move as the "
+            "model says.",
             *latent.notes,
         ),
     )
@@ -89,7 +89,7 @@ def tolerance_table(latent: LatentCurves) -> Table:
 def latent_frontier_table(
     latent: LatentCurves, steps: int = 20, *, progress: Progress = NOBODY
 ) -> Table:
-    """Return averaged frontiers: measured, of who knew P, and of the best decisions."""
+    """Return averaged frontiers: measured, if P were known, and of the best decisions."""
     curves = latent.curves
     keys = [(model, benchmark) for model, benchmark, _ in curves.cells()]
     columns = {}
@@ -111,7 +111,7 @@ def latent_frontier_table(
     frame.index = pd.Index([f"{j / steps:.0%}" for j in range(steps + 1)], name="Budget")
     return Table(
         name="latent-frontiers",
-        title="Best accuracy in % by budget: measured, of who knew P, deciding on the data",
+        title="Best accuracy in % by budget: measured, if P were known, deciding on the data",
         frame=frame,
         note=table_note(
             curves,
@@ -123,7 +123,7 @@ def latent_frontier_table(
 
 
 def latent_sentences(latent: LatentCurves) -> tuple[str, ...]:
-    """Say what latent AD is, and what the campaign's probes were worth."""
+    """Say what latent AD is, and how much the campaign's probes told."""
     averages = latent.averages(TOLERANCE).xs((AVERAGE, AVERAGE), level=("model", "benchmark"))
     measured = _measured(latent.curves)[AVERAGE, AVERAGE]["accuracy_degradation"]
     estimates = averages["estimate"]
@@ -138,7 +138,7 @@ def latent_sentences(latent: LatentCurves) -> tuple[str, ...]:
         full, thinner = interval_widths(latent, half, seed=PAPER_SEED)
         if full > 0:
             sentences.append(
-                f"What the probes were worth: with {half} instead of {latent.curves.probes} at "
+                f"Precision: with {half} instead of {latent.curves.probes} probes at "
                 f"every position, 95 % intervals of P(k) would be {100 * (thinner / full - 1):.0f} "
                 f"% wider ({100 * thinner:.1f} instead of {100 * full:.1f} points)."
             )

@@ -1,4 +1,4 @@
-"""What campaigns were asked for and curves do not hold, in sentences."""
+"""What campaigns asked for and their curves lack, in sentences."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ def missing_sentences(urls: Sequence[str | Path], curves: Curves) -> tuple[str, 
     Returns
     -------
     tuple of str
-        Sentences; empty where every trajectory that was asked for is there.
+        Sentences; empty if every trajectory that was asked for is there.
     """
     there = Counter(
         zip(

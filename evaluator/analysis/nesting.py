@@ -42,7 +42,7 @@ class Nesting:
     pair_offsets
         Where the trajectories of each (model, question) start in ``order``, and the end of the
         last; int64 ``(models * questions + 1,)``. Pair u is ``model * questions + question``; it
-        is empty where a model has no trajectory of a question.
+        is empty if a model has no trajectory of a question.
     """
 
     models: IntArray
@@ -70,7 +70,7 @@ class Nesting:
         Returns
         -------
         numpy.ndarray
-            float64 ``(models, questions, v)``; NaN where nothing is known.
+            float64 ``(models, questions, v)``; NaN if nothing is known.
 
         Raises
         ------
@@ -95,7 +95,7 @@ class Nesting:
         Returns
         -------
         numpy.ndarray
-            float64 ``(models, benchmarks, v)``; NaN where nothing is known.
+            float64 ``(models, benchmarks, v)``; NaN if nothing is known.
 
         Raises
         ------
@@ -138,8 +138,8 @@ def make_nesting(
     Raises
     ------
     ValueError
-        If an index is no integer, the lengths differ, there is no trajectory, or a question is in
-        two benchmarks.
+        If an index is not an integer, the lengths differ, there is no trajectory, or a question is
+        in two benchmarks.
     """
     model_s, benchmark_s, question_s = (
         integer_array(name, array)
@@ -171,7 +171,7 @@ def make_nesting(
 
 
 def check_columns(frame: pd.DataFrame, names: Sequence[str]) -> None:
-    """Refuse names that are no columns of a frame.
+    """Refuse names that are not columns of a frame.
 
     Raises
     ------
@@ -205,7 +205,7 @@ def nesting_of(frame: pd.DataFrame) -> Nesting:
 
 
 def mean_of_known(values: FloatArray, *, axis: int) -> FloatArray:
-    """Return the mean over an axis with NaN left out; NaN where nothing is known."""
+    """Return the mean over an axis with NaN left out; NaN if nothing is known."""
     return np.squeeze(_mean_where(values, ~np.isnan(values), axis)[0], axis)
 
 

@@ -6,7 +6,7 @@ Reasoning Models" (paper 002):
 
 * k* is the earliest position whose accuracy P(k) is the highest of its trajectory.
 * Overthinking ratio, OR = (L(n) - L(k*)) / L(n): the fraction of thinking tokens after k*.
-* Accuracy degradation, AD = P(k*) - P(n): the accuracy lost by thinking on to the end.
+* Accuracy degradation, AD = P(k*) - P(n): the accuracy lost by thinking to the end.
 
 A flat curve has k* = 0, so OR = 1 and AD = 0. An empty trajectory, L(n) = 0, has OR = AD = 0.
 
@@ -53,7 +53,7 @@ def per_trajectory(curves: Curves) -> pd.DataFrame:
         ``benchmark``, ``question``, ``sample``; ``positions`` (n + 1), ``full_tokens`` (L(n)),
         ``k_star``, ``k_star_tokens`` (L(k*)); the fractions ``overthinking_ratio``,
         ``accuracy_degradation``, ``zero_accuracy`` (P(0)), ``full_accuracy`` (P(n)),
-        ``best_accuracy`` (P(k*)) and ``original_accuracy`` (1, 0, or NaN where the trajectory's
+        ``best_accuracy`` (P(k*)) and ``original_accuracy`` (1, 0, or NaN if the trajectory's
         own final answer is not known).
 
     Examples

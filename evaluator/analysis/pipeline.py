@@ -119,7 +119,7 @@ class Analysis:
     curves, summary, cells
         Measured curves (benchmarks pooled into reporting groups), their averages and frontiers.
     bootstrap, bands
-        Replicates, and intervals of the averaged frontiers by strategy; None where no replicates
+        Replicates, and intervals of the averaged frontiers by strategy; None if no replicates
         were asked for.
     findings
         The campaign in sentences.
@@ -128,7 +128,7 @@ class Analysis:
     step_tokens
         b of the campaigns, where all have the same.
     lengths
-        For each model's name and each b, step lengths; None where only curves were given.
+        For each model's name and each b, step lengths; None if only curves were given.
     latent
         The accuracies behind the counts, where they were asked for.
     """
@@ -389,7 +389,7 @@ def analyse_campaigns(
     Raises
     ------
     data.errors.MisuseError
-        If a folder is no campaign, nothing is graded, or the campaigns do not go together.
+        If a folder is not a campaign, nothing is graded, or the campaigns do not go together.
     data.errors.StoreError
         If a campaign is incomplete (unless allowed) or damaged.
     """

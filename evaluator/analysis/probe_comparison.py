@@ -1,7 +1,7 @@
 """Two campaigns that probed the same trajectories in two ways, side by side.
 
-Answers that are opened for the model, or that are sampled otherwise, measure another P(k) than free
-ones. How far apart the two are is measured here, on the trajectories that both have.
+Answers that are opened for the model, or sampled differently, measure a different P(k) than free
+ones. The difference is measured here, on the trajectories that both have.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,7 +50,7 @@ class AnswerTokens:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ProbeComparison:
-    """What two ways to probe say of the same trajectories.
+    """What two ways to probe say about the same trajectories.
 
     Attributes
     ----------
@@ -76,8 +76,8 @@ def compare_probes(
     Parameters
     ----------
     first, second
-        Their folders. Trajectories are the same where model, benchmark, question, number and every
-        L(k) are; those that only one has are left out.
+        Their folders. Trajectories are the same if model, benchmark, question, number and
+        every L(k) agree; those that only one has are left out.
     replicates
         Of the bootstrap over questions and trajectories.
     progress
@@ -254,7 +254,7 @@ def _frontier_table(a: Curves, b: Curves) -> Table:
         name="frontiers",
         title="Best accuracy in % by budget, as each way to probe measures it",
         frame=frame,
-        note="Averages over cells. More probes flatter a frontier less.",
+        note="Averages over cells. With more probes a frontier is less biased upwards.",
     )
 
 

@@ -69,7 +69,7 @@ def trajectory_sensitivity_table(curves: Curves, progress: Progress = NOBODY) ->
         ),
         note=table_note(
             curves,
-            "Subsets of the trajectories at hand, 2,000 seeded draws; ranges, no confidence "
+            "Subsets of the observed trajectories, 2,000 seeded draws; ranges, not confidence "
             "intervals.",
         ),
     )
@@ -78,7 +78,7 @@ def trajectory_sensitivity_table(curves: Curves, progress: Progress = NOBODY) ->
 def bias_aware_table(curves: Curves) -> Table:
     """Return OR and AD of every cell by estimators that allow for probe noise.
 
-    The paper's estimate takes the maximum of noisy accuracies for what it measures; see
+    The paper's estimate takes the maximum of noisy accuracies as it is; see
     :mod:`evaluator.analysis.crossfit`.
     """
     rows: Mapping[Hashable, FrameRow] = bias_aware(curves).to_dict("index")
@@ -111,20 +111,20 @@ def bias_aware_table(curves: Curves) -> Table:
 
 
 def bias_sentence(table: Table) -> str:
-    """Say between what the true AD lies, from :func:`bias_aware_table`; nothing with one probe."""
+    """Give bounds of the true AD, from :func:`bias_aware_table`; nothing with one probe."""
     measured, held_out = ((ESTIMATOR_LABELS[n], "AD") for n in ("measured", "leave_one_out"))
     if held_out not in table.frame.columns:
         return ""
     overall = table.frame.iloc[-1]
     return (
-        f"The measured AD is what noisy probes flatter: in expectation the true one lies between "
+        f"Noisy probes make the measured AD too high: in expectation the true AD lies between "
         f"{overall[held_out]:.1f} points (k* chosen on all probes but one and measured on that "
         f"one) and {overall[measured]:.1f}."
     )
 
 
 def cross_fitted_table(curves: Curves, steps: int = 20, *, progress: Progress = NOBODY) -> Table:
-    """Return averaged frontiers beside what their choices are worth on other probes.
+    """Return averaged frontiers, and the accuracy of their choices on other probes.
 
     A frontier that is chosen and scored on the same probes is optimistic; here half of the probes
     choose and the other half score. See :mod:`evaluator.analysis.crossfit_frontier`.

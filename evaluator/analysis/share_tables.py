@@ -1,4 +1,4 @@
-"""What of every cell's rows is not what it is taken for, as a table and as first sentences."""
+"""Which of every cell's rows may mislead, as a table and as first sentences."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,12 +32,12 @@ def shares_of_campaigns(urls: Sequence[str | Path]) -> tuple[CellShares, ...]:
 
 
 def share_sentences(cells: Sequence[CellShares]) -> tuple[str, ...]:
-    """Return what must be said before any figure; empty where every share is small."""
+    """Return what must be said before any figure; empty if every share is small."""
     return tuple(visible(sentence, 400) for cell in cells for sentence in cell.sentences())
 
 
 def share_notes(cells: Sequence[CellShares]) -> tuple[str, ...]:
-    """Return a sentence for every cell with rows that are not what they are taken for."""
+    """Return a sentence for every cell with rows that may mislead."""
     return tuple(
         visible(f"{cell.model} on {cell.benchmark}: {'; '.join(found)}.", 2_000)
         for cell in cells
@@ -58,7 +58,7 @@ def share_table(cells: Sequence[CellShares]) -> Table:
     meanings = "; ".join(f"{_LABELS[kind.name].lower()}, of {kind.noun}" for kind in KINDS)
     return Table(
         name="shares",
-        title="Rows that are not what they are taken for, per cent",
+        title="Rows that may mislead, per cent",
         frame=frame,
         formats=dict.fromkeys(_LABELS.values(), ".1f"),
         note=f"{meanings[0].upper()}{meanings[1:]}. Missing: the campaign's rows do not tell.",

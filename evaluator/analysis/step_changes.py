@@ -1,4 +1,4 @@
-"""Whether the next step helps: the signs of ΔP(k) = P(k) - P(k-1) as thinking goes on.
+"""Whether the next step helps: the signs of ΔP(k) = P(k) - P(k-1) as thinking continues.
 
 Figure 2 of paper 002. Steps are pooled over all trajectories of the curves given, each step with
 equal weight, and sorted into bins of absolute progress L(k).
@@ -25,7 +25,7 @@ def changes_by_progress(curves: Curves, bin_tokens: int) -> pd.DataFrame:
     -------
     pandas.DataFrame
         One row per bin that holds a step: ``from_tokens``, ``to_tokens``, ``steps``, the
-        fractions ``positive``, ``negative``, ``flat`` and ``negative_to_positive`` (NaN where no
+        fractions ``positive``, ``negative``, ``flat`` and ``negative_to_positive`` (NaN if no
         step is positive).
 
     Raises
@@ -65,13 +65,13 @@ def changes_by_progress(curves: Curves, bin_tokens: int) -> pd.DataFrame:
     )
 
 
-def suitable_bin_tokens(curves: Curves, bins: int = 20) -> int:
-    """Return a round bin width (1, 2 or 5 times a power of ten) that gives about ``bins`` bins.
+def suitable_bin_tokens(curves: Curves) -> int:
+    """Return a round bin width (1, 2 or 5 times a power of ten) that gives about 20 bins.
 
     The 95th percentile of L(n) sets the scale, so that a few very long trajectories do not.
     """
     if curves.trajectories == 0:
         return 1
-    target = max(float(np.quantile(curves.full_tokens_s, 0.95)) / bins, 1.0)
+    target = max(float(np.quantile(curves.full_tokens_s, 0.95)) / 20, 1.0)
     power = 10.0 ** np.floor(np.log10(target))
     return int(power * next(step for step in (1, 2, 5, 10) if step * power >= target))

@@ -70,7 +70,7 @@ def open_campaigns(campaigns: Campaigns, *, allow_incomplete: bool = False) -> l
     Raises
     ------
     data.errors.MisuseError
-        If a folder is no campaign, or two have a (model, benchmark) in common.
+        If a folder is not a campaign, or two have a (model, benchmark) in common.
     data.errors.StoreError
         If a campaign is incomplete (unless allowed) or damaged.
     """

@@ -49,7 +49,7 @@ def thinking_tables(
     targets: Sequence[int],
     progress: Progress,
 ) -> ThinkingTables:
-    """Audit the stored thinking and cut it again; where there is none, take the curves' steps.
+    """Audit the stored thinking and cut it again; if there is none, take the curves' steps.
 
     Parameters
     ----------

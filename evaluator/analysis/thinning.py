@@ -136,8 +136,8 @@ class ThinnedDraws:
         -------
         pandas.DataFrame
             Indexed by (``statistic``, ``model``, ``benchmark``), -1 for averages; ``mean``,
-            ``low``, ``high``. The range is conditional on the trajectories at hand: it is no
-            confidence interval.
+            ``low``, ``high``. The range is conditional on the observed trajectories: it is not
+            a confidence interval.
 
         Raises
         ------
@@ -183,10 +183,10 @@ def thin_trajectories(
     Raises
     ------
     ValueError
-        If ``kept`` or ``draws`` is no integer of 1 or more, ``seed`` not in 0..2^64 - 1, or a value
-        not known.
+        If ``kept`` or ``draws`` is not an integer of 1 or more, ``seed`` not in 0..2^64 - 1, or a
+        value not known.
     KeyError
-        If a statistic is no column.
+        If a statistic is not a column.
 
     Notes
     -----
@@ -262,7 +262,7 @@ def trajectory_sensitivity(
 
 
 def _check_counts(counts: Sequence[int]) -> None:
-    """Refuse numbers to compare that are none, or not all different."""
+    """Refuse an empty list of numbers to compare, or one with repeated numbers."""
     if len(counts) == 0 or len(set(counts)) != len(counts):
         raise ValueError(f"counts must hold different numbers, at least one, not {list(counts)}")
 

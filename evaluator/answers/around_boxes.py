@@ -50,7 +50,7 @@ _ALONE = frozenset("mgshLNJWVK")
 
 
 def is_broken(text: str, box: Box) -> bool:
-    r"""Whether a number goes on outside its box: ``\boxed{3}.14`` says neither 3 nor 3.14."""
+    r"""Whether a number continues outside its box: ``\boxed{3}.14`` says neither 3 nor 3.14."""
     content = box.content
     if text[box.end : box.end + 1] in _IN_NUMBERS and _NUMBER_GOES_ON.match(text, box.end):
         return _ENDS_IN_NUMBER.search(content[-9:]) is not None
@@ -118,7 +118,7 @@ def whole_content(text: str, box: Box) -> str:
 
 
 def _unit_behind(text: str, position: int) -> str:
-    """Give the unit, the scale or the per cent sign that stands as a word behind a box."""
+    """Give the unit, the scale or the per cent sign that stands as a word after a box."""
     match = _WORD_BEHIND.match(text, position)
     if match is None:
         return ""
@@ -136,5 +136,5 @@ def _unit_behind(text: str, position: int) -> str:
 
 
 def _is_short_unit(words: str) -> bool:
-    """Whether words behind a box are its unit or a noun, not the rest of a sentence."""
+    """Whether words after a box are its unit or a noun, not the rest of a sentence."""
     return is_unit(words) or len(words.split()) == 1

@@ -51,7 +51,7 @@ def matching_brace(text: str, opening: int, end: int | None = None) -> int:
 
 
 def first_box_end(text: str) -> int:
-    r"""Index behind the first ``\boxed{...}`` that is closed; -1 if none is.
+    r"""Index after the first ``\boxed{...}`` that is closed; -1 if none is.
 
     >>> first_box_end(r"It is \boxed{\frac{1}{2}}, or \boxed{0.5}.")
     25
@@ -65,8 +65,8 @@ def first_box_end(text: str) -> int:
     return -1
 
 
-def last_boxes(text: str, limit: int = MAX_BOXES) -> list[Box]:
-    """Boxes of a text in their order, at most the last `limit` of them.
+def last_boxes(text: str) -> list[Box]:
+    """Boxes of a text in their order, at most the last `MAX_BOXES` of them.
 
     A box inside a box is reported, the outer one is not. A brace that is never closed is closed
     at the end of its formula, if that end is there (a model forgot it); otherwise the box is
@@ -85,7 +85,7 @@ def last_boxes(text: str, limit: int = MAX_BOXES) -> list[Box]:
     position = len(text)
     for _ in range(_MAX_MENTIONS):
         position = text.rfind("box", 0, position)
-        if position < 0 or len(starts) >= limit:
+        if position < 0 or len(starts) >= MAX_BOXES:
             break
         for prefix in _BEFORE_BOX:
             if text.endswith(prefix, 0, position):

@@ -56,7 +56,7 @@ def unwrapped(text: str) -> str:
 
 
 def inside(text: str) -> tuple[str, str] | None:
-    r"""Part a text that is wholly in one pair of brackets into its inside and the brackets.
+    r"""Split a text that is wholly in one pair of brackets into its inside and the brackets.
 
     Examples
     --------

@@ -126,7 +126,7 @@ class Checker:
         Raises
         ------
         CheckerError
-            A worker or the sandbox could not be started: trouble of ours, not an answer's.
+            A worker or the sandbox could not be started: our own failure, not an answer's.
         BadReferenceError
             A question's reference cannot be used.
         """
@@ -240,7 +240,7 @@ def _failed(error: Exception, answer: str | None, what: str) -> Verdict:
 
 
 def _storable(verdict: Verdict) -> Verdict:
-    """Return a verdict that can be written: half a surrogate pair is no character."""
+    """Return a verdict that can be written: half a surrogate pair is not a character."""
     texts = [verdict.reason, *([] if verdict.answer is None else [verdict.answer])]
     try:
         "".join(texts).encode()

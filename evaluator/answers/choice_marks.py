@@ -33,7 +33,7 @@ CHOOSING = re.compile(
     re.IGNORECASE,
 )
 PLACES = (TAG, LABEL, SENTENCE, CHOOSING, ANNOUNCEMENT, CHOSEN)
-"""Marks behind which the option stands, as text or as letter."""
+"""Marks after which the option stands, as text or as letter."""
 
 SENTENCES = (SENTENCE, CHOOSING, ANNOUNCEMENT)
 """Those of them that can be denied or be about another case."""

@@ -72,7 +72,8 @@ class ChoiceJudge:
         self._reference = question.reference.strip().strip("()").upper()
         if len(self._reference) != 1 or self._reference not in self._letters:
             raise BadReferenceError(
-                f"question {question.id}: the reference '{question.reference}' is no letter from "
+                f"question {question.id}: the reference '{question.reference}' is not a letter "
+                "from "
                 f"A to {self._letters[-1]}"
             )
         self._options = [_plain(option) for option in question.choices]
@@ -145,7 +146,7 @@ class ChoiceJudge:
         return None
 
     def _option(self, content: str, *, sentence: bool = True) -> str | None:
-        """Read what a mark holds: an option's letter, `_NONE`, or None if it is no option.
+        """Read what a mark holds: an option's letter, `_NONE`, or None if it is not an option.
 
         `sentence` allows words after the letter (``B because ...``), as after a label.
         """
@@ -206,7 +207,7 @@ class ChoiceJudge:
 
 
 def _first_statement(content: str) -> str:
-    """Cut what stands behind a label at the end of its line."""
+    """Cut what stands after a label at the end of its line."""
     return content.lstrip(" \t\n*_:").split("\n", 1)[0].split("</", 1)[0]
 
 

@@ -9,7 +9,7 @@ _HALF_DAY = 12 * 3600
 
 
 def same_time(gold: str, answer: str) -> bool | None:
-    """Compare two times of the day; None if they may as well be ratios, or are no times.
+    """Compare two times of the day; None if they may as well be ratios, or are not times.
 
     Examples
     --------

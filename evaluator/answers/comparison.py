@@ -47,7 +47,7 @@ class FormComparison:
     Parameters
     ----------
     symbolic_equal
-        ``(gold, answer) -> bool`` for two texts; None where it is out of reach.
+        ``(gold, answer) -> bool`` for two texts; None if it is out of reach.
     percent
         Whether the question asks for per cent.
     """
@@ -226,7 +226,7 @@ class FormComparison:
         if len(gold_items) != len(answer_items):
             return False
         if gold_brackets == "{}" and answer_brackets not in ("", "{}"):
-            return False  # {0, 1} is no pair and no interval
+            return False  # {0, 1} is not a pair and no interval
         return self._same_in_some_order(gold_items, answer_items)
 
     def _same_items(self, gold: Sequence[Form], answer: Sequence[Form]) -> bool:

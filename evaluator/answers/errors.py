@@ -1,4 +1,4 @@
-"""Errors of the checker: trouble of ours, never a verdict."""
+"""Errors of the checker: our own failure, never a verdict."""
 
 from data.errors import BadReferenceError, MisuseError, StpError
 

@@ -306,7 +306,7 @@ class _Parser:
     def _function_argument(self) -> Tree:
         opening = self._next()
         if opening in _BRACKETS:
-            # A power behind the bracket belongs to the function's value: sin(t)^2 is sin^2 t.
+            # A power after the bracket belongs to the function's value: sin(t)^2 is sin^2 t.
             return self._postfix(self._group(opening, _BRACKETS[opening]))
         factors = [self._power()]
         while self._starts_factor(self._next()) and self._next() not in ("(", "["):

@@ -1,4 +1,4 @@
-r"""The expression that stands somewhere in a text: behind a label, at the end of a sentence.
+r"""The expression that stands somewhere in a text: after a label, at the end of a sentence.
 
 Text in, text out. Every regular expression here is linear: alternatives start with different
 characters, and what repeats is bounded.
@@ -123,7 +123,7 @@ def without_full_stop(text: str) -> str:
 
 
 def _value_at_the_end(sentence: str) -> str | None:
-    """Read what a sentence says behind its last verb: ``The value of $b_7$ is $83$``."""
+    """Read what a sentence says after its last verb: ``The value of $b_7$ is $83$``."""
     for verb in reversed(list(_COPULA.finditer(sentence))):
         rest = sentence[verb.end() :].lstrip(MARKDOWN + ":")
         adverbs = ADVERBS.match(rest)
@@ -176,13 +176,13 @@ def _value_in_prose(sentence: str) -> str | None:
 
 
 def conclusion_of(sentence: str) -> str | None:
-    """Read the value that a sentence ends in, behind a verb or a sign: ``we get 12 apples.``."""
+    """Read the value that a sentence ends in, after a verb or a sign: ``we get 12 apples.``."""
     conclusion = _CONCLUSION.search(sentence[-400:])
     return None if conclusion is None else _concluded(conclusion)
 
 
 def _concluded(conclusion: re.Match[str]) -> str:
-    """Take the number that a sentence ends in, with the word behind it, which may be its unit."""
+    """Take the number that a sentence ends in, with the word after it, which may be its unit."""
     number, behind = conclusion.group(1).rstrip(), conclusion.group(2)
     if number.endswith((",", ".")):
         return number.rstrip(" ,.")

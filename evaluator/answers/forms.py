@@ -77,7 +77,7 @@ class Equation:
 
 @dataclass(frozen=True, slots=True)
 class Inequality:
-    """An inequality that is no interval: `difference` is greater than 0, or at least 0."""
+    """An inequality that is not an interval: `difference` is greater than 0, or at least 0."""
 
     difference: Tree
     strict: bool

@@ -71,7 +71,7 @@ def read_reals(text: str, read: Read) -> Form | None:
 
 
 def read_builder(inside: str, read: Read) -> Form | None:
-    r"""Read ``\{x \mid -1 < x < 6\}`` from what is in its braces; None if it is no set builder."""
+    r"""Read ``\{x \mid -1 < x < 6\}`` from what is in its braces; None if it is another text."""
     parts = split_at(inside, _BUILDER)
     if len(parts) < 2 or not all(parts):
         return None

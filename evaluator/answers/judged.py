@@ -14,7 +14,7 @@ from evaluator.answers.verdict import Verdict
 from evaluator.answers.visible import visible_text
 
 MAX_CHARACTERS = 4000
-"""Of an answer without a box the last so many characters are kept."""
+"""How many characters are kept of the end of an answer without a box."""
 
 _FONT = re.compile(r"\\(?:text(?:bf|it|rm)?|math(?:rm|bf|it)|mbox) ?\{([^{}]*)\}")
 _INK = re.compile(r"[^\w\s%°.+/-]|(?<!\d)[.\-/]|[.](?!\d)")
@@ -31,7 +31,7 @@ class JudgedJudge:
         self._plain = plain_words(question.reference)
 
     def extract(self, response: str) -> str | None:
-        """Extract what the last box holds, or all of the answer where there is no box."""
+        """Extract what the last box holds, or all of the answer if there is no box."""
         return boxed_or_whole(response)
 
     def quick(self, answer: str) -> Verdict | None:

@@ -1,8 +1,8 @@
 """The table of languages: how an answer is announced in each of them.
 
-A row says: how "the answer" is called, what stands between it and the value (besides a colon), how
+A row says what "the answer" is called, what stands between it and the value (besides a colon), what
 an option is called, and whether decimals have a comma. The words are used together: models change
-their language in the middle of a response, so no response is said to be in one language.
+their language in the middle of a response, so a response is not assigned to one language.
 """
 
 import re
@@ -174,7 +174,7 @@ _NO_PROSE = re.compile(
 def asked_in(prompt: str) -> str:
     """Tell a question's language with a decimal comma by its small words; empty if it has none.
 
-    Three different ones are needed, and no English one; letters in formulas are no words.
+    Three different ones are needed, and no English one; letters in formulas are not words.
 
     Examples
     --------
@@ -245,4 +245,4 @@ CHINESE_UNITS = {
 }  # fmt: skip
 """Chinese names of units with a spelling that the table of units has."""
 CHANGING = re.compile("[或至到不非约左右上下多少和与及]|以上|以下|以内|と|または|또는")
-"""Characters behind a number that change what it means."""
+"""Characters after a number that change what it means."""

@@ -109,7 +109,7 @@ def marked_answer(text: str) -> str | None:
 
 
 def _words_behind(pattern: re.Pattern[str], text: str) -> str | None:
-    """Read a word or three behind the last mark, as in ``Answer: less than``."""
+    """Read a word or three after the last mark, as in ``Answer: less than``."""
     last = None
     for last in pattern.finditer(text):  # noqa: B007 (the last match is wanted)
         pass
@@ -121,7 +121,7 @@ def _words_behind(pattern: re.Pattern[str], text: str) -> str | None:
 
 
 def labelled_answer(text: str, *, behind_box: bool = False) -> tuple[str, int] | None:
-    """Find the last answer behind a tag or a label, and where its mark starts.
+    """Find the last answer after a tag or a label, and where its mark starts.
 
     Behind a box, ``#### 7 remarks`` is a heading; elsewhere ``#### 7 apples`` is an answer.
     """

@@ -26,7 +26,7 @@ from evaluator.answers.retractions import retraction
 from evaluator.answers.visible import visible_text
 
 MAX_ANSWER_CHARACTERS = 2000
-"""An answer longer than this is no expression but a response that ran away."""
+"""An answer longer than this is not an expression but a response that ran away."""
 
 _PLACEHOLDER = re.compile(
     r"[\s.…_?\\,;:]*(?:\\[lcd]?dots|\\text\{\s*(?:your |the |final )*(?:answer|result)s?(?: here)"

@@ -74,11 +74,8 @@ def as_matrix(listing: Listing) -> Form:
     return listing
 
 
-def as_vector(form: Form, other_is_matrix: bool = True) -> tuple[Form, ...] | None:
-    """Entries of a vector: one column or row of a matrix, a tuple, or unit vectors.
-
-    A list in square brackets is a vector only beside a matrix; it may be an interval.
-    """
+def as_vector(form: Form) -> tuple[Form, ...] | None:
+    """Entries of a vector: one column or row of a matrix, a tuple, a list, or unit vectors."""
     if isinstance(form, Matrix):
         if len(form.rows) == 1:
             return form.rows[0]
@@ -86,15 +83,14 @@ def as_vector(form: Form, other_is_matrix: bool = True) -> tuple[Form, ...] | No
             return tuple(row[0] for row in form.rows)
         return None
     if isinstance(form, Listing):
-        brackets = ("()", "<>", "", "[]") if other_is_matrix else ("()", "<>", "")
-        return form.items if form.brackets in brackets else None
+        return form.items if form.brackets in ("()", "<>", "", "[]") else None
     if isinstance(form, Value) and form.tree is not None:
         return _of_unit_vectors(form.tree)
     return None
 
 
 def _of_unit_vectors(tree: Tree) -> tuple[Form, ...] | None:
-    """Components of ``-3i + 10j``; None if the tree is no sum of multiples of i, j and k."""
+    """Components of ``-3i + 10j``; None if the tree is not a sum of multiples of i, j and k."""
     if not variables(tree) <= {"j", "k"} or "j" not in variables(tree):
         return None
     parts: dict[str, list[Tree]] = {name: [] for name in _UNIT_VECTORS}
@@ -117,7 +113,7 @@ def _of_unit_vectors(tree: Tree) -> tuple[Form, ...] | None:
 
 
 def _component(tree: Tree) -> tuple[str, Tree] | None:
-    """Part a term into the unit vector in it and its size."""
+    """Split a term into the unit vector in it and its size."""
     found = [node.name for node in nodes(tree) if isinstance(node, Name) and node.name in "ijk"]
     if len(found) != 1:
         return None

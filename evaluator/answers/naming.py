@@ -28,16 +28,15 @@ def is_name(form: Form) -> bool:
     return isinstance(form, Value) and VARIABLE.fullmatch(form.text) is not None
 
 
-def names_something(form: Form, text: str = "") -> bool:
+def names_something(form: Form) -> bool:
     r"""Whether the left side of an equation only names what the right side is.
 
-    Names are ``x``, ``f(x)``, ``|AC|``, ``\angle PQR``, ``V_1 : V_2``, words; ``2x + 3`` is none.
+    Names are ``x``, ``f(x)``, ``|AC|``, ``\angle PQR``, ``V_1 : V_2``, words; ``2x + 3`` is not
+    one.
     """
     if isinstance(form, Words):
         return True
-    if isinstance(form, Value) and form.text:
-        text = form.text
-    return bool(text) and _NAME.fullmatch(text) is not None
+    return isinstance(form, Value) and _NAME.fullmatch(form.text) is not None
 
 
 def same_bound_names(gold: Equation, answer: Equation) -> Equation:

@@ -18,9 +18,9 @@ MIN_SIGNIFICANT = 4
 MIN_GOLD_SIGNIFICANT = 3
 """A reference that is a decimal is taken for a rounded one only from this many digits on."""
 MIN_DECIMALS = 3
-"""A reference with so many decimals may have been rounded to them."""
+"""A reference with at least this many decimals may have been rounded."""
 MIN_APPROXIMATE_DECIMALS = 5
-"""A reference with so many decimals is an approximation."""
+"""A reference with at least this many decimals is an approximation."""
 FLOAT_SIGNIFICANT = range(15, 19)
 """Significant digits of what a program prints for a number in double precision."""
 _FLOAT_ERROR = Fraction(1, 2**51)
@@ -50,7 +50,7 @@ class Precision:
 
 
 def written_precision(text: str) -> Precision | None:
-    """Precision of a decimal; None if the text is no decimal (an integer, a fraction, a root).
+    """Precision of a decimal; None if the text is not a decimal (an integer, a fraction, a root).
 
     Examples
     --------

@@ -25,7 +25,7 @@ _LETTER_TIMES = re.compile(r"(?<=\d) ?[xX] ?(?=10 ?\^)")
 
 
 class NotANumeralError(Exception):
-    """Two numbers side by side that are no mixed number."""
+    """Two numbers side by side that are not a mixed number."""
 
 
 def spelled_out(text: str) -> str:
@@ -34,7 +34,7 @@ def spelled_out(text: str) -> str:
     Raises
     ------
     NotANumeralError
-        ``11 7/6`` looks like a mixed number and is none.
+        ``11 7/6`` looks like a mixed number and is not one.
 
     Examples
     --------

@@ -39,13 +39,13 @@ from evaluator.answers.trees import Operation
 MAX_ITEMS = 200
 _MAX_NESTING = 4
 
-# A number in groups of three, which is no list: "12,450", "-1,000,000.5".
+# A number in groups of three, which is not a list: "12,450", "-1,000,000.5".
 GROUPED = re.compile(
     r"(?:\\dollar |\\euro |\\pound )?[-+]?(?:\\dollar )?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])",
     re.ASCII,
 )
 _LABEL_TEXT = re.compile(r"\\text\{([^{}]{0,80})\} ?[:=]? ?")
-# Words in a label that change the value behind it: without them 7 would be as good as "at least 7".
+# Words in a label that change the value after it: without them 7 would be as good as "at least 7".
 _CHANGING_LABEL = re.compile(
     r"\b(?:at (?:least|most)|(?:more|less|fewer|greater) than|not|no|between|minus|up to|over|"
     r"under)\b",

@@ -1,6 +1,6 @@
-r"""Was the answer in the last box taken back behind it, and for which value.
+r"""Was the answer in the last box taken back after it, and for which value.
 
-Text only. A remark, a check or a question behind the box takes nothing back, whatever numbers are
+Text only. A remark, a check or a question after the box takes nothing back, whatever numbers are
 in it; a denial ("that is wrong") or a new answer in a sentence of its own ("so the answer is 9")
 does.
 """
@@ -115,7 +115,7 @@ def retraction(tail: str) -> tuple[bool, str | None]:
 
 
 def _concluded(tail: str) -> tuple[bool, str | None]:
-    """Read the value of the last "so the answer is ..." behind the box, if there is one."""
+    """Read the value of the last "so the answer is ..." after the box, if there is one."""
     for mark in reversed(list(_CONCLUSION.finditer(tail))):
         found = _value(tail[mark.end() :])
         if found is not None:
@@ -126,7 +126,7 @@ def _concluded(tail: str) -> tuple[bool, str | None]:
 def _new_value(sentence: str, denied: bool) -> str | None:
     """Read the new answer that a sentence gives.
 
-    At its start or behind a "so" it needs no denial before it; elsewhere it does.
+    At its start or after a "so" it needs no denial before it; elsewhere it does.
     """
     places = [0, *(mark.end() for mark in _CONCLUDING.finditer(sentence))]
     for place in places:

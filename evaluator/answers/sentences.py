@@ -33,7 +33,7 @@ def is_doubted(text: str, mark: re.Match[str]) -> bool:
 def last_sentence(text: str) -> str:
     """Give the last sentence that says something about the question, with its full stop.
 
-    Wishes behind it ("I hope it is correct.") are left out.
+    Wishes after it ("I hope it is correct.") are left out.
     """
     text = text[-_MAX_CHARACTERS:].strip()
     ends = [end.end() for end in _END.finditer(text)]

@@ -130,7 +130,7 @@ def read_value(text: str) -> Value | Words | Opaque:
 
 
 def _with_foreign_unit(text: str, words: str) -> Value | Words | Opaque:
-    """Read a number with words of another script behind it: a Chinese unit, or any noun."""
+    """Read a number with words of another script after it: a Chinese unit, or any noun."""
     unit = CHINESE_UNITS.get(words)
     if unit is not None:
         return read_value(rf"{text} \text{{{unit}}}")
@@ -167,7 +167,7 @@ def _holds_function(text: str) -> bool:
 
 
 def with_unit(text: str) -> Value | None:
-    """Read ``5 m`` as a length; None if the text is no number with a bare unit behind it.
+    """Read ``5 m`` as a length; None if the text is not a number with a bare unit after it.
 
     `read_value` reads it as a product of variables, which it may be as well.
     """
@@ -247,7 +247,7 @@ def _read_based(digits: str, base_text: str) -> Value | None:
 
 
 def _split_unit(text: str) -> tuple[str, MeasureUnit | None, bool]:
-    """Part a value from its unit and its per cent sign."""
+    """Split a value from its unit and its per cent sign."""
     unit: MeasureUnit | None = None
     percent = False
     currency = _CURRENCY.match(text)
@@ -275,7 +275,7 @@ def _split_unit(text: str) -> tuple[str, MeasureUnit | None, bool]:
 
 
 def _written_unit(text: str) -> tuple[str, str] | None:
-    """Part a text before the words that stand behind its number; None if there are none."""
+    """Split a text before the words that stand after its number; None if there are none."""
     start = text.find(r"\text{")
     fraction = text.find(r"\frac{\text{")
     if 0 <= fraction < start:

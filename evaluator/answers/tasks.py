@@ -56,7 +56,7 @@ class TaskJudge:
         self._reference = question.reference
 
     def extract(self, response: str) -> str | None:
-        """Extract the answer as in mathematics; a sign outside of a box is no expression there."""
+        """Extract the answer as in mathematics; a sign outside a box is not an expression."""
         answer = extract(response)
         if self._reference in _SIGNS:
             sign = _marked_sign(response)

@@ -1,7 +1,7 @@
 """The table of units: which spellings stand for which unit of the units library.
 
 Sizes, dimensions and prefixes are the library's (pint); this file only says what is read as a
-unit at all, so that nouns ("cats", "dozens") are none.
+unit at all, so that nouns ("cats", "dozens") are not.
 """
 
 METRIC = """
@@ -152,4 +152,4 @@ BESIDE_UNITS = frozenset(
         "altogether", "remaining", "left", "ago", "exactly", "across", "around", "overall", "heavy",
     ]
 )  # fmt: skip
-"""Words behind a unit that say what was measured."""
+"""Words after a unit that say what was measured."""

@@ -1,7 +1,7 @@
 r"""Units of measurement, and what else stands beside a number without changing it.
 
 A unit is optional in an answer: ``5.4`` answers ``5.4 \text{ cents}``. Another unit is not: of the
-same kind it is converted, of another kind it is wrong. Words that are no unit ("apples") are
+same kind it is converted, of another kind it is wrong. Words that are not units ("apples") are
 ignored, unless they change the meaning ("or more"). Sizes and kinds are those of the library pint,
 which is asked only when two units differ.
 """
@@ -60,7 +60,7 @@ _MAX_POWER = 9
 
 
 class NotAUnitError(Exception):
-    """The words beside a number are no unit and may change its meaning."""
+    """The words beside a number are not a unit and may change its meaning."""
 
 
 def read_unit(words: str, power: int = 1) -> MeasureUnit | None:
@@ -69,7 +69,7 @@ def read_unit(words: str, power: int = 1) -> MeasureUnit | None:
     Parameters
     ----------
     words
-        What stands behind the number: ``square inches``, ``km/h``, ``kg m^2``, ``apples``.
+        What stands after the number: ``square inches``, ``km/h``, ``kg m^2``, ``apples``.
     power
         An exponent that was written outside of them; it belongs to the last unit.
 
@@ -116,7 +116,7 @@ def is_unit(words: str) -> bool:
 
 
 def _powers(words: str, last_power: int) -> dict[str, int] | None:
-    """Add up the exponents of the units that words name; None if one of them is no unit."""
+    """Add up the exponents of the units that words name; None if one of them is not a unit."""
     powers: dict[str, int] = {}
     sign, waiting, previous = 1, 1, None
     tokens = _tokens(words)

@@ -32,7 +32,7 @@ TIME_LIMIT = "time limit"
 TIME_LIMIT_REASON = f"wrong: {TIME_LIMIT}"
 """The answer made the symbolic worker, or the program its tests, run out of its limit."""
 RULE_FAILED = "a rule failed on it"
-"""What is in the reason where a rule raised: trouble of ours, never a finding."""
+"""What is in the reason where a rule raised: our own failure, never a finding."""
 TROUBLES = (TIME_LIMIT, RULE_FAILED)
 """What reasons say of verdicts that something else than the answer decided.
 
@@ -43,5 +43,5 @@ sandbox or a worker that does not start gives no verdict: it is a
 FALLBACK = " (fallback, the only value of the last sentence)"
 """How the reason ends where nothing in the response marked the answer.
 
-No colon: what troubled a verdict is looked for behind the last one.
+No colon: what troubled a verdict is looked for after the last one.
 """

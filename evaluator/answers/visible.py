@@ -1,6 +1,6 @@
 """The part of a response that is meant as its answer: the text after the thinking.
 
-Sees text only. Where a model's tokens are at hand, thinking and answer are parted on token ids
+Sees text only. Where a model's tokens are at hand, thinking and answer are separated by token ids
 (``stp.formats``) and nothing is left to do here; this is for responses that come as text.
 """
 

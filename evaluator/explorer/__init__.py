@@ -7,7 +7,7 @@ writes all of them beforehand. Both give a piece as a script that registers its 
 page is the same, and works from disk too, where a browser lets a page read nothing but scripts.
 
 The page (``page.html``, ``app/*.js``) sorts, filters and draws. Every text of a folder becomes a
-text node there, never HTML, and the page's policy runs our own script files alone. Charts are drawn
+text node there, never HTML, and the page's policy runs only our own script files. Charts are drawn
 by Apache ECharts, which is shipped (``vendor/``) with its licence.
 
 >>> from evaluator.explorer import open_sources

@@ -55,7 +55,7 @@ class BoardRow:
     folder, route
         Its result folder, and where the page shows its evidence, below that folder's.
     values
-        Numbers by the names of :data:`VALUES`; None where unknown.
+        Numbers by the names of :data:`VALUES`; None if unknown.
     point
         Its place in the plot, (x, y), or None.
     facts

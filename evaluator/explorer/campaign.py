@@ -58,7 +58,7 @@ class CampaignSource(MeasuredSource):
     Raises
     ------
     data.errors.MisuseError
-        If the folder is no campaign.
+        If the folder is not a campaign.
     data.errors.StoreError
         If it cannot be read.
     """
@@ -89,22 +89,38 @@ class CampaignSource(MeasuredSource):
             "settings": _settings(self.config, self.manifest),
         }
 
+    def known_table(self, cell: int) -> ShownCell | None:
+        """Return a cell's rows if they are kept."""
+        with self._lock:
+            if cell not in self._tables:
+                kept = self._kept_at(cell)
+                table = None if kept is None else read_kept(*kept)
+                if table is None:
+                    return None
+                self._tables[cell] = table
+            return self._tables[cell]
+
     def read_table(self, cell: int) -> ShownCell:
         """Return a cell's rows: kept ones, or read from its shards and kept."""
+        kept = self._kept_at(cell)
+        table = None if kept is None else read_kept(*kept)
+        if table is None:
+            table = self._counted(self.manifest.cells[cell])
+            if kept is not None:
+                keep(*kept, table)
+        return table
+
+    def _kept_at(self, cell: int) -> tuple[Path, str] | None:
+        """Return where a cell's rows are kept, and the state of its shards; None: nowhere."""
         record, folder = self.manifest.cells[cell], self.store.folder
         path = None if folder is None else kept_path(folder, record.cell.folder)
         if folder is None or path is None:
-            return self._counted(record)
+            return None
         names = [
             *(unit.shard(table) for unit in self._plan(cell) for table in _TABLES),
             questions_shard(record.cell),
         ]
-        state = state_of(folder / name for name in names)
-        table = read_kept(path, state)
-        if table is None:
-            table = self._counted(record)
-            keep(path, state, table)
-        return table
+        return path, state_of(folder / name for name in names)
 
     def _counted(self, record: CellRecord) -> ShownCell:
         rows = read_cell(self.store, self.config, record)
@@ -216,7 +232,7 @@ def read_cell(store: Store, config: CampaignConfig, record: CellRecord) -> Grade
 
 
 def _unit_numbers(store: Store, unit: Unit, probes: int) -> dict[str, npt.NDArray[Any]] | None:
-    """Return a unit's counts in the order of its rows; None where it has no row."""
+    """Return a unit's counts in the order of its rows; None if it has no row."""
     positions = store.read_columns(
         unit.shard("positions"), ("question", "trajectory", "position", "tokens")
     )

@@ -41,12 +41,12 @@ class ShownCell:
     Attributes
     ----------
     columns
-        Whole numbers ``(trajectories,)`` by name, as :func:`columns_of` names them; empty where
+        Whole numbers ``(trajectories,)`` by name, as :func:`columns_of` names them; empty if
         nothing is graded.
     unit
         Place of the unit that holds each row; int64 ``(trajectories,)``.
     means
-        The cell's figures by name; None where nothing is graded.
+        The cell's figures by name; None if nothing is graded.
     missing
         Trajectories that are not graded yet.
     """
@@ -92,7 +92,7 @@ def columns_of(curves: Curves, finish: IntArray) -> ShownColumns:
     ``q`` question, ``s`` sample, ``n`` steps, ``L`` thinking tokens, ``k`` k*, ``kt`` L(k*),
     ``c0``, ``cn``, ``cb`` right probes without thinking, with all of it, and at k*, ``fall`` and
     ``fk`` the largest fall in probes and its step, ``flat``, ``up`` (never falls), ``end`` (a code
-    of why thinking ended), ``own`` (1, 0, or -1 where it is not known).
+    of why thinking ended), ``own`` (1, 0, or -1 if it is not known).
     """
     from evaluator.analysis.falls import largest_falls
 

@@ -19,7 +19,7 @@ from stp.ragged import greatest, group_offsets
 POINTS = 400
 """Intervals of the grid of budgets at which a frontier is read off."""
 REPLICATES = 1_000
-"""Of a cell's bands: enough for two digits, and made while somebody waits."""
+"""Replicates of a cell's bands: enough for two digits, and fast enough for a waiting user."""
 _STEPS = 100
 """Intervals of the grid of the bands, and of the shares of actions."""
 

@@ -25,10 +25,10 @@ more it takes too long to wait, or too much of a disk."""
 class MeasuredSource(ABC):
     """Cells as pieces.
 
-    ``means/C`` has the figures of a cell, ``cell/C`` its rows, ``t/C/R`` the trajectory of its row
-    R, ``frontier/C`` its frontiers, ``frontier/all`` their average, ``bands/C`` how sure these are,
-    ``band/C`` the latent accuracies of a cell, ``texts/C/U`` the thinking of a unit's trajectories,
-    to be searched.
+    ``means/C`` has the figures of a cell where the index does not have them yet, ``cell/C`` its
+    rows, ``t/C/R`` the trajectory of its row R, ``frontier/C`` its frontiers, ``frontier/all``
+    their average, ``bands/C`` how sure these are, ``band/C`` the latent accuracies of a cell,
+    ``texts/C/U`` the thinking of a unit's trajectories, to be searched.
 
     Parameters
     ----------
@@ -66,10 +66,14 @@ class MeasuredSource(ABC):
 
     @abstractmethod
     def read_trajectory(self, cell: int, row: int) -> Piece:
-        """Return a trajectory with its texts, where there are any."""
+        """Return a trajectory with its texts, if there are any."""
+
+    def known_table(self, cell: int) -> ShownCell | None:
+        """Return a cell's rows if that takes no time; the index has their figures then."""
+        return self._tables.get(cell)
 
     def units(self, cell: int) -> int:
-        """Return how many units of texts a cell has; 0 where there are none to search."""
+        """Return how many units of texts a cell has; 0 if there are none to search."""
         return 0
 
     def read_texts(self, cell: int, unit: int) -> Piece:
@@ -89,6 +93,7 @@ class MeasuredSource(ABC):
                 "band": expected <= MOST_FITTED,
                 "units": self.units(cell),
             }
+            | (_figures(table) if (table := self.known_table(cell)) else {})
             for cell, (model, benchmark, questions, expected) in enumerate(self._cells)
         ]
 
@@ -115,7 +120,6 @@ class MeasuredSource(ABC):
     def names(self) -> Iterator[str]:
         """Yield the names of all pieces; the cells are read for it."""
         for cell, (*_, expected) in enumerate(self._cells):
-            yield f"means/{cell}"
             yield f"cell/{cell}"
             if not self.table(cell).count:
                 continue
@@ -144,7 +148,7 @@ class MeasuredSource(ABC):
     def _one(self, kind: str, cell: int) -> Piece | None:
         table = self.table(cell)
         if kind == "means":
-            return {"means": table.means, "missing": table.missing}
+            return _figures(table)
         if kind == "cell":
             questions = [
                 [visible(name, 160), visible(prompt, _PROMPT_CHARACTERS), visible(ref, 400), fit]
@@ -221,6 +225,10 @@ class MeasuredSource(ABC):
                 )
             )
         return average_frontier(cells)
+
+
+def _figures(table: ShownCell) -> Piece:
+    return {"means": table.means, "missing": table.missing}
 
 
 def latent_band(curves: Curves) -> Piece:

@@ -1,6 +1,6 @@
 """A run of OTBench as pieces: its rows, with every operating point."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,14 +68,21 @@ class MethodsSource:
         """Return a piece."""
         if name != "rows":
             raise NoPieceError(f"no piece {name!r}")
-        first = self.rows[0]
-        return {
-            "zero": first.zero_accuracy,
-            "full": first.full_accuracy,
-            "strategies": STRATEGY_LABELS,
-            "summaries": SUMMARIES,
-            "rows": [row_piece(row) | {"shares": _shares(found)} for row, found in self._decided],
-        }
+        shares = [_shares(found) for _, found in self._decided]
+        found = rows_piece(self.rows)
+        found["rows"] = [row | {"shares": s} for row, s in zip(found["rows"], shares, strict=True)]
+        return found
+
+
+def rows_piece(rows: Sequence[Row]) -> Piece:
+    """Return rows as pages show them, with what they have in common."""
+    return {
+        "zero": rows[0].zero_accuracy,
+        "full": rows[0].full_accuracy,
+        "strategies": STRATEGY_LABELS,
+        "summaries": SUMMARIES,
+        "rows": [row_piece(row) for row in rows],
+    }
 
 
 def row_piece(row: Row) -> Piece:
@@ -127,7 +134,7 @@ def _shares(decided: Mapping[Any, tuple[int, int, int]]) -> Piece | None:
 
 
 def _total(row: Row, column: str, place: int) -> int | None:
-    """Return a whole number of an operating point over all cells; None where rows do not say."""
+    """Return a whole number of an operating point over all cells; None if rows do not say."""
     cells = (row.model_extra or {}).get("cells") or []
     values = [cell[column][place] for cell in cells if place < len(cell.get(column, ()))]
     return sum(values) if cells and len(values) == len(cells) else None

@@ -22,8 +22,16 @@ SCRIPTS = (
 """The page's own scripts, in the order of loading."""
 CHARTS = "echarts.common.min.js"
 """The charting library; the page loads it when the first chart is drawn."""
-LICENCES = ("echarts.LICENSE", "echarts.LICENSE-d3", "echarts.NOTICE")
-FILES = frozenset({*SCRIPTS, CHARTS, *LICENCES})
+PDF = ("jspdf.umd.min.js", "svg2pdf.umd.min.js")
+"""Write a chart as PDF; the page loads them when the first one is asked for."""
+LICENCES = (
+    "echarts.LICENSE",
+    "echarts.LICENSE-d3",
+    "echarts.NOTICE",
+    "jspdf.LICENSE",
+    "svg2pdf.LICENSE",
+)
+FILES = frozenset({*SCRIPTS, CHARTS, *PDF, *LICENCES})
 """All files beside the page, in its folder ``app``."""
 
 

@@ -33,9 +33,9 @@ class ResponseRow:
     task, group
         Task and category, or benchmark and subset.
     method
-        How it was asked; ``""`` where there is one way.
+        How it was asked; ``""`` if there is one way.
     right
-        The verdict; None where there is none.
+        The verdict; None if there is none.
     answer
         What was extracted; None if nothing was.
     reason
@@ -43,7 +43,7 @@ class ResponseRow:
     error, pattern
         Kind of error of a wrong answer, and pattern of a long trace; ``""`` without.
     tokens, thinking_tokens
-        Tokens of the whole response and of its thinking; None where unknown.
+        Tokens of the whole response and of its thinking; None if unknown.
     finish
         Why it ended.
     """
@@ -65,7 +65,7 @@ class ResponseRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResponseText:
-    """What a response says, and what it answers. ``thinking`` is None where it is not known."""
+    """What a response says, and what it answers. ``thinking`` is None if it is not known."""
 
     prompt: str
     reference: str

@@ -60,7 +60,7 @@ class KnowsStops(Protocol):
     """A folder that knows where methods stop, or stopped, a trajectory."""
 
     def stops(self, key: TrajectoryKey) -> list[Piece]:
-        """Return an entry for each method; none where it knows nothing of the trajectory."""
+        """Return an entry for each method; none if it knows nothing of the trajectory."""
 
 
 class Sources:

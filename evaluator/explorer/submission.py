@@ -31,7 +31,7 @@ class Finding:
     check
         Which check: ``"files"``, ``"schema"``, ``"checksums"``, ``"scores"`` or ``"isolation"``.
     holds
-        Whether the submission passes it; None where it could not be made.
+        Whether the submission passes it; None if it could not be made.
     detail
         What was seen, in a sentence.
     """
@@ -150,7 +150,7 @@ def _think(folder: Path) -> Iterator[Finding]:
         holds=not changed and len(fresh) == len(stored),
         detail=f"{len(changed)} of {len(stored)} responses are graded otherwise, as {changed[0]}"
         if changed
-        else f"{len(stored)} responses graded again, all the same",
+        else f"{len(stored)} responses graded again, with equal results",
     )
     yield Finding(
         check="responses",
@@ -164,7 +164,7 @@ def _think(folder: Path) -> Iterator[Finding]:
 def _same(stored: "Graded", fresh: "Graded | None") -> bool:
     """Whether two rows agree; estimates of tokens only where both were made in the same way.
 
-    An encoding of tiktoken may be at hand on one machine and not on another.
+    An encoding of tiktoken may be present on one machine and not on another.
     """
     if fresh is not None and stored.estimated and fresh.estimated_by != stored.estimated_by:
         fresh = replace(fresh, tokens=stored.tokens, estimated_by=stored.estimated_by)
@@ -215,14 +215,15 @@ def add_submission(folder: Path, board: Path, name: str | None = None) -> Path:
     Raises
     ------
     data.errors.MisuseError
-        If the name is none for a folder, or is taken.
+        If the name cannot name a folder, or is taken.
     data.errors.StoreError
         If it cannot be copied.
     """
     called = name or folder.resolve().name
     if not _NAME.fullmatch(called):
         raise MisuseError(
-            f"{called!r} is no name for a submission: letters, digits, '.', '_' and '-'; give one "
+            f"{called!r} is not a name for a submission: letters, digits, '.', '_' and '-'; give "
+            "one "
             "with --name"
         )
     target = board / SUBMISSIONS / called

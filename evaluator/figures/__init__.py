@@ -3,7 +3,7 @@
 One module a kind of figure; each function returns a :class:`matplotlib.figure.Figure` and touches
 no global state. :func:`evaluator.present.figure_style.save` writes one as PNG and PDF.
 
-On curves of one's own, as in a notebook (``docs/examples/notebook.ipynb``):
+On a user's own curves, as in a notebook (``docs/examples/notebook.ipynb``):
 
 >>> from evaluator.figures import frontiers, latent_curve, trajectory_curve
 """

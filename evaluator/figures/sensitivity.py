@@ -62,7 +62,7 @@ def sensitivity_plot(probes: pd.DataFrame, trajectories: pd.DataFrame, *, note: 
         add_note(
             figure,
             "Left: exact expectations over the probes that are kept. Right: seeded draws of the "
-            f"trajectories at hand, no confidence intervals. {note}".strip(),
+            f"observed trajectories, not confidence intervals. {note}".strip(),
         )
     return figure
 

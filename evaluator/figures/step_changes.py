@@ -1,4 +1,4 @@
-"""Fractions of positive, negative and flat ΔP as thinking goes on, with their ratio."""
+"""Fractions of positive, negative and flat ΔP as thinking continues, with their ratio."""
 
 import pandas as pd
 from matplotlib.figure import Figure

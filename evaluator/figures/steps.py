@@ -37,7 +37,7 @@ def step_length_plot(
     Parameters
     ----------
     lengths_by_panel
-        For each panel's name, for each b (0 where it is not known), the lengths in tokens of its
+        For each panel's name, for each b (0 if it is not known), the lengths in tokens of its
         pooled steps.
     title, note
         Heading and caption.

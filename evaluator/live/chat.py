@@ -1,7 +1,7 @@
 """The chat-completions protocol: what a request may say, and what is said back.
 
-Only what the protocol names and the extra field ``stp`` is read; what this server cannot do (tools,
-several choices) is refused, never passed over, unless it asks for nothing.
+Only the protocol's fields and the extra field ``stp`` are read; what this server cannot do (tools,
+several choices) is refused, unless the field asks for nothing.
 """
 
 import time
@@ -125,7 +125,7 @@ def read_request(values: Any) -> ChatRequest:
         In one line: the field, and what is wrong with it.
     """
     if not isinstance(values, Mapping):
-        raise MisuseError("the body is no JSON object")
+        raise MisuseError("the body is not a JSON object")
     read = {}
     for name, value in values.items():
         # Clients send null for what they leave out.
@@ -158,12 +158,12 @@ def setting_of(
     Raises
     ------
     data.errors.MisuseError
-        If there is no method, or it is no setting of its grid, or not one that is allowed.
+        If there is no method, or it is not a setting of its grid, or not one that is allowed.
     """
     if request.stp.setting is None:
         return None
     if policy is None:
-        raise MisuseError("stp.setting: no method runs that it could be of")
+        raise MisuseError("stp.setting needs a method, and this server runs none")
     setting = find_setting(policy.label, policy.settings, str(request.stp.setting))
     if allowed is not None and setting not in allowed:
         raise MisuseError(
@@ -208,7 +208,8 @@ class TextStream:
         new = told[len(self._told) :]
         self._told = told
         if told == text and text.endswith("\n") and len(self._ids) > 256:
-            # What is behind a line break is decoded by itself: the whole would take ever longer.
+            # The text after a line break is decoded alone: decoding the whole would take ever
+            # longer.
             self._ids, self._told, self._opening = [], "", ""
         return new
 

@@ -1,4 +1,4 @@
-"""What a live run gave beside what its release predicts, and what it really saved.
+"""What a live run measured beside what its release predicts, and what it really saved.
 
 Questions are the units: of each, the mean over its trajectories. Intervals draw questions with
 replacement, the same draw for everything, so that differences are paired.
@@ -71,9 +71,7 @@ def read_live(folder: Path) -> LiveRun:
     """
     record = read_record(folder, KIND)
     if record.finished is None or not (folder / GRADED).exists():
-        raise MisuseError(
-            f"{folder}: the live run is not finished; the same command goes on with it"
-        )
+        raise MisuseError(f"{folder}: the live run is not finished; the same command continues it")
     rows: dict[str, list[dict[str, Any]]] = {}
     for row in ResponseStore(folder / GRADED).rows():
         rows.setdefault(row["arm"], []).append(row)
@@ -123,7 +121,7 @@ def compare_live(
     if any(campaign.get("steps") != "causal" for campaign in release.manifest["campaigns"]):
         raise MisuseError(
             f"{release.folder}: its steps are merged, and a live method stops at causal ones; run "
-            'the campaign with [probing] steps = "causal" and release it anew'
+            'the campaign with [probing] steps = "causal" and release it again'
         )
     predicted = _predicted(run, release, progress)
     measured = {arm: by_question(rows) for arm, rows in run.rows.items()}

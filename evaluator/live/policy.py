@@ -1,4 +1,4 @@
-"""Which method decides, with which setting, and what it has learnt from."""
+"""Which method decides, with which setting, and what it has learned from."""
 
 import ast
 import math
@@ -55,7 +55,7 @@ class Policy:
     layers
         Hidden states that it was trained on: by position, and of the prompt.
     start
-        Starts seats where the trained method has decided on nothing yet.
+        Makes seats of the trained method, before it has decided on anything.
     """
 
     label: str
@@ -107,7 +107,7 @@ class Policy:
 
     @contextmanager
     def seat(self) -> Iterator[Seat]:
-        """Lend a seat where the method sits, for one trajectory."""
+        """Lend a seat of the method for one trajectory."""
         with self._lock:
             seat = self._free.pop() if self._free else None
         if seat is None:
@@ -181,7 +181,7 @@ _LEARNS_FROM = ("train", "validation")
 
 
 def _learns(asked: AskedMethod) -> bool:
-    """Return whether a method has to learn: of others nothing is known, so they have."""
+    """Return whether a method has to learn; third-party methods always count as learning."""
     source = asked.source
     if not isinstance(source, MethodSource):
         return True
@@ -231,7 +231,8 @@ def find_setting(method: str, settings: Sequence[Setting], text: str | None) -> 
     near = nearest(text.strip(), [str(setting) for setting in settings])
     hint = f"did you mean {near}? There" if near else "there"
     raise MisuseError(
-        f"method {method}: {text[:40]!r} is no setting of its grid; {hint} are {_listed(settings)}"
+        f"method {method}: {text[:40]!r} is not a setting of its grid; "
+        f"{hint} are {_listed(settings)}"
     )
 
 

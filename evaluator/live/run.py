@@ -1,7 +1,7 @@
 """A live run: full thinking and the method on the same questions, side by side in one folder.
 
-Both are made in turns of some trajectories each, so that what else the machine does meets both
-alike. Rows are written as trajectories end; a run that was stopped goes on where it was.
+The two take turns of some trajectories each, so that other work on the machine affects both
+alike. Rows are written as trajectories end; a run that was stopped continues where it was.
 """
 
 import threading
@@ -125,7 +125,7 @@ def run_live(
 def make(
     engine: Engine, plan: Plan, tasks: Iterable[LiveTask], batch: int, stop: threading.Event
 ) -> Iterable[tuple[LiveTask, Outcome]]:
-    """Make trajectories, so many at once; yield each as it ends.
+    """Make trajectories, ``batch`` at once; yield each as it ends.
 
     Raises
     ------

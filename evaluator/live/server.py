@@ -101,7 +101,7 @@ class _Told(Listener):
 
 
 class ChatServer:
-    """The application: routes, and what is behind them.
+    """The application: its routes and their handlers.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ class ChatServer:
         try:
             asked = read_request(json.loads(body))
         except (ValueError, RecursionError) as error:
-            raise _Refused(400, f"the body is no JSON: {error}") from error
+            raise _Refused(400, f"the body is not JSON: {error}") from error
         except MisuseError as error:
             raise _Refused(400, str(error)) from error
         if asked.model not in ("", self._options.model_name):
@@ -380,7 +380,7 @@ class ChatServer:
                 entry.tokens,
                 entry.score,
                 reply.setting,
-                "stop" if entry.stops else "go on",
+                "stop" if entry.stops else "continue",
             )
         _LOG.info(
             "%s: ended by %s at position %d, %d thinking tokens",

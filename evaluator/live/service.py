@@ -1,4 +1,4 @@
-"""Requests from many sides to one engine: a thread that has it, and what it tells whoever waits.
+"""Requests of many clients to one engine: the thread that owns it, and its callbacks.
 
 The engine is used from its own thread alone. Requests come in through a bounded queue, tokens and
 results go out through the callbacks of each; one that is cancelled is forgotten at the engine's
@@ -22,7 +22,7 @@ _IDLE_SECONDS = 0.5
 
 
 class BusyError(StpError):
-    """As many requests wait as may."""
+    """The queue is full."""
 
 
 @dataclass(slots=True, eq=False)
@@ -95,7 +95,7 @@ class Service:
         Raises
         ------
         BusyError
-            If as many wait as may, or the service is ending.
+            If the queue is full, or the service is ending.
         """
         with self._lock:
             if self._stopping:

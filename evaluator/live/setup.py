@@ -1,6 +1,6 @@
 """From what a user names to a plan: a model, a method with its setting, questions, a release.
 
-Everything that can be wrong is said here, before a model is loaded.
+Everything that can be wrong is reported here, before a model is loaded.
 """
 
 import json
@@ -146,7 +146,7 @@ def get_ready(wanted: Wanted, *, progress: Progress = NOBODY) -> Ready:
         policy = make_policy(wanted.method, wanted.setting, release, wanted.model.name)
         _check_engine_shows(policy, wanted.engine.name)
     elif wanted.setting is not None:
-        raise MisuseError("--setting is of a method; name it with --method")
+        raise MisuseError("--setting needs a method; name it with --method")
     signals = None if campaign is None else campaign.get("signals")
     record = _record(config, model)
     layers = () if policy is None else {*policy.layers, *policy.prompt_layers}
@@ -322,7 +322,7 @@ def live_tasks(
 
 
 def asked_record(ready: Ready, tasks: Sequence[LiveTask]) -> dict[str, Any]:
-    """Return what is asked as plain values: what a run must be to go on."""
+    """Return what is asked as plain values: what a run must be to continue."""
     plan, policy = ready.plan, ready.plan.policy
     settings = plan.config.settings()
     kept = ("generation.", "probing.", "sampling.", "seed", "models[0].name")

@@ -47,7 +47,7 @@ class Plan:
     config
         Limits, step length and seed, as a campaign has them.
     subject
-        How the model is spoken to.
+        How the model is prompted.
     policy
         Who stops the thinking; None for full thinking.
     signals
@@ -456,7 +456,7 @@ class _Live:
         return ((), "none") if completion is None else (completion.token_ids, completion.finish)
 
     def _own_answer(self) -> Asking[tuple[tuple[int, ...], str]]:
-        """Go on to the answer after thinking that the model closed, as a campaign does."""
+        """Continue to the answer after thinking that the model closed, as a campaign does."""
         limit = self._task.answer_tokens or self._plan.config.generation.answer_tokens
         if self._format.family.end_needs_answer_open:
             ids = self._format.split(self._output_ids).answer_ids
@@ -493,7 +493,7 @@ class _Live:
         )
 
     def _ask_probe(self, *, tell: bool = False) -> Asking[Completion | None]:
-        """Sample the first probe at the newest position; None where the context has no room."""
+        """Sample the first probe at the newest position; None if the context has no room."""
         opening = self._subject.opening_ids
         branch = self._closed(0)
         ids = (self._task.prompt_ids + self._thinking_ids)[: branch.cut]

@@ -1,4 +1,4 @@
-"""What overthinking goes with: domain, answer type, options, model size (paper 004, 3.4 and D.2).
+"""What overthinking depends on: domain, answer type, options, model size (paper 004, 3.4 and D.2).
 
 Everything starts from graded rows and takes a question as the unit: responses are averaged within
 a question first. Differences between thinking and not thinking are paired by question.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SIGNIFICANT = 0.05
 RESAMPLES = 10_000
-"""Up to so many questions with a difference, all sign patterns are tried instead of a sample."""
+"""Up to this many questions with a difference, all sign patterns are tried instead of a sample."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class LinearFit:
     slope, intercept
         Of the line.
     r_squared
-        Share of the variance that it explains; NaN where all values are the same.
+        Share of the variance that it explains; NaN if all values are the same.
     p_value
         That the slope is 0 (t-test); NaN with fewer than three points.
     points
@@ -87,7 +87,7 @@ def by_group(rows: pd.DataFrame, column: str, *, t_max: int = T_MAX) -> pd.DataF
     -------
     pandas.DataFrame
         Indexed by (model, method, group): ``questions``, ``accuracy``, ``thinking_tokens``,
-        ``auc_oaa``; a mean is NaN where a token count is unknown.
+        ``auc_oaa``; a mean is NaN if a token count is unknown.
     """
     kept = rows[rows["right"].notna() & ~rows[column].isin(["", 0])]
     questions = _questions(kept, [column], t_max)
@@ -117,24 +117,11 @@ def _whole_means(groups: "DataFrameGroupBy[Any, Any]") -> pd.DataFrame:
     return groups.mean().where(known)
 
 
-def sign_flip_p_value(
-    differences: FloatArray, *, resamples: int = RESAMPLES, seed: int = PAPER_SEED
-) -> float:
+def sign_flip_p_value(differences: FloatArray) -> float:
     """Return the two-sided p-value of paired differences having mean 0, by flipping signs.
 
-    Parameters
-    ----------
-    differences
-        One for each question; float64 ``(questions,)``.
-    resamples
-        Random sign patterns where there are more than this; otherwise all are tried.
-    seed
-        What they are drawn with.
-
-    Returns
-    -------
-    float
-        1.0 where at most one question differs.
+    ``differences`` has one for each question; float64 ``(questions,)``. Beyond :data:`RESAMPLES`
+    sign patterns that many are drawn. 1.0 if at most one question differs.
 
     Examples
     --------
@@ -150,9 +137,9 @@ def sign_flip_p_value(
         np.sum,
         permutation_type="samples",
         vectorized=True,
-        n_resamples=resamples,
+        n_resamples=RESAMPLES,
         batch=500,
-        rng=np.random.default_rng(seed),
+        rng=np.random.default_rng(PAPER_SEED),
     )
     return float(found.pvalue)
 
@@ -173,23 +160,17 @@ def holm(p_values: FloatArray) -> FloatArray:
     return adjusted
 
 
-def thinking_deltas(
-    rows: pd.DataFrame,
-    column: str,
-    *,
-    thinking: str = THINKING,
-    plain: str = NO_THINKING,
-) -> pd.DataFrame:
+def thinking_deltas(rows: pd.DataFrame, column: str, *, thinking: str = THINKING) -> pd.DataFrame:
     """Return what thinking changes in each group, with significance (paper 004, Table 10).
 
     Parameters
     ----------
     rows
-        Graded rows; models that lack one of the two methods are left out.
+        Graded rows; models without ``thinking`` or without ``no-thinking`` are left out.
     column
         As in :func:`by_group`.
-    thinking, plain
-        The two methods.
+    thinking
+        The method that thinks.
 
     Returns
     -------
@@ -200,6 +181,7 @@ def thinking_deltas(
         ``significant`` (``p_holm`` below 0.05).
     """
     kept = rows[rows["right"].notna() & ~rows[column].isin(["", 0])]
+    plain = NO_THINKING
     kept = kept[kept["method"].isin([thinking, plain])]
     questions = _questions(kept, [column], T_MAX)
     wide = questions.pivot_table(
@@ -242,7 +224,7 @@ def thinking_deltas(
 def rank_correlations(
     rows: pd.DataFrame, column: str, method: str = THINKING
 ) -> list[RankCorrelation]:
-    """Return whether groups that are thought about longer are answered better (section 3.4).
+    """Return whether groups with more thinking are answered better (section 3.4).
 
     Thinking tokens of each group against accuracy with a method, and against what it changes;
     groups are averaged over models, equal weight.
@@ -343,7 +325,9 @@ def options_fit(rows: pd.DataFrame, method: str = THINKING) -> tuple[pd.DataFram
     return by_options, linear_fit(known.index.astype(float).tolist(), known.tolist())
 
 
-def by_size(rows: pd.DataFrame, method: str = THINKING) -> tuple[pd.DataFrame, LinearFit]:
+def by_size(
+    rows: pd.DataFrame, method: str = THINKING, *, t_max: int = T_MAX
+) -> tuple[pd.DataFrame, LinearFit]:
     """Return overthinking by model size: means on the overthinking side, and tokens by log size.
 
     Returns
@@ -356,7 +340,7 @@ def by_size(rows: pd.DataFrame, method: str = THINKING) -> tuple[pd.DataFrame, L
     """
     here = rows["size"].notna() & (rows["side"] == "ovt") & (rows["method"] == method)
     kept = rows[here & rows["right"].notna()]
-    questions = _questions(kept, [], T_MAX)
+    questions = _questions(kept, [], t_max)
     by_subset = _whole_means(
         questions.groupby(["model", "subset"])[["accuracy", "thinking_tokens", "auc_oaa"]]
     )

@@ -98,9 +98,9 @@ class BridgeCell:
 
     @property
     def won_back_fraction(self) -> float:
-        """Area won back over area lost; above 1 where stopping also makes answers right.
+        """Area won back over area lost; above 1 if stopping also makes answers right.
 
-        NaN where nothing was lost.
+        NaN if nothing was lost.
         """
         return self.won_back / self.lost_area if self.lost_area > 0 else float("nan")
 

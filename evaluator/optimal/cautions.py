@@ -1,4 +1,4 @@
-"""What must be said of runs before their scores, and rows that are not what they are called."""
+"""What must be said of runs before their scores, and rows under a wrong name."""
 
 from dataclasses import dataclass
 
@@ -7,12 +7,12 @@ import pandas as pd
 from data.errors import MisuseError
 from evaluator.optimal.methods import NO_THINKING, ORACLE_ROUTER, ROUTER
 from evaluator.present.names import visible
-from evaluator.runs.shares import CUT, THINKS_ANYWAY, TROUBLED, UNREAD, cautions
+from evaluator.runs.shares import CUT, RAN_ON, THINKS_ANYWAY, TROUBLED, UNREAD, cautions
 from stp.campaign.row_counts import trouble_of
 from stp.campaign.shares import Share
 
 _MOST_THINKING_ANYWAY = 0.05
-"""From this share of responses on that think all the same, a row without thinking is none."""
+"""If at least this share of its responses think, a row without thinking is left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ def without(rows: pd.DataFrame, left_out: frozenset[tuple[str, str]]) -> pd.Data
 
 
 def check_rows(rows: pd.DataFrame) -> Checked:
-    """Count what is not what it is taken for; leave out no-thinking methods that think.
+    """Count rows that may mislead; leave out no-thinking methods that think.
 
     A server or a function without a switch answers with thinking whatever it is asked for, and a
     row of such answers under the name of no thinking would be a second row of thinking. Routers
@@ -61,6 +61,7 @@ def check_rows(rows: pd.DataFrame) -> Checked:
         shares = [
             Share(kind=CUT, count=_cut(group), of=len(group)),
             Share(kind=UNREAD, count=_unread(group), of=len(group)),
+            Share(kind=RAN_ON, count=_ran_on(group), of=len(group)),
             Share(kind=TROUBLED, count=_troubled(group), of=len(group)),
         ]
         if method == NO_THINKING:
@@ -88,6 +89,11 @@ def _cut(group: pd.DataFrame) -> int:
 def _unread(group: pd.DataFrame) -> int:
     """Count responses without an answer; what a judge decided as a whole has one."""
     return int(group["answer"].isna().sum()) if "answer" in group else 0
+
+
+def _ran_on(group: pd.DataFrame) -> int:
+    """Count answers that go on into the next turn; those of which nobody knows are none."""
+    return int(group["ran_on"].eq(True).sum()) if "ran_on" in group else 0
 
 
 def _troubled(group: pd.DataFrame) -> int:

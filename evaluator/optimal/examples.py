@@ -1,7 +1,7 @@
-"""Questions on which thinking hurts, or its lack does: chosen only where it is no chance.
+"""Questions on which thinking, or its lack, hurts: chosen only where the difference is significant.
 
 Two methods answered a question several times each. A question is shown only if Fisher's exact test
-on right and wrong finds a difference that stands the correction for having looked at all questions
+on right and wrong finds a difference that is significant after correction for all questions tested
 (Benjamini and Hochberg's false discovery rate). The paper takes 128 responses of each.
 """
 
@@ -52,33 +52,17 @@ class Example:
     worse_sample: int
 
 
-def find_examples(
-    rows: pd.DataFrame,
-    *,
-    thinking: str | None = None,
-    plain: str = NO_THINKING,
-    rate: float = FALSE_DISCOVERIES,
-) -> list[Example]:
+def find_examples(rows: pd.DataFrame) -> list[Example]:
     """Return all questions with a significant difference, clearest first.
 
-    Parameters
-    ----------
-    rows
-        Graded rows of one or several models.
-    thinking, plain
-        The two methods; by default what each model thinks with, ``thinking`` before others.
-    rate
-        False discoveries allowed among what is returned.
-
-    Returns
-    -------
-    list of Example
-        On the overthinking side where thinking is worse, on the other where its lack is.
+    ``rows`` are graded rows of one or several models. What each model thinks with (``thinking``
+    before other methods) is compared with its ``no-thinking``. On the overthinking side examples
+    are questions where thinking is worse, on the other side those where its lack is.
     """
+    plain = NO_THINKING
     kept = rows[rows["right"].notna() & (rows["side"] != "none")]
     ways = {
-        str(model): thinking or next(iter(thinking_methods(own)), plain)
-        for model, own in kept.groupby("model")
+        str(model): next(iter(thinking_methods(own)), plain) for model, own in kept.groupby("model")
     }
     kept = kept[(kept["method"] == kept["model"].map(ways)) | (kept["method"] == plain)]
     found: list[tuple[int, Example]] = []
@@ -120,7 +104,7 @@ def find_examples(
     kept_examples = [
         replace(example, q_value=float(adjusted[place]))
         for place, example in found
-        if adjusted[place] <= rate
+        if adjusted[place] <= FALSE_DISCOVERIES
     ]
     return sorted(kept_examples, key=lambda each: (each.p_value, each.model, each.question))
 

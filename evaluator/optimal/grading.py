@@ -177,7 +177,7 @@ def _by_rule(
     checker: Checker,
     progress: Progress,
 ) -> list[Verdict | None]:
-    """Return the verdicts of rules; None where they do not decide."""
+    """Return the verdicts of rules; None if they do not decide."""
     verdicts: list[Verdict | None] = [None] * len(pairs)
     step, stage = 256, progress.stage("grading")
     for start in range(0, len(pairs), step):
@@ -289,6 +289,7 @@ def _row(
         "reason": "undecided: no verdict of the judge" if verdict is None else verdict.reason,
         "by_judge": by_judge,
         "finish": response.finish,
+        "ran_on": response.ran_on,
         "domain": item.domain,
         "discipline": discipline_of(item.domain) if item.domain else "",
         "answer_type": item.answer_type,

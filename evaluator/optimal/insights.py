@@ -1,7 +1,6 @@
 """What paper 004 shows in Figures 3, 4, 10 and 11, as views: drawn for print, and in the page.
 
-A view that the rows give nothing for is not there. A method that thinks is shown whatever it is
-called; of several every one is.
+Views without data are left out. Every method that thinks is shown, whatever its name.
 """
 
 from collections.abc import Iterator

@@ -2,7 +2,7 @@
 
 Sees questions, references and answers as text. A verdict is the last "Verdict: yes" or
 "Verdict: no" of the judge's reply; a reply without one is asked for again, and if none ever comes
-the answer stays *undecided*: it is never counted as wrong in silence. How replies are
+the answer stays *undecided*: it is never silently counted as wrong. How replies are
 kept is in :mod:`evaluator.runs.judge`.
 """
 
@@ -79,7 +79,7 @@ class Judgement:
     Attributes
     ----------
     votes
-        One for each repetition: True for yes, False for no, None where no verdict could be read.
+        One for each repetition: True for yes, False for no, None if no verdict could be read.
     """
 
     votes: tuple[bool | None, ...]
@@ -236,7 +236,7 @@ class ModelJudge:
         Raises
         ------
         data.errors.EngineError
-            If the judge did not answer: trouble of ours, never a verdict.
+            If the judge did not answer: our own failure, never a verdict.
         """
         if not self._recalled:
             # Read once: a checker asks for one answer at a time.

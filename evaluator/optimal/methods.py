@@ -1,7 +1,7 @@
-"""How a model is asked to think well: modes, prompt suffixes and routers (paper 004, section 3.3).
+"""How a model is asked to think: modes, prompt suffixes and routers (paper 004, section 3.3).
 
 A *mode* is asked for; a *router* is made of the responses of two modes, choosing one of them for
-each question. Methods that stop a thinking on the way come from step-wise truncation probing
+each question. Methods that stop the thinking before its end come from step-wise truncation probing
 (:mod:`evaluator.optimal.bridging`).
 """
 

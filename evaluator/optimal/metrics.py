@@ -46,7 +46,7 @@ def oaa(correct: npt.ArrayLike, thinking_tokens: npt.ArrayLike, t: int) -> float
     ------
     data.errors.MisuseError
         If there are no responses, the arrays differ in length, or a value is no such integer. An
-        unknown number of tokens is no number: leave the metric out, do not write 0.
+        unknown number of tokens is not a number: leave the metric out, do not write 0.
 
     Examples
     --------
@@ -122,15 +122,15 @@ def area_fractions(
     right
         How right each response is: 0, 1, or the right fraction of a trajectory's probes.
     tokens
-        Thinking tokens; NaN where unknown, and then the result is NaN.
+        Thinking tokens; NaN if unknown, and then the result is NaN.
     t_max
         As in :func:`auc_oaa`.
 
     Raises
     ------
     data.errors.MisuseError
-        If the arrays differ in shape, a fraction is none, a count is negative or infinite, or
-        ``t_max`` is no integer of at least 1.
+        If the arrays differ in shape, a fraction is not in 0..1, a count is negative or infinite,
+        or ``t_max`` is not an integer of at least 1.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def area_fractions(
     if not ((right >= 0) & (right <= 1)).all():
         raise MisuseError("right must hold fractions from 0 to 1 and nothing else")
     if ((tokens < 0) | np.isinf(tokens)).any():
-        raise MisuseError("thinking tokens must be numbers of at least 0, or NaN where unknown")
+        raise MisuseError("thinking tokens must be numbers of at least 0, or NaN if unknown")
     return np.asarray(right * np.maximum(0.0, last - tokens) / last)
 
 
@@ -189,7 +189,7 @@ def check_t_max(t_max: int) -> int:
     Raises
     ------
     data.errors.MisuseError
-        If it is no integer from 1 to :data:`MOST_T_MAX`.
+        If it is not an integer from 1 to :data:`MOST_T_MAX`.
     """
     if _threshold("t_max", t_max, least=1) > MOST_T_MAX:
         raise MisuseError(f"t_max must be at most {MOST_T_MAX:,}, not {t_max:,}")
@@ -198,7 +198,7 @@ def check_t_max(t_max: int) -> int:
 
 def _threshold(name: str, value: Any, least: int = 0) -> int:
     whole = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    # Compared first: an infinity and a NaN are no integers.
+    # Compared first: an infinity and a NaN are not integers.
     if not whole or not least <= value < _EXACT_SUM or value != int(value):
         raise MisuseError(f"{name} must be an integer from {least} to 2^62, not {value!r:.40}")
     return int(value)
@@ -216,13 +216,13 @@ def _checked(
             "one value for each response"
         )
     if right.size == 0:
-        raise MisuseError("no responses: a score of nothing is no number")
+        raise MisuseError("no responses: a score of nothing is not a number")
     if right.dtype != np.bool_:
         if not (np.issubdtype(right.dtype, np.integer) and np.isin(right, (0, 1)).all()):
             raise MisuseError("correct must hold 0 and 1 (integers or booleans) and nothing else")
         right = right.astype(np.bool_)
     if np.ma.is_masked(correct) or np.ma.is_masked(thinking_tokens):
-        raise MisuseError("masked values are no numbers; leave their responses out")
+        raise MisuseError("masked values are not numbers; leave their responses out")
     whole = tokens.dtype.kind in "iu"
     if not whole or tokens.min() < 0 or int(tokens.max()) >= 2**63:
         raise MisuseError(

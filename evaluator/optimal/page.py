@@ -1,4 +1,4 @@
-"""The report as one HTML page that works from disk: no script, no network, all text escaped."""
+"""The report as one HTML page that works from disk: no network, all text escaped."""
 
 from typing import Final
 
@@ -15,11 +15,8 @@ from evaluator.optimal.results import Results
 from evaluator.optimal.scores import MEASURES
 from evaluator.optimal.stored import Judging
 from evaluator.present import page
-from evaluator.present.charts import Line, bar_chart, line_chart
 from evaluator.present.names import visible
-from evaluator.present.table import Table
-from evaluator.present.view_charts import view_chart
-from evaluator.present.views import Bars
+from evaluator.present.views import Lines, Trace, View
 
 _ANALYSES: Final = (
     "thinking_answer_type",
@@ -49,16 +46,9 @@ def render_page(results: Results, *, title: str) -> str:
     """
     tables = {table.name: table for table in results.tables}
     analyses = [tables[name] for name in _ANALYSES if name in tables]
-    bars_title, bars = _bars(tables)
-    oaa = line_chart(
-        oaa_lines(results.rows, results.scores.t_max), x_label="t, thinking tokens", y_label="OAA"
-    )
-    # Lying bars, of many groups and models, are for print; the tables beside have their numbers.
-    views = [
-        (view, view_chart(view))
-        for view in insights(results.rows, results.scores)
-        if not (isinstance(view, Bars) and view.flat)
-    ]
+    views = insights(results.rows, results.scores)
+    oaa = _oaa_view(results.rows, results.scores.t_max)
+    cells = [_bridge_views(cell, place) for place, cell in enumerate(results.cells)]
     shown = {
         "scores": "Scores",
         "oaa": "Accuracy by tokens" if oaa else "",
@@ -80,11 +70,10 @@ def render_page(results: Results, *, title: str) -> str:
         scope=scope,
         tables=tables,
         oaa=oaa,
-        cells=[_bridge_charts(cell) for cell in results.cells],
+        cells=cells,
         analyses=analyses,
-        views=views,
-        bars=bars,
-        bars_title=bars_title,
+        insights=views,
+        views=[*([oaa] if oaa else []), *(view for cell in cells for view in cell), *views],
         examples=results.shown,
         judgings=[_judging(model, judging) for model, judging in results.judgings.items()],
     )
@@ -118,7 +107,7 @@ def _lead(results: Results) -> tuple[Markup, str]:
     )
     if f1[best] == 0:
         sentence = Markup(
-            "No model and method scores above <b>0</b>: F1 is 0 where one of its two sides is."
+            "No model and method scores above <b>0</b>: F1 is 0 if one of its two sides is."
         )
     return sentence, _scope(results)
 
@@ -130,19 +119,16 @@ def _scope(results: Results) -> str:
     )
 
 
-def _bars(tables: dict[str, Table]) -> tuple[str, Markup]:
-    """Return the thinking by discipline, else by domain, with its title; nothing if unknown."""
-    table = tables.get("thinking_discipline") or tables.get("thinking_domain")
-    known = None if table is None else table.frame["thinking tokens"].dropna()
-    if table is None or known is None or not len(known):
-        return "", Markup("")
-    if known.index.nlevels > 1:
-        # Of several methods the first: `thinking`, where it is one of them.
-        known = known.xs(known.index[0][0], level=0)
-    return table.title, bar_chart([str(i) for i in known.index], known.tolist(), unit=table.title)
+def _oaa_view(rows: pd.DataFrame, t_max: int) -> View | None:
+    lines = oaa_lines(rows, t_max)
+    return _oaa("oaa", "OAA", lines) if lines else None
 
 
-def oaa_lines(rows: pd.DataFrame, t_max: int) -> list[Line]:
+def _oaa(stem: str, title: str, lines: list[Trace]) -> View:
+    return Lines(stem=stem, title=title, x_label="t, thinking tokens", y_label="OAA", lines=lines)
+
+
+def oaa_lines(rows: pd.DataFrame, t_max: int) -> list[Trace]:
     """Return OAA_t of every method on the overthinking side; subsets weigh the same."""
     kept = rows[(rows["side"] == "ovt") & rows["right"].notna()]
     lines = []
@@ -155,7 +141,7 @@ def oaa_lines(rows: pd.DataFrame, t_max: int) -> list[Line]:
         mean = np.mean(curves, axis=0)
         step = max(1, t_max // _POINTS)
         x = np.append(np.arange(0, t_max, step), t_max)
-        lines.append(Line(name=f"{model}, {method}", x=x.tolist(), y=mean[x].tolist()))
+        lines.append(Trace(name=f"{model}, {method}", x=x.tolist(), y=mean[x].tolist()))
     return lines
 
 
@@ -173,32 +159,30 @@ def _subset_curve(rows: pd.DataFrame, t_max: int) -> npt.NDArray[np.float64]:
     return np.asarray(np.mean(parts, axis=0))
 
 
-def _bridge_charts(cell: BridgeCell) -> tuple[str, Markup, Markup]:
-    """Return a cell's name, OAA_t with and without ideal stopping, and its frontier."""
+def _bridge_views(cell: BridgeCell, place: int) -> tuple[View, View]:
+    """Return OAA_t of a cell with and without ideal stopping, and its frontier."""
     step = max(1, cell.thresholds.size // _POINTS)
     x = cell.thresholds[::step].tolist()
-    stopping = line_chart(
+    name = f"{cell.model} on {cell.benchmark}"
+    stopping = _oaa(
+        f"stopping-{place}",
+        name,
         [
-            Line(name="full thinking", x=x, y=cell.full_curve[::step].tolist()),
-            Line(name="ideal stopping", x=x, y=cell.ideal_curve[::step].tolist()),
+            Trace(name="full thinking", x=x, y=cell.full_curve[::step].tolist()),
+            Trace(name="ideal stopping", x=x, y=cell.ideal_curve[::step].tolist()),
         ],
-        x_label="t, thinking tokens",
-        y_label="OAA",
     )
-    frontier = line_chart(
-        [
-            Line(
-                name="early-exit frontier",
-                x=cell.budgets.tolist(),
-                y=cell.frontier.tolist(),
-                kind="early_exit",
-            )
-        ],
+    frontier = Lines(
+        stem=f"frontier-{place}",
+        title=f"{name}: early-exit frontier",
         x_label="budget, part of full thinking's tokens",
         y_label="best accuracy",
         x_format=".0%",
+        lines=[
+            Trace(name="early-exit frontier", x=cell.budgets.tolist(), y=cell.frontier.tolist())
+        ],
     )
-    return f"{visible(cell.model, 60)} on {visible(cell.benchmark, 60)}", stopping, frontier
+    return stopping, frontier
 
 
 def _judging(model: str, judging: Judging) -> str:

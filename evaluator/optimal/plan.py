@@ -21,7 +21,7 @@ TEMPERATURE = 0.6
 """Eight seeds at temperature 0.6 (paper 004, B.2)."""
 
 GROWING: Final = ("methods", "subsets", "seeds", "size", "data_dir")
-"""What may be another one when a run goes on."""
+"""What may be another one when a run continues."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class OptimalPlan:
     data_dir
         Folder of question files.
     limit
-        Only so many questions of each benchmark.
+        At most this many questions of each benchmark.
     seeds
         Responses to each question.
     seed
@@ -91,7 +91,7 @@ def plan_of(folder: Path, record: RunRecord) -> OptimalPlan:
     Raises
     ------
     data.errors.ConfigError
-        If it is none.
+        If it holds no plan.
     """
     return from_plain(OptimalPlan, record.asked, str(folder / RECORD))
 

@@ -66,7 +66,7 @@ class Results:
     tables
         All tables.
     cautions
-        What must be known before the scores are believed.
+        Warnings to read before the scores.
     """
 
     rows: pd.DataFrame

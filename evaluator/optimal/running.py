@@ -1,6 +1,6 @@
 """Asking: every question of a plan, in every mode, once for each seed.
 
-Responses go to one file a mode as they come, so a run that was stopped goes on where it was, and
+Responses go to one file a mode as they come, so a run that was stopped continues where it was, and
 more seeds, methods or subsets add to what is there.
 """
 
@@ -39,7 +39,7 @@ def items_of(plan: OptimalPlan, folder: Path, loaded: Sequence[Item] = ()) -> li
     """Return the questions of a run, as they were asked.
 
     They are kept in the run's folder: a later version of a data set or a generator changes neither
-    what is asked when a run goes on nor what its answers are compared with.
+    what is asked when a run continues nor what its answers are compared with.
 
     Parameters
     ----------
@@ -81,7 +81,8 @@ def _kept(folder: Path, *, begun: bool = False) -> list[Item]:
         if not begun:
             raise
         raise MisuseError(
-            f"{folder}: is no run of {KIND} and is not empty (it holds {QUESTIONS}); choose a new "
+            f"{folder}: is not a run of {KIND} and is not empty (it holds {QUESTIONS}); choose a "
+            "new "
             "folder"
         ) from error
 
@@ -159,7 +160,7 @@ def run(
     model
         What :func:`stp.asking.open_responder` opens, or a responder.
     out
-        The run's folder; made, or gone on with.
+        The run's folder; made, or continued.
     plan
         What to ask.
     router
@@ -183,7 +184,7 @@ def run(
     stored = check_folder(folder, KIND, begun=(QUESTIONS,))
     if stored is not None:
         plan = grown(plan_of(folder, stored), plan)
-    # What cannot be asked, or nobody can answer, leaves no folder behind.
+    # A plan that cannot be asked, or that no model answers, leaves no folder.
     kept = _kept(folder, begun=stored is None)
     loaded = load_missing(plan, kept, progress.stage("making the questions"))
     _check_size(plan, sum(item.subset in plan.subsets for item in (*kept, *loaded)))

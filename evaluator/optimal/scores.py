@@ -2,7 +2,7 @@
 
 Averages go responses -> question -> subset -> equal weight over the subsets of a side. Replicates
 of the bootstrap draw questions within each subset, the same for all methods and models, and for
-each the responses (seeds) again; F1 is made anew in every replicate, from its own two parts.
+each the responses (seeds) again; F1 is made again in every replicate, from its own two parts.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ class Scores:
         Names of the subsets and the side of each, in the order of the arrays.
     by_subset
         float64 ``(rows, subsets, statistics)``, statistics as in :data:`STATISTICS`; ``area`` is
-        AUC_OAA. NaN where a method has no responses of a subset, or tokens are unknown.
+        AUC_OAA. NaN if a method has no responses of a subset, or tokens are unknown.
     values
         float64 ``(rows, measures)``, measures as in :data:`MEASURES`; fractions and tokens. NaN
         where a side was not asked, or its tokens are unknown. A side is the mean of the subsets
@@ -118,7 +118,7 @@ def score(
     Raises
     ------
     data.errors.MisuseError
-        If there are no rows, some have no verdict, or ``t_max`` is none.
+        If there are no rows, some have no verdict, or ``t_max`` is out of range.
     """
     check_t_max(t_max)
     kept, missing = _decided(graded, allow_undecided=allow_undecided)

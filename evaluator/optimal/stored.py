@@ -64,7 +64,7 @@ class Judging:
     unrouted
         Questions that the router model did not sort; they are thought about.
     judged_with
-        What the judge's kept replies depend on; None where none was needed.
+        What the judge's kept replies depend on; None if none was needed.
     """
 
     responses: int
@@ -94,8 +94,8 @@ class OptimalRun:
         (``"ovt"`` or ``"ut"``), ``benchmark``, ``question`` (a key), ``sample``, ``right``
         (missing where undecided), ``thinking_tokens`` and ``output_tokens`` (missing where
         unknown), ``credit`` (Reasoning Gym's own, missing elsewhere), ``answer``, ``reason``,
-        ``by_judge``, ``finish``, ``domain``, ``discipline``, ``answer_type``, ``options``,
-        ``size``.
+        ``by_judge``, ``finish``, ``ran_on`` (missing where unknown), ``domain``, ``discipline``,
+        ``answer_type``, ``options``, ``size``.
     judging
         How their verdicts came about.
     """

@@ -1,8 +1,8 @@
-"""What is asked: the four subsets of OptimalThinkingBench, and subsets of one's own.
+"""What is asked: the four subsets of OptimalThinkingBench, and a user's own subsets.
 
 A subset lies on one of two sides, or on none. On the overthinking side (``"ovt"``) a right answer
-counts the less the longer it was thought about; on the underthinking side (``"ut"``) only being
-right counts.
+counts less the more thinking tokens it took; on the underthinking side (``"ut"``) only accuracy
+counts.
 """
 
 from collections.abc import Sequence
@@ -93,7 +93,7 @@ def load_items(
     ----------
     subsets
         Names of :data:`SUBSETS`, or ``"ovt:BENCHMARK"`` and ``"ut:BENCHMARK"`` for any benchmark
-        of the registry, a TOML file of one's own, or ``gym:TASK`` as a subset of its own.
+        of the registry, a user's TOML file, or ``gym:TASK`` as a subset of its own.
         ``"ovt-general+8"`` is OvT-General's choices with irrelevant options added up to 8; it
         counts on neither side.
     general
@@ -101,8 +101,8 @@ def load_items(
     data_dir
         Folder of question files, for benchmarks.
     limit
-        Only the first so many questions of each benchmark. Of OvT-General so many of every answer
-        type, domains in turn.
+        Only this many of the first questions of each benchmark. Of OvT-General this many of every
+        answer type, domains in turn.
     progress
         Told how many subsets are there, and of how many.
 
@@ -231,7 +231,7 @@ def with_irrelevant_options(
     Raises
     ------
     data.errors.MisuseError
-        If the number is none, or the other domains do not give so many options.
+        If the number is out of range, or the other domains have too few options.
     """
     total = int(wanted) if wanted.isdecimal() else 0
     if not 2 <= total <= len(LETTERS):
@@ -309,4 +309,4 @@ def _read_item(values: dict[str, Any], where: str) -> Item:
         question["choices"] = tuple(question["choices"])
         return Item(**values, question=Question(**question))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise StoreError(f"{where}: is no question of a run ({error!r})") from error
+        raise StoreError(f"{where}: is not a question of a run ({error!r})") from error

@@ -215,9 +215,9 @@ def deltas_table(rows: pd.DataFrame, column: str) -> Table | None:
     return None if made is None else _table(f"deltas_{column}", title, *made)
 
 
-def groups_table(rows: pd.DataFrame, column: str) -> Table | None:
+def groups_table(rows: pd.DataFrame, column: str, t_max: int) -> Table | None:
     """Return accuracy and thinking by group, for each way of thinking; most thinking first."""
-    label, found = GROUP_LABELS[column], by_group(rows, column)
+    label, found = GROUP_LABELS[column], by_group(rows, column, t_max=t_max)
 
     def make(method: str) -> tuple[pd.DataFrame, str] | None:
         if method not in found.index.get_level_values("method"):
@@ -286,11 +286,11 @@ def options_table(rows: pd.DataFrame) -> Table | None:
     return None if made is None else _table("options", "Thinking by number of options", *made)
 
 
-def size_table(rows: pd.DataFrame) -> Table | None:
+def size_table(rows: pd.DataFrame, t_max: int) -> Table | None:
     """Return overthinking by model size; None without two models of known size."""
 
     def make(method: str) -> tuple[pd.DataFrame, str] | None:
-        models, fit = by_size(rows, method)
+        models, fit = by_size(rows, method, t_max=t_max)
         if len(models) < 2:
             return None
         shown = pd.DataFrame(
@@ -376,7 +376,7 @@ def examples_table(examples: Sequence[Example]) -> Table | None:
         "Right responses out of all. Fisher's exact test on each question, adjusted for their "
         "number (false discovery rate, q at most 0.05)."
     )
-    return _table("examples", "Questions where it is no chance", frame, note)
+    return _table("examples", "Questions with a significant difference", frame, note)
 
 
 def selection_table(frame: pd.DataFrame, threshold: float) -> Table:
@@ -406,8 +406,8 @@ def all_tables(
         own = rows[rows["side"] != "none"]
         tables += [deltas_table(own, "benchmark")]
         tables += [deltas_table(own, column) for column in groups]
-        tables += [groups_table(own, column) for column in groups]
+        tables += [groups_table(own, column, scores.t_max) for column in groups]
         tables.append(correlations_table(own, ("domain", "discipline", "benchmark")))
-        tables += [options_table(rows), size_table(rows)]
+        tables += [options_table(rows), size_table(rows, scores.t_max)]
     tables.append(examples_table(examples))
     return [table for table in tables if table is not None]

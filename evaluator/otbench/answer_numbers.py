@@ -1,8 +1,8 @@
-"""Equal answers get equal numbers: what methods that compare probes see of them.
+"""Equal answers get equal numbers, which is all that methods that compare probes see.
 
 Answers to one question are numbered in order of appearance. Two are equal if their text is the
-same once white space is made alike, or, for mathematics, if the evaluator's exact rules say that
-their values are. No verdict is looked at: whether an answer is right plays no part.
+same after white space is normalised, or, for mathematics, if the evaluator's exact rules say that
+their values are. Verdicts are not used: whether an answer is right does not matter here.
 """
 
 from data.errors import StpError
@@ -11,7 +11,7 @@ from evaluator.answers.latex import normalise
 from evaluator.answers.math_equality import Reference
 
 NO_ANSWER = -1
-# Beyond so many different answers to a question, only equal texts are equal: comparing each with
+# Beyond this many different answers to a question, only equal texts are equal: comparing each with
 # all before it would take too long, and such answers are noise.
 _MOST_COMPARED = 64
 

@@ -1,8 +1,8 @@
-"""Methods of others, each in a process of its own: the evaluator's side.
+"""Third-party methods, each in its own process: the evaluator's side.
 
-Nothing of such a method runs in this process: not its module, to learn its name and needs, and not
-what its process sends, which is JSON and checked for what it must be. That process sees what it is
-dealt (:mod:`baselines.apart`) and, where there is bubblewrap, no file and no other process
+Nothing of such a method runs in this process: neither its module, to learn its name and needs, nor
+anything that its process sends, which is JSON and is checked. That process sees what it is
+given (:mod:`baselines.apart`) and, if there is bubblewrap, no file and no other process
 (:mod:`evaluator.otbench.sandbox`).
 """
 
@@ -68,7 +68,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApartSource:
-    """A method of somebody else, which is never imported here.
+    """A third-party method, which is never imported here.
 
     Attributes
     ----------
@@ -89,8 +89,8 @@ class ApartSource:
         with _closed_on_error(ApartPlayer(self.where, self.hidden)) as player:
             if player.description != self.description:
                 raise MisuseError(
-                    f"method {self.where.spec}: says of itself something else each time; name, "
-                    "strategy, needs and control must be the same whenever it is imported"
+                    f"method {self.where.spec}: describes itself differently at each import; "
+                    "name, strategy, needs and control must stay the same"
                 )
             player.make(hyperparameters)
         return player
@@ -103,7 +103,7 @@ AnySource = MethodSource | ApartSource
 def find_source(
     spec: str, hyperparameters: dict[str, Any], hidden: tuple[Path, ...] = ()
 ) -> AnySource:
-    """Return where a method comes from; one of others is looked at in its own process.
+    """Return where a method comes from; a third-party method is examined in its own process.
 
     Parameters
     ----------
@@ -112,12 +112,12 @@ def find_source(
     hyperparameters
         Which it must take.
     hidden
-        Folders that a method of others must not read.
+        Folders that a third-party method must not read.
 
     Raises
     ------
     data.errors.MisuseError
-        If there is no such method, it is none, or does not take the hyperparameters.
+        If there is no such method, it is not a method, or does not take the hyperparameters.
     """
     if spec in BUILT_IN:
         source = find_method(spec)
@@ -153,7 +153,7 @@ class ApartPlayer:
     Raises
     ------
     data.errors.MisuseError
-        By every call, if the method does what it must not; in a line.
+        By every call, if the method does something that is not allowed; in one line.
     """
 
     def __init__(self, where: Whereabouts, hidden: tuple[Path, ...] = ()) -> None:
@@ -173,7 +173,7 @@ class ApartPlayer:
             self.name = self.description.name
 
     def make(self, hyperparameters: dict[str, Any]) -> None:
-        """Let a new method sit there."""
+        """Make a new method there."""
         self._ask("make", hyperparameters)
 
     def fit(self, train: Measurements, validation: Measurements) -> None:
@@ -226,7 +226,7 @@ class ApartPlayer:
     def step(
         self, tokens: int, signals: Mapping[str, Any], alive: Sequence[int]
     ) -> tuple[list[int], list[int]]:
-        """Deal the next position."""
+        """Give the next position."""
         answer = self._ask("step", tokens, dict(signals), list(alive))
         stopping, paying = self._checked(_PLACES, "step", answer)
         places = set(alive)
@@ -331,7 +331,7 @@ class ApartPlayer:
 
 @contextmanager
 def _closed_on_error(player: ApartPlayer) -> Iterator[ApartPlayer]:
-    """Hand a player out, and end it where what is done with it fails."""
+    """Yield a player, and end it if the block fails."""
     try:
         yield player
     except BaseException:
@@ -376,7 +376,7 @@ def _start(
 
 
 def _pass_on(process: subprocess.Popen[bytes], name: str) -> None:
-    """Show what a method prints, where progress is shown; results go elsewhere."""
+    """Show what a method prints on the error stream; results go elsewhere."""
     assert process.stdout is not None
     shown = 0
     with process.stdout as lines:

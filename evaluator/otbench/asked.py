@@ -14,7 +14,7 @@ from data.errors import MisuseError
 from evaluator.otbench.apart import AnySource, find_source, isolation_of
 from evaluator.otbench.load import Release
 
-# A file's path may hold brackets: those after its class are meant.
+# A file's path may hold brackets: only those after its class count.
 _CALL = re.compile(r"(?P<spec>.*\.py:[^()]+|[^()]+)\((?P<inside>.*)\)", re.DOTALL)
 
 
@@ -37,7 +37,7 @@ class AskedMethod:
         return f"{self.description.name}({given})" if given else self.description.name
 
     def seat(self) -> Seat:
-        """Return a new, untrained method where it is to sit: one of others in its own process."""
+        """Return a new, untrained method; a third-party one runs in its own process."""
         return self.source.seat(self.hyperparameters)
 
 
@@ -69,7 +69,7 @@ def parse_method(text: str, release: Release | None = None) -> AskedMethod:
         ``name``, ``file.py:Class``, or either with hyperparameters in brackets, as in
         ``deer(mean="arithmetic")``.
     release
-        What it is to run on: its files are hidden from methods of others.
+        What it is to run on: its files are hidden from third-party methods.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def methods_for(release: Release, texts: Sequence[str] = ()) -> Chosen:
         if missing:
             raise MisuseError(
                 f"method {asked.label} needs {', '.join(missing)}, which {release.folder} does not "
-                "hold; make the campaign's signals with `stp signals CAMPAIGN` and release it anew"
+                "hold; make the campaign's signals with `stp signals CAMPAIGN` and release it again"
             )
     others, notes = ([], []) if texts else _of_other_packages(release)
     always = [ask(name, {}) for name in BUILT_IN]
@@ -159,7 +159,7 @@ def methods_for(release: Release, texts: Sequence[str] = ()) -> Chosen:
 
 
 def _of_other_packages(release: Release) -> tuple[list[AskedMethod], list[str]]:
-    """Return the methods that other packages register, and which cannot be had, and why."""
+    """Return the methods that other packages register, and why some cannot be used."""
     found: dict[str, AskedMethod] = {}
     broken = []
     for name in method_names():

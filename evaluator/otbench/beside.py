@@ -37,7 +37,7 @@ def write_beside(folder: Path, kind: str, row: Row, arrays: Mapping[str, Any]) -
 
 @contextlib.contextmanager
 def opened_beside(row: Row, kind: str, *, options: str = "") -> Iterator[Mapping[str, Any] | None]:
-    """Open the arrays beside a read row; None where there are none, or none of this very row.
+    """Open the arrays beside a read row; None if there are none, or none of this very row.
 
     What is read and checked inside the block belongs to reading: an array that is missing, or that
     the reader refuses with ValueError, is one of a torn file.

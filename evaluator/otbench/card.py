@@ -133,6 +133,6 @@ def _notes(content: dict[str, Any]) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Return a stranger's text on one line, so that it can break neither a table nor the head."""
+    """Return an untrusted text on one line, so that it breaks neither a table nor the head."""
     line = " ".join(visible(text, 400).split())
     return "".join(f"\\{c}" if c in "|<>`*[]\\" else c for c in line)

@@ -172,7 +172,7 @@ def read_questions(folder: Path, manifest: ReleaseManifest) -> Questions:
     seed = manifest.splits.seed
     for key, value in zip(ordered, lots.tolist(), strict=True):
         if value != lot(seed, *key):
-            raise changed(path, f"question {shown(key[1])}: its lot is not the one of its name")
+            raise changed(path, f"question {shown(key[1])}: its lot does not follow from its name")
     return Questions(
         keys=tuple(ordered),
         number=number,
@@ -217,7 +217,7 @@ def _check_splits(
             raise MisuseError(
                 f"{path}: leak: question {shown(keys[row][1])} ({shown(splits[row])[1:-1]}) has "
                 f"the same text as {shown(keys[other][1])} ({shown(splits[other])[1:-1]}); make "
-                "the release anew"
+                "the release again"
             )
         prompts.setdefault(keys[row][0], []).append(digest)
     again = [split for found in divide(prompts, manifest.splits.rule).values() for split in found]

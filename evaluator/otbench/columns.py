@@ -14,7 +14,7 @@ COLUMNS: Mapping[str, tuple[tuple[str, pa.DataType, str], ...]] = {
         ("group", _TEXT, "the reporting group: benchmarks that are reported as one"),
         ("split", _TEXT, "train, validation or test"),
         ("answer_kind", _TEXT, "how answers are judged"),
-        ("prompt_sha256", _TEXT, "SHA-256 of the question's text, white space made alike"),
+        ("prompt_sha256", _TEXT, "SHA-256 of the question's text, white space normalised"),
         ("lot", pa.float64(), "a number in [0, 1) for methods that draw lots"),
     ),
     "trajectories": (

@@ -1,4 +1,4 @@
-"""Rows side by side, with paired differences where they can be had."""
+"""Rows side by side, with paired differences where possible."""
 
 import difflib
 import math
@@ -175,7 +175,7 @@ def check_labels(rows: Sequence[Row], labels: Sequence[str]) -> None:
     Raises
     ------
     data.errors.MisuseError
-        Names the first of them, the labels that there are, and those that are much like it.
+        Names the first of them, the existing labels, and similar ones.
     """
     there = list(dict.fromkeys(row.label for row in rows))
     for label in labels:
@@ -271,7 +271,7 @@ def _note(rows: Sequence[Row]) -> str:
         "method curve above P(0), in points averaged over budgets up to "
         "full thinking. From tokens on: the setting that validation questions selected, with its "
         "retained thinking tokens, its accuracy, the frontier less it at the same tokens, the "
-        "share of the frontier's gain over P(n) there (empty where there is none), and the tokens "
+        "share of the frontier's gain over P(n) there (empty if there is none), and the tokens "
         "of its signals, which the retained tokens leave out. * trivial."
     )
 

@@ -1,9 +1,9 @@
 """A method's decisions on questions, handed out step by step.
 
-Rows are dealt to where the method sits (:mod:`baselines.player`); costs and verdicts stay here. All
-settings walk a trajectory together: at position k every one of them has been shown the prefix up to
+Rows are given to the method's seat (:mod:`baselines.player`); costs and verdicts stay here. All
+settings walk a trajectory together: at position k each of them has been shown the prefix up to
 k and nothing else, and a trajectory is walked once. Afterwards some trajectories, the last ones and
-others drawn at random, are dealt in another order: again to the method, and, when that has ended,
+others drawn at random, are given in another order: again to the method, and, when that has ended,
 to its twin, which was trained with it and has decided on nothing. Decisions that differ mean that
 the method remembers other questions, and are refused.
 """
@@ -62,20 +62,20 @@ def decide(
     Parameters
     ----------
     start
-        Starts seats where the trained method has decided on nothing yet.
+        Makes seats of the trained method, before it has decided on anything.
     description
         The method's name, strategy and needs.
     measurements
         Of one model, with what the method needs and what its signals' costs are counted by.
     lot_q
-        By question number, its lot.
+        By question number, its random number; see :func:`evaluator.otbench.splits.lot`.
     progress
         Called with trajectories (or questions) done and all.
 
     Raises
     ------
     data.errors.MisuseError
-        If the grid is empty, a decision is no decision, or decisions depend on other questions.
+        If the grid is empty, a decision is not valid, or decisions depend on other questions.
     """
     with closing(start()) as seat:
         settings = seat.settings()
@@ -105,14 +105,14 @@ def _check_forgets(
         again, _ = walk.of(unit, seat)
         if not np.array_equal(again, stop[:, walk.trajectories(unit)]):
             raise MisuseError(
-                f"{description.name}: decides otherwise when questions come in another order; a "
+                f"{description.name}: decides differently when questions come in another order; a "
                 "method must not remember the questions that it decided on (see "
                 "EarlyExit.start), nor draw numbers without a seed"
             )
 
 
 def _repeated(order: IntArray) -> list[int]:
-    """Return the units to walk again: the last, the last first, and some that nobody foresees."""
+    """Return the units to repeat: the last ones, in reverse order, and some drawn at random."""
     last = order[::-1][:_LAST_REPEATED]
     others = order[: order.size - last.size]
     count = max(_RANDOM_REPEATED, math.ceil(_REPEATED_SHARE * others.size))
@@ -121,7 +121,7 @@ def _repeated(order: IntArray) -> list[int]:
 
 
 class _Walk:
-    """Deals one unit: a question for routers and budgets, a trajectory for early exit."""
+    """Gives out one unit: a question for routers and budgets, a trajectory for early exit."""
 
     def __init__(
         self,

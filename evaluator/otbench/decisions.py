@@ -41,7 +41,7 @@ def write_decisions(
 def decisions_of(row: Row) -> dict[tuple[str, str, str, int], tuple[int, int, int]]:
     """Return where a read row's selected setting stops: position, n and signal tokens of each.
 
-    Keys are model, benchmark, question and trajectory. Empty where the decisions are not beside
+    Keys are model, benchmark, question and trajectory. Empty if the decisions are not beside
     the row's file: they are of another row, or the row was made before they were kept.
 
     Raises

@@ -86,7 +86,7 @@ def gather(url: str, *, allow_incomplete: bool = False, progress: Progress = NOB
     Raises
     ------
     data.errors.StpError
-        If the folder is no campaign, or is incomplete (unless allowed) or damaged.
+        If the folder is not a campaign, or is incomplete (unless allowed) or damaged.
     """
     store = Store(url)
     config, manifest = store.read_campaign()

@@ -67,7 +67,7 @@ class Release:
     split_q
         By question number, its place in :data:`evaluator.otbench.splits.SPLITS`.
     lot_q
-        By question number, its lot in [0, 1).
+        By question number, its random number in [0, 1); see :func:`evaluator.otbench.splits.lot`.
     """
 
     folder: Path
@@ -132,7 +132,7 @@ class Release:
         if missing:
             raise MisuseError(
                 f"{self.folder}: holds no {', '.join(missing)}; make the campaign's signals with "
-                "`stp signals CAMPAIGN` and release it anew"
+                "`stp signals CAMPAIGN` and release it again"
             )
         mine = np.flatnonzero(self.curves.model == model)
         keep_s = mine[np.isin(self.curves.question[mine], self.in_split(split))]
@@ -282,7 +282,7 @@ def load_release(folder: str | Path, *, progress: Progress = NOBODY) -> Release:
     data.errors.MisuseError
         If there is no release, or a question is in two splits.
     evaluator.otbench.integrity.ChangedReleaseError
-        If a file is missing or changed, or holds what it cannot hold; names it.
+        If a file is missing or changed, or holds impossible values; names it.
     """
     path = Path(folder).expanduser()
     manifest, checksum = read_manifest(path)
@@ -343,7 +343,7 @@ def _stack(
         for place, layer in enumerate(layers):
             values = list_values(path, table, hidden_column(layer))
             if not np.isfinite(values).all():
-                raise changed(path, f"{hidden_column(layer)} holds what is no number")
+                raise changed(path, f"{hidden_column(layer)} holds what is not a number")
             if not out.size:
                 out = np.empty((total, len(layers), values.shape[1]), values.dtype)
             if values.shape[1] != out.shape[2]:

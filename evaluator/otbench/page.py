@@ -1,19 +1,12 @@
 """The report of methods on a release: one page that works from disk, figures beside it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from markupsafe import Markup
-
-from evaluator.analysis.frontiers import (
-    STRATEGY_LABELS,
-    AverageFrontier,
-    average_frontiers,
-    cell_frontiers,
-)
+from evaluator.analysis.frontiers import average_frontiers, cell_frontiers
+from evaluator.explorer.otbench import rows_piece
 from evaluator.otbench.compare import (
-    PAPER_METHODS,
     best_trivial,
     differences_table,
     leaderboard_table,
@@ -24,9 +17,10 @@ from evaluator.otbench.load import Release
 from evaluator.otbench.row import Row
 from evaluator.otbench.run import split_curves
 from evaluator.present import page
-from evaluator.present.charts import Line, line_chart, share_title
-from evaluator.present.numbers import count, percent
+from evaluator.present.numbers import count
 from evaluator.present.table import Table
+
+_CODE = ("explorer/app/frontier.js", "explorer/app/frontiers.js", "otbench/page.js")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +80,16 @@ def write_page(
         lead=lead(ordered),
         scope=_scope(release, ordered),
         notes=notes,
-        charts=list(_charts(ordered, frontiers)),
+        code=_CODE,
+        page_data=rows_piece(ordered)
+        | {
+            "frontiers": {
+                found.strategy: list(
+                    zip(found.budget_fraction.tolist(), found.accuracy.tolist(), strict=True)
+                )
+                for found in frontiers
+            }
+        },
         leaderboard=leaderboard_table(ordered),
         differences=differences,
         unpaired=count(unpaired, "row") if unpaired else "",
@@ -134,58 +137,3 @@ def _differences(rows: Sequence[Row]) -> tuple[Table | None, int]:
     if not base.resampling.replicates or len(paired) < 2:
         return None, 0
     return differences_table(paired, label), len(rows) - len(paired)
-
-
-def _charts(
-    rows: Sequence[Row], frontiers: Sequence[AverageFrontier]
-) -> Iterator[tuple[str, Markup]]:
-    """Yield a chart for each strategy: its methods, its frontier, and the trivial lines."""
-    trivial = [_line(row, "background") for row in rows if row.method.trivial]
-    full = rows[0].full_accuracy
-    always = Line(name=f"always think: {percent(full)}", x=(0, 1), y=(full,) * 2, kind="reference")
-
-    def chart(own: Sequence[Row], bounds: Sequence[AverageFrontier]) -> Markup:
-        lines = [_line(row) for row in own]
-        lines += [
-            Line(
-                name=f"frontier: {STRATEGY_LABELS[bound.strategy].lower()}",
-                x=bound.budget_fraction.tolist(),
-                y=bound.accuracy.tolist(),
-                stepped=True,
-                kind=bound.strategy,
-            )
-            for bound in bounds
-        ]
-        lines += [always, *(line for line in trivial if len(line.x) > 1)]
-        return line_chart(
-            lines,
-            x_label="Thinking tokens kept, of full thinking",
-            y_label="Accuracy",
-            x_format=".0%",
-            y_range=None,
-        )
-
-    real = [row for row in rows if not row.method.trivial]
-    paper = [row for row in real if row.method.name in PAPER_METHODS]
-    if paper:
-        yield "The paper's methods and the three frontiers", chart(paper, frontiers[::-1])
-    for frontier in frontiers[::-1]:
-        own = [row for row in real if row.method.strategy == frontier.strategy]
-        yield STRATEGY_LABELS[frontier.strategy], chart(own, [frontier])
-
-
-def _line(row: Row, kind: str = "") -> Line:
-    """Return a method's measured points; those that no other beats are joined."""
-    label, points = row.label, row.points
-    kept = sorted((p.tokens_fraction, p.accuracy) for p in points if p.on_curve)
-    chosen = points[row.selected.index]
-    at = chosen.tokens_fraction, chosen.accuracy
-    return Line(
-        name=label,
-        x=[x for x, _ in kept],
-        y=[y for _, y in kept],
-        stepped=True,
-        kind=kind,
-        marks=() if kind else [(x, y, share_title(label, x, y)) for x, y in kept],
-        chosen=None if kind else (*at, f"selected: {share_title(label, *at)}"),
-    )

@@ -4,7 +4,8 @@ Costs (retained thinking tokens) and rewards (right probes) are integers in ever
 their equal-weight average over benchmarks, then models, normalised by full thinking. The frontier
 is asked at exactly the tokens that the setting spent in each cell, so the gap is never negative and
 nothing is interpolated; at the same fraction of full thinking everywhere (Figure 4 of paper 002),
-a method may lie above the averaged frontier, since it may spend more where it pays.
+a method may lie above the averaged frontier, since it may spend more tokens in cells where they
+help most.
 """
 
 from collections.abc import Sequence

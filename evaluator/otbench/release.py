@@ -11,7 +11,6 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from importlib.metadata import PackageNotFoundError, version
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -43,6 +42,7 @@ from evaluator.otbench.splits import (
     prompt_digest,
 )
 from stp.files import write_durably
+from stp.records import package_versions
 from stp.signals import Signals
 
 _PACKAGES = ("stp-engine", "numpy", "pandas", "pyarrow")
@@ -170,8 +170,8 @@ def write_release(
 def _appearing(folder: Path) -> Iterator[Path]:
     """Yield a folder to write in, which becomes ``folder`` at the end, or of which nothing is left.
 
-    What was there before is left as it was: also a folder that a stopped run or somebody else made
-    under the name that this one would write in.
+    Existing folders are left as they were, also one of a stopped run or of another user under the
+    temporary name.
     """
     missing = [parent for parent in folder.parents if not parent.exists()]
     partial: Path | None = None
@@ -254,7 +254,7 @@ def _of_model(item: Gathered, model: str) -> Gathered:
 def _notes(gathered: Sequence[Gathered]) -> list[str]:
     return [
         f"{item.store.url} has no signals: methods that need them cannot run; make them with `stp "
-        f"signals {item.store.argument}` and release anew."
+        f"signals {item.store.argument}` and release again."
         for item in gathered
         if not _has_signals(item)
     ]
@@ -365,20 +365,13 @@ def _content(
             }
             for item, config, manifest in zip(gathered, configs, manifests, strict=True)
         ],
-        "packages": {package: _version(package) for package in _PACKAGES},
+        "packages": package_versions(_PACKAGES),
     }
 
 
 def _signal_settings(item: Gathered) -> dict[str, Any] | None:
-    """Return how a campaign's signals were read; None where they were not."""
+    """Return how a campaign's signals were read; None if they were not."""
     from stp.campaign.signal_record import read_signals_record
 
     record = read_signals_record(item.store)
     return None if record is None else record.settings.model_dump(mode="json")
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "(not installed)"

@@ -10,11 +10,11 @@ from oracle.actions import Strategy
 # Whole numbers stay whole: a row is written again as it was read.
 _Number = Annotated[int, Field(strict=True)] | Annotated[float, Field(allow_inf_nan=False)]
 _Whole = Annotated[int, Field(ge=0, lt=2**63)]
-# A stranger's accuracy of 300 % is no result.
+# An accuracy of 300 % from elsewhere is not a result.
 _Share = Annotated[_Number, Field(ge=0, le=1)]
 _Positive = Annotated[_Number, Field(ge=0)]
 MOST_REPLICATES = 100_000
-"""Whoever checks a stranger's row makes it again with as many."""
+"""A check of a row from elsewhere repeats it with as many replicates, so there is a limit."""
 
 _SHARES = ("best_accuracy", "selected_accuracy")
 """Of a row's summary, the numbers that are accuracies."""
@@ -103,7 +103,7 @@ class Row(_Part):
         for name in _SHARES:
             part = self.summary[name]
             if any(not 0 <= value <= 1 for value in (part.value, part.low, part.high) if value):
-                raise ValueError(f"summary: {name} is no share of 1")
+                raise ValueError(f"summary: {name} is not a share of 1")
         if self.selected.index >= len(self.points):
             raise ValueError("selected: there is no such point")
         return self

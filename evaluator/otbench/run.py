@@ -39,9 +39,9 @@ class Trained:
     Attributes
     ----------
     start
-        Starts seats where the method sits, trained on one model.
+        Makes seats of the method, trained on one model.
     description
-        What it says of itself.
+        What it says about itself.
     seen
         Question numbers of training and validation.
     hyperparameters
@@ -206,8 +206,9 @@ def try_out(release: Release, asked: AskedMethod) -> None:
     Raises
     ------
     data.errors.MisuseError
-        If the method has a slip that no data mend, as a name that is not defined. What may only
-        come of so few questions (no two classes, a matrix that has no inverse) is no reason.
+        If the method has an error that does not depend on the data, such as an undefined name. What
+        may only come of so few questions (no two classes, a matrix that has no inverse) is no
+        reason.
     """
     model = int(release.curves.model[0])
     needs = with_costs(asked.description.needs)

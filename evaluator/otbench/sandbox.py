@@ -1,4 +1,4 @@
-"""The sandbox for methods of others: bubblewrap, with Python and the method, and nothing else.
+"""The sandbox for third-party methods: bubblewrap, with Python and the method, and nothing else.
 
 In it there is no network, no other process, no key ring, and of files only the system's programs
 and libraries, Python's own, those packages that the method may import, and its own file, all
@@ -50,7 +50,7 @@ _KEPT_GROUPS = ("LC_", "OMP_", "MKL_", "OPENBLAS_", "NUMBA_", "CUDA_", "NVIDIA_"
 
 @functools.cache
 def bubblewrap() -> str | None:
-    """Return the path of bubblewrap; None where there is none, it is too old, or cannot start."""
+    """Return the path of bubblewrap; None if there is none, it is too old, or cannot start."""
     path = shutil.which("bwrap")
     if path is None:
         return None
@@ -76,7 +76,7 @@ def sandboxed(
     stack: contextlib.ExitStack,
     info: int,
 ) -> tuple[list[str], list[int]]:
-    """Return a command as it runs in the sandbox, or as it is where there is no bubblewrap.
+    """Return a command as it runs in the sandbox, or as it is if there is no bubblewrap.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def sandboxed(
 
 
 def _walls(bwrap: str, stack: contextlib.ExitStack) -> tuple[list[str], list[int]]:
-    """Return what every command is in: no process, network or key of ours, the system's files."""
+    """Return the options of every command: no process, network or key of ours; system files."""
     around = [bwrap, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     around += ["--dev", "/dev"]
     around += _machine(bool(_gpus()))

@@ -43,7 +43,7 @@ class SplitRule:
 
 
 def prompt_digest(prompt: str) -> str:
-    """Return the SHA-256 of a question's text, white space made alike."""
+    """Return the SHA-256 of a question's text, white space normalised."""
     return hashlib.sha256(" ".join(prompt.split()).encode()).hexdigest()
 
 
@@ -149,7 +149,7 @@ def _left_out(benchmark: str, split: str, count: int) -> str:
 
 
 def lot(seed: int, benchmark: str, question_id: str) -> float:
-    """Return a number in [0, 1) that a question's name and the seed give, and nothing else does."""
+    """Return a pseudo-random number in [0, 1): a hash of the seed and the question's id."""
     text = f"{seed}\0{benchmark}\0{question_id}".encode()
     digest = hashlib.blake2b(text, digest_size=8, person=b"stp.otbench.lot").digest()
     return int.from_bytes(digest, "big") / 2**64

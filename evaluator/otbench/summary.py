@@ -41,7 +41,7 @@ def summarise(points: Points, selected: int) -> dict[str, float]:
     Returns
     -------
     dict
-        By the names of :data:`SUMMARIES`; NaN where a number has no meaning: a share of a gain
+        By the names of :data:`SUMMARIES`; NaN if a number has no meaning: a share of a gain
         that the frontier does not have.
     """
     gap = gaps(points)
@@ -75,7 +75,7 @@ def gaps(points: Points) -> FloatArray:
 def shares(points: Points) -> FloatArray:
     """Return the share of the frontier's gain over full thinking that each setting realises.
 
-    (accuracy - P(n)) over (frontier - P(n)), at the same tokens; NaN where the frontier gains
+    (accuracy - P(n)) over (frontier - P(n)), at the same tokens; NaN if the frontier gains
     nothing there.
     """
     gain = points.frontier_accuracy - points.full_accuracy
@@ -88,7 +88,7 @@ def shares(points: Points) -> FloatArray:
 def saved_at(tokens_fraction: FloatArray, accuracy: FloatArray, level: float) -> float:
     """Return the tokens saved by the cheapest point of at least this accuracy.
 
-    0 where there is none: full thinking itself is always to be had.
+    0 if there is none: full thinking itself is always possible.
     """
     enough = accuracy >= level - _NOISE
     if not enough.any():

@@ -8,22 +8,24 @@ template, extends ``present/templates/base.html`` and takes tables and sections 
 ``present/templates/parts.html``; :func:`evaluator.present.page.render` puts the two together, and
 :func:`~evaluator.present.page.write_page` writes the file::
 
-    text = page.render("myroom/page.html", name=name, table=table, chart=line_chart(lines, ...))
+    text = page.render("myroom/page.html", name=name, table=table, views=[Lines(...)])
     page.write_page(folder / "page.html", text)
 
     {% extends "present/templates/base.html" %}
     {% import "present/templates/parts.html" as parts %}
     {% block title %}{{ name }}{% endblock %}
     {% block main %}
-    {% call parts.section("rows", "Rows") %}{{ parts.table(table) }}{{ chart }}{% endcall %}
+    {% call parts.section("rows", "Rows") %}{{ parts.table(table) }}{% endcall %}
+    {{ parts.view(views[0]) }}
     {% endblock %}
 
-Texts of strangers go in as they are: every text is escaped, and its hidden characters are made
-visible. No template says ``safe``, and no ``Markup`` is made of a stranger's text. A page's policy
+Untrusted texts go in as they are: every text is escaped, and its hidden characters are made
+visible. No template says ``safe``, and no ``Markup`` is made of an untrusted text. A page's policy
 allows its own style sheet and, if it has one, its own script. ``sections``, pairs of (id, heading),
 make the navigation.
 
 The style sheet (``templates/style.css``) is that of all pages, and its colours, in light and dark,
-are those of ``palette``, which figures for print (``figure_style``) share. ``charts`` draws lines,
-points and bars as SVG inside the page.
+are those of ``palette``, which figures for print (``figure_style``) share. What is to be seen is a
+value of ``views``: lines, points or bars. ``drawing`` draws it for print, and the scripts of the
+explorer (``explorer/app``) draw it in a page.
 """

@@ -22,7 +22,6 @@ from evaluator.present.figure_style import (
     new_figure,
 )
 from evaluator.present.names import visible
-from evaluator.present.ticks import log_ticks
 from evaluator.present.views import Bars, Lines, Scatter, View
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -54,7 +53,7 @@ def draw(view: View) -> Figure:
 
 @singledispatch
 def _fill(view: View, axes: Axes, figure: Figure) -> None:
-    raise TypeError(f"{type(view).__name__} is no view that can be drawn")
+    raise TypeError(f"{type(view).__name__} is not a view that can be drawn")
 
 
 def _axes(view: View, axes: Axes) -> None:
@@ -76,6 +75,22 @@ def _across(axes: Axes, values: list[float], log_x: bool, x_format: str) -> None
         most = max(values, default=1.0) or 1.0
         axes.set_xlim(0, 1.03 if most <= 1 else 1.08 * most)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: format(value, x_format)))
+
+
+def log_ticks(least: float, most: float) -> list[float]:
+    """Return round numbers in a range, for an axis of ratios; its start where there are none.
+
+    Examples
+    --------
+    >>> log_ticks(0.5, 40)
+    [0.5, 1.0, 2.0, 5.0, 10.0, 20.0]
+    >>> log_ticks(3, 4)
+    [3]
+    """
+    steps = (1, 2, 5) if most / least < 1000 else (1,)
+    first, last = math.floor(math.log10(least)), math.ceil(math.log10(most))
+    found = [float(step * 10.0**power) for power in range(first, last + 1) for step in steps]
+    return [tick for tick in found if least / 1.001 <= tick <= most * 1.001] or [least]
 
 
 @_fill.register

@@ -151,7 +151,7 @@ def _drawn(figure: Figure, form: str) -> bytes:
     # Drawn in memory: where a disk is full, matplotlib's writers fail in ways of their own.
     drawn = BytesIO()
     with house_style(), warnings.catch_warnings():
-        # A stranger's name may have characters that no font here has.
+        # A name may have characters that no font here has.
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         figure.savefig(drawn, format=form, dpi=200, metadata=_NOBODY[form])
     return drawn.getvalue()

@@ -1,4 +1,4 @@
-"""What things are called where people read it: models, benchmarks, questions, cells.
+"""What models, benchmarks, questions and cells are called in what people read.
 
 Names come from users, question files and models; :func:`visible` makes every hidden character of
 them seen. Escaping for HTML, LaTeX or Markdown is done by whoever writes these.

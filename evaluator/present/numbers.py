@@ -41,7 +41,7 @@ def as_text(value: Any, spec: str | None = None) -> str:
     Parameters
     ----------
     value
-        A text, a number, a :class:`Span`, or None or NaN where nothing is known.
+        A text, a number, a :class:`Span`, or None or NaN if nothing is known.
     spec
         A format specification. Left out: ``".2f"`` for floats, ``","`` for integers.
 
@@ -61,9 +61,9 @@ def as_text(value: Any, spec: str | None = None) -> str:
     return format(value, spec or ("," if isinstance(value, numbers.Integral) else ".2f"))
 
 
-def percent(fraction: float, digits: int = 1) -> str:
+def percent(fraction: float) -> str:
     """Return a fraction as a percentage: ``"46.4%"``."""
-    return f"{100 * fraction:.{digits}f}%"
+    return f"{100 * fraction:.1f}%"
 
 
 def count(number: int, noun: str, plural: str = "") -> str:

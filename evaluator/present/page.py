@@ -4,8 +4,9 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib import metadata, resources
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,17 @@ from markupsafe import Markup, escape
 
 from evaluator.present.names import visible
 from evaluator.present.palette import DARK, LIGHT, css_variables
+from evaluator.present.views import View, view_json
 from stp.files import write_durably
+from stp.records import package_versions
+
+CHART_SCRIPTS = (
+    "explorer/vendor/echarts.common.min.js",
+    "explorer/app/core.js",
+    "explorer/app/charts.js",
+    "explorer/app/views.js",
+)
+"""What draws charts in a page that is one file: the explorer's own scripts, and its library."""
 
 
 @cache
@@ -63,33 +74,45 @@ def _with_whole_words(heading: str) -> Markup:
     return Markup(" ").join(whole.format(word) if "-" in word else word for word in words)
 
 
-def render(template: str, *, script: str = "", **values: Any) -> str:
+def render(
+    template: str,
+    *,
+    views: Sequence[View] = (),
+    page_data: Mapping[str, Any] | None = None,
+    code: Sequence[str] = (),
+    **values: Any,
+) -> str:
     """Return a page.
 
     Parameters
     ----------
     template
         Its name; it extends ``present/templates/base.html``.
-    script
-        Our own script, which alone the page's policy allows; left out: no script runs.
+    views
+        What the page draws where ``parts.view`` stands in its template, which has them too.
+    page_data
+        What further scripts of the page find in ``stp.data``.
+    code
+        Names of these scripts, which run after those of the charts.
     values
-        What the template reads. Texts of strangers go in as they are.
+        What the template reads. Untrusted texts go in as they are.
     """
+    script, payload = "", Markup("")
+    if views or code:
+        script = "\n".join(resource(name) for name in (*CHART_SCRIPTS, *code))
+        drawn = {view.stem: view_json(view) for view in views}
+        payload = script_json({"views": drawn, **(page_data or {})})
     return (
         environment()
         .get_template(template)
         .render(
             script=Markup(script),
             script_hash=_digest(script) if script else "",
+            payload=payload,
+            views=views,
             **values,
         )
     )
-
-
-def fragment(macro: str, *values: Any, **options: Any) -> Markup:
-    """Return what a macro of ``present/templates/parts.html`` makes of values."""
-    parts = environment().get_template("present/templates/parts.html").module
-    return Markup(getattr(parts, macro)(*values, **options))
 
 
 def write_page(path: Path, page: str) -> Path:
@@ -141,7 +164,4 @@ def _digest(script: str) -> str:
 
 def version() -> str:
     """Return this project's version."""
-    try:
-        return metadata.version("stp-engine")
-    except metadata.PackageNotFoundError:
-        return "(not installed)"
+    return package_versions(["stp-engine"]).get("stp-engine", "(not installed)")

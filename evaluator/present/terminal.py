@@ -11,7 +11,7 @@ from rich.text import Text
 from evaluator.present.table import Table, neighbours
 
 ROWS = 40
-"""Longer tables are shown by every so many rows."""
+"""Longer tables are thinned to every n-th row."""
 _EVERY = (1, 5, 10, 20, 50, 100, 200, 500, 1000)
 # Longer labels and texts are folded, at spaces where they have any.
 _LABEL_WIDTH = 24

@@ -1,11 +1,17 @@
 """Pictures as values: what is to be seen, before it is drawn in print or on a page.
 
 A view is drawn by :func:`evaluator.present.drawing.draw` with matplotlib, for PNG and PDF, and by
-:func:`evaluator.present.view_charts.view_chart` as SVG inside a page. So both show the same.
+``explorer/app/views.js`` in a page, from what :func:`view_json` gives. So both show the same.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from evaluator.present.names import visible
+
+_TEXT = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +91,7 @@ class Scatter(View):
 class Lines(View):
     """Lines with a mark at each point; ``log_x`` and ``x_format`` as of :class:`Scatter`.
 
-    ``ticks`` are names of x = 0, 1, 2, ... where these are no amounts.
+    ``ticks`` are names of x = 0, 1, 2, ... where these are not amounts.
     """
 
     lines: Sequence[Trace]
@@ -103,11 +109,42 @@ class Bars(View):
     groups
         Names of the groups.
     series
-        Name and one value a group, None where there is none.
+        Name and one value a group, None if there is none.
     flat
         Whether bars lie, with names of any length before them.
+    stacked
+        Whether the bars of a group stand one above the other.
+    colours
+        Names of the palette's colours, one a series; left out: those of series.
+    notes
+        What is to be known of each group; a page shows it where one points.
     """
 
     groups: Sequence[str]
     series: Sequence[tuple[str, Sequence[float | None]]]
     flat: bool = False
+    stacked: bool = False
+    colours: Sequence[str] = ()
+    notes: Sequence[str] = ()
+
+
+def view_json(view: View) -> dict[str, Any]:
+    """Return a view as JSON for a page: hidden characters visible, and unknown numbers null.
+
+    Examples
+    --------
+    >>> view_json(Bars(stem="s", title="t", x_label="x", y_label="y", groups=["a"],
+    ...                series=[("b", [math.nan])]))["series"]
+    [['b', [None]]]
+    """
+    return {"kind": type(view).__name__, **_plain(asdict(view))}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, str):
+        return visible(value, _TEXT)
+    if isinstance(value, Sequence):
+        return [_plain(each) for each in value]
+    return None if isinstance(value, float) and math.isnan(value) else value

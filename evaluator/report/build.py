@@ -71,7 +71,7 @@ def build_report(
 
 
 def write_report(data: ReportData, out_dir: Path, *, plain: bool = False) -> ReportPaths:
-    """Write the report of values already at hand; see :func:`build_report`."""
+    """Write the report of values; see :func:`build_report`."""
     summary = summarise(data.curves)
     cells = cell_frontiers(data.curves)
     changes = changes_by_progress(data.curves, suitable_bin_tokens(data.curves))

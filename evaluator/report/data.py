@@ -23,7 +23,7 @@ class ReportData:
     warnings
         What a reader must know before believing a number: what is missing.
     step_tokens
-        b, the target length of a step, or None where it is not known.
+        b, the target length of a step, or None if it is not known.
     settings, provenance
         What was asked and what it ran on, as (name, value) pairs in reading order.
     """

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pandas as pd
-from markupsafe import Markup
 
 from evaluator.analysis.frontiers import CellFrontiers
 from evaluator.analysis.headline import Headline
@@ -16,11 +15,11 @@ from evaluator.analysis.tables import overthinking_table, savings_table
 from evaluator.explorer.frontiers import average_frontier, cell_frontier
 from evaluator.explorer.source import Piece
 from evaluator.figures.step_changes import FEWEST_STEPS
-from evaluator.present.charts import stacked_bars
 from evaluator.present.names import cell_name
 from evaluator.present.numbers import percent
-from evaluator.present.page import render, resource, script_json
+from evaluator.present.page import render
 from evaluator.present.table import Table
+from evaluator.present.views import Bars
 from evaluator.report.data import ReportData
 from stp.curves import Curves
 
@@ -31,15 +30,8 @@ _SECTIONS = (
     ("reading", "How to read"),
     ("settings", "Settings"),
 )
-_SCRIPTS = (
-    "explorer/vendor/echarts.common.min.js",
-    "explorer/app/core.js",
-    "explorer/app/charts.js",
-    "explorer/app/frontier.js",
-    "report/page.js",
-)
-"""The explorer's own, in one page: what is drawn here is drawn there."""
-_KINDS = (("fall", "falls"), ("flat", "stays"), ("rise", "Accuracy rises"))
+_CODE = ("explorer/app/frontier.js", "report/page.js")
+_KINDS = (("fall", "Accuracy falls"), ("flat", "stays"), ("rise", "rises"))
 
 
 def _tiles(summary: Summary) -> list[tuple[str, str, str]]:
@@ -97,8 +89,8 @@ def accuracy_table(curves: Curves, summary: Summary) -> Table:
     )
 
 
-def progress_chart(changes: pd.DataFrame) -> Markup:
-    """Return the fractions of rising, flat and falling steps, or nothing without enough steps.
+def progress_view(changes: pd.DataFrame) -> Bars | None:
+    """Return the fractions of rising, flat and falling steps; None without enough steps.
 
     Parameters
     ----------
@@ -108,24 +100,19 @@ def progress_chart(changes: pd.DataFrame) -> Markup:
     """
     kept = changes[changes["steps"] >= FEWEST_STEPS]
     if kept.empty:
-        return Markup("")
-    columns = ["from_tokens", "to_tokens", "steps", "positive", "flat", "negative"]
-    rows: list[list[float]] = kept[columns].to_numpy(float).tolist()
-    bins = [
-        (
-            start,
-            end,
-            f"{start:,.0f} to {end:,.0f} tokens: {steps:,.0f} steps, {rise:.0%} rise, "
-            f"{flat:.0%} stay, {fall:.0%} fall",
-        )
-        for start, end, steps, rise, flat, fall in rows
-    ]
-    return stacked_bars(
-        bins,
-        [(fall, flat, rise) for *_, rise, flat, fall in rows],
-        _KINDS,
+        return None
+    ends = zip(kept["from_tokens"].tolist(), kept["to_tokens"].tolist(), strict=True)
+    columns = {"fall": "negative", "flat": "flat", "rise": "positive"}
+    return Bars(
+        stem="steps",
+        title="Does the next step help?",
         x_label="Thinking tokens so far, L(k)",
-        y_label="Fractions of steps after which the accuracy rises, stays or falls",
+        y_label="Steps",
+        groups=[f"{start:,.0f}\u2013{end:,.0f}" for start, end in ends],
+        series=[(name, kept[columns[kind]].tolist()) for kind, name in _KINDS],
+        colours=[kind for kind, _ in _KINDS],
+        notes=[f"{steps:,.0f} steps" for steps in kept["steps"].tolist()],
+        stacked=True,
     )
 
 
@@ -152,7 +139,7 @@ def render_page(
     latent
         The accuracies behind the counts; left out: no table of them.
     """
-    progress = progress_chart(changes)
+    progress = progress_view(changes)
     # Of curves alone no settings are known.
     empty = {
         name
@@ -165,7 +152,9 @@ def render_page(
     overthinking = overthinking_table(data.curves, summary)
     return render(
         "report/page.html",
-        script="\n".join(map(resource, _SCRIPTS)),
+        code=_CODE,
+        page_data={"frontiers": frontier_views(data.curves, cells)},
+        views=[progress] if progress else [],
         data=data,
         headline=headline,
         tiles=_tiles(summary),
@@ -176,7 +165,6 @@ def render_page(
         progress=progress,
         sections=[each for each in _SECTIONS if each[0] not in empty],
         files=files,
-        payload=script_json({"frontiers": frontier_views(data.curves, cells)}),
     )
 
 

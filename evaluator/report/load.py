@@ -31,7 +31,7 @@ def load_report_data(url: str | Path, *, allow_incomplete: bool = False) -> Repo
     Raises
     ------
     data.errors.MisuseError
-        If the folder is no campaign, or nothing is graded.
+        If the folder is not a campaign, or nothing is graded.
     data.errors.StoreError
         If the campaign is incomplete (unless allowed) or damaged.
     """
@@ -39,7 +39,7 @@ def load_report_data(url: str | Path, *, allow_incomplete: bool = False) -> Repo
     curves = load_curves(url, allow_incomplete=allow_incomplete)
     if curves.trajectories == 0:
         raise MisuseError(
-            f"{url}: no trajectory is graded yet; go on with `stp run {quote(str(url))}`"
+            f"{url}: no trajectory is graded yet; continue `stp run {quote(str(url))}`"
         )
     # Reporting groups, as in the analysis: a report and a table must not average differently.
     pooled = pool_benchmarks(curves, recorded_groups([url]))
@@ -75,12 +75,12 @@ def _warnings(curves: Curves, config: CampaignConfig, manifest: Manifest) -> tup
 
 
 def _shares(cells: tuple[CellShares, ...]) -> Pairs:
-    """Return what of every cell is not what it is taken for, where anything is."""
+    """Return which rows of every cell may mislead; empty if none."""
     return tuple(
         (
             f"{cell.model} on {cell.benchmark}",
             "; ".join(share.sentence() for share in cell.shares if share.count)
-            or "every row is what it is taken for",
+            or "no rows that may mislead",
         )
         for cell in cells
     )

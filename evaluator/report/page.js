@@ -1,8 +1,7 @@
 "use strict";
 /* The report's frontiers: the explorer's view of them, on the numbers that stand in the page. */
 (() => {
-  const { el, frontierView } = stp, host = document.getElementById("frontier-view");
-  const { frontiers } = JSON.parse(document.getElementById("report-data").textContent);
+  const { el, frontierView, data } = stp, { frontiers } = data, host = document.getElementById("frontier-view");
   if (!frontiers.length) return;
   const box = el("select", { "aria-label": "Frontiers of", onchange: () => draw() }, frontiers.map((view, i) => el("option", { value: i }, view.name)));
   const shown = el("div");

@@ -127,12 +127,12 @@ class _Asked:
 
 
 def check_answered(errors: Sequence[str], asked: int, who: str) -> None:
-    """Refuse to go on without replies that are needed.
+    """Refuse to continue without replies that are needed.
 
     Raises
     ------
     data.errors.EngineError
-        If there are errors: trouble of ours, never a reply.
+        If there are errors: our own failure, never a reply.
     """
     if errors:
         raise EngineError(

@@ -39,13 +39,13 @@ def check_free(folder: Path, what: str, *, begun: Collection[str] = ()) -> None:
     for name in names:
         if name not in {_LOCK, *begun} and not (name.startswith(".") and name.endswith(".tmp")):
             raise MisuseError(
-                f"{folder}: is no {what} and is not empty (it holds {name}); choose a new folder"
+                f"{folder}: is not a {what} and is not empty (it holds {name}); choose a new folder"
             )
 
 
 @contextlib.contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
-    """Make a run's folder where there is none, and hold it as a campaign's is held.
+    """Make a run's folder if there is none, and hold it as a campaign's is held.
 
     Raises
     ------

@@ -1,8 +1,9 @@
-"""Graded rows of a run on disk, and whether they still are what its responses come to.
+"""Graded rows of a run on disk, and whether they still fit its responses.
 
 Beside the rows of ``graded.jsonl`` stands in ``grading.json`` what they were made from: the version
 of the checker, what was asked, and a digest of the rows and of every file behind them. Rows that
-were changed, or are older than what they are from, are not read: no number ever comes from them.
+were changed, or are older than what they were made from, are not read: no number ever comes from
+them.
 """
 
 import hashlib
@@ -20,7 +21,7 @@ GRADING: Final = "grading.json"
 
 
 class StaleGradesError(MisuseError):
-    """Graded rows are not, or no longer, what a run's responses come to."""
+    """Graded rows do not, or no longer, fit a run's responses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +111,7 @@ def _why_stale(source: GradedFrom) -> tuple[str | None, dict[str, Any]]:
 
 
 def file_digest(path: Path) -> str | None:
-    """Return the SHA-256 of a file; None where it is not there.
+    """Return the SHA-256 of a file; None if it is not there.
 
     Raises
     ------

@@ -2,7 +2,7 @@
 
 So the same question to the same judge is asked once, by whatever run. Replies are untrusted text:
 one that cannot be read is asked for again, as often as the judge's owner says, and then there is no
-verdict. A request that failed is no reply.
+verdict. A request that failed is not a reply.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ _Place = tuple[str, int]
 
 
 class Absent(Responder):
-    """A judge that is not here: what it said is kept, and nothing else can be had of it."""
+    """A judge that is not present: its kept replies can be read, and nothing can be asked."""
 
     def respond(self, *groups: RequestGroup) -> None:
         """Refuse."""
@@ -31,7 +31,7 @@ class Absent(Responder):
         raise MisuseError(f"{count:,} replies of the judge are not kept")
 
     def describe(self) -> dict[str, str | int | float | None]:
-        """Return nothing: it is told by whoever knows it."""
+        """Return nothing: the caller gives the identity."""
         return {}
 
 
@@ -113,12 +113,12 @@ class KeptJudge(Generic[V]):
         Returns
         -------
         dict
-            The votes on each question; None where no reply could be read.
+            The votes on each question; None if no reply could be read.
 
         Raises
         ------
         data.errors.EngineError
-            If the judge did not answer: trouble of ours, never a verdict.
+            If the judge did not answer: our own failure, never a verdict.
         """
         total = len(prompts) * self._repeats
         for attempt in range(self._attempts):

@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 
 
 class Counted(Protocol):
-    """A response with its tokens; None where nobody counted them."""
+    """A response with its tokens; None if nobody counted them."""
 
     @property
     def tokens(self) -> int | None:
@@ -32,7 +32,7 @@ class Pair(Generic[Row]):
     first, second
         The two responses.
     ratio
-        Tokens of the second over those of the first; None where one is unknown or the first is
+        Tokens of the second over those of the first; None if one is unknown or the first is
         empty.
     """
 

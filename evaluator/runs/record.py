@@ -1,14 +1,13 @@
 """The record of a run: what was asked of whom, written down before anything is asked.
 
-A folder holds one run. Going on with it needs the same questions, settings and models; what may
-grow (more seeds, more subsets) each kind of run says itself.
+A folder holds one run. Continuing it needs the same questions, settings and models; each kind of
+run says what may grow (more seeds, more subsets).
 """
 
 import platform
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +17,7 @@ from evaluator.runs.folder import check_free
 from stp.asking import ResponseStore
 from stp.asking.base import Description, identity
 from stp.files import json_bytes, read_json, write_durably
-from stp.records import differences
+from stp.records import differences, package_versions
 
 RECORD: Final = "run.json"
 SCHEMA: Final = 2
@@ -28,13 +27,7 @@ _PACKAGES: Final = ("stp-engine", "transformers", "torch", "vllm", "inspect_ai",
 
 
 def _versions() -> dict[str, str | None]:
-    found: dict[str, str | None] = {}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = None
-    return found
+    return {**dict.fromkeys(_PACKAGES), **package_versions(_PACKAGES)}
 
 
 def _now() -> str:
@@ -56,7 +49,7 @@ class RunRecord:
     models
         What each model says of itself, by what it does in the run.
     attributes
-        Facts about the model that nothing is asked by.
+        Facts about the model that do not affect what is asked.
     versions, checker, python, platform
         What the run was begun with.
     started, finished
@@ -127,7 +120,7 @@ def read_record(folder: Path, kind: str) -> RunRecord:
         _check(isinstance(record.name, str), "name")
         _check(all(isinstance(each, dict) for each in record.models.values()), "models")
     except (KeyError, TypeError) as error:
-        raise StoreError(f"{path}: is no record of a run ({error})") from error
+        raise StoreError(f"{path}: is not a record of a run ({error})") from error
     if found != kind:
         raise MisuseError(f"{folder}: holds a run of {found}, not of {kind}; name another folder")
     return record
@@ -151,7 +144,7 @@ def check_folder(folder: Path, kind: str, *, begun: Collection[str] = ()) -> Run
     Parameters
     ----------
     folder
-        Where a run is to be begun or gone on with.
+        Where a run is to be begun or continued.
     kind
         Which.
     begun
@@ -225,7 +218,7 @@ def begin_run(
         if found:
             raise StoreMismatchError(
                 f"{folder} holds a run with another configuration: {'; '.join(found[:3])}; choose "
-                "another folder, or ask as before to go on"
+                "another folder, or ask as before to continue"
             )
         record = replace(
             stored,

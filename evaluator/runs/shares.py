@@ -1,4 +1,4 @@
-"""Which responses of a run are not what they are taken for: cut, unread, thinking unasked.
+"""Which responses of a run may mislead: cut, without an answer, thinking unasked.
 
 The same for every benchmark that is asked in responses; campaigns have their own kinds
 (:mod:`stp.campaign.shares`).
@@ -24,11 +24,18 @@ UNREAD: Final = Kind(
     advice="read some; they may be cut, or give their answer in another form than was asked for",
     noticed_from=0.05,
 )
+RAN_ON: Final = Kind(
+    name="ran_on",
+    of="responses",
+    noun="responses",
+    words="go on into the next turn or into new thinking, and that text is judged with them",
+    advice="name the model's end of turn as answer_stops in a family TOML file",
+)
 THINKS_ANYWAY: Final = Kind(
     name="thinks_anyway",
     of="responses",
     noun="responses without thinking",
-    words="think all the same",
+    words="think although their thinking is off",
     advice="the model or server does not turn thinking off; give it a switch, or leave the method "
     "out",
 )

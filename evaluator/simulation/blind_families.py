@@ -1,10 +1,10 @@
-"""Four families of synthetic worlds whose true P(k) is known, by somebody who saw no estimator.
+"""Four families of synthetic worlds with known P(k), written without knowledge of the estimator.
 
-They were written before, and apart from, what is measured on them, and are not tuned to it. Each
-function takes ``(rng, trajectories, questions)`` and returns ``(tokens, truth, question)``:
-``tokens``: list of int arrays, L(0..n) per trajectory, L(0) = 0, strictly increasing;
-``truth``: list of float arrays of the same lengths, P(k) in [0, 1]; ``question``: int array, a
-question per trajectory.
+They were written before, and independently of, what is measured on them, and are not tuned to it.
+Each function takes ``(rng, trajectories, questions)`` and returns ``(tokens, truth, question)``:
+``tokens``: list of int arrays, L(0..n) per trajectory, L(0) = 0, strictly increasing; ``truth``:
+list of float arrays of the same lengths, P(k) in [0, 1]; ``question``: int array, a question per
+trajectory.
 """
 
 from collections.abc import Callable

@@ -47,7 +47,6 @@ def write_campaign(
     population: Population,
     url: str | Path,
     *,
-    name: str = "synthetic",
     questions_per_unit: int = 4,
     progress: Progress = NOBODY,
 ) -> None:
@@ -59,8 +58,6 @@ def write_campaign(
         From :func:`evaluator.simulation.worlds.make_world`, and what it was drawn from.
     url
         A new folder, or an fsspec URL.
-    name
-        The campaign's name.
     questions_per_unit
         How many questions' rows make a shard.
     progress
@@ -75,7 +72,7 @@ def write_campaign(
     store.check_free()
     if store.is_campaign():
         raise MisuseError(f"{url}: there is a campaign already; choose a new folder")
-    config = _config(population, name, questions_per_unit)
+    config = _config(population, questions_per_unit)
     store.write_config(config)
     tokenizer = Tokenizer(WordLevel({word: i for i, word in enumerate(_WORDS)}, unk_token="wrong"))
     for model in population.models:
@@ -98,10 +95,10 @@ def write_campaign(
     sum_up(store, config, manifest)
 
 
-def _config(population: Population, name: str, questions_per_unit: int) -> CampaignConfig:
+def _config(population: Population, questions_per_unit: int) -> CampaignConfig:
     return CampaignConfig.model_validate(
         {
-            "name": name,
+            "name": "synthetic",
             "models": [{"path": model.name} for model in population.models],
             "benchmarks": [{"name": benchmark.name} for benchmark in population.benchmarks],
             "generation": {

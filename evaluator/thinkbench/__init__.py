@@ -1,4 +1,4 @@
-r"""LLMThinkBench: basic arithmetic, how right and at what length (papers 000, 001, 003).
+r"""LLMThinkBench: accuracy and length on basic arithmetic (papers 000, 001, 003).
 
 ``run(model, out)`` runs it; ``compare_runs`` scores several runs in one pool. The modules:
 ``config`` and ``questions`` (what is asked), ``running`` (asking and grading), ``stored`` (the

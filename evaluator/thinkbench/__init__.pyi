@@ -18,8 +18,10 @@ from .pools import make_pool as make_pool
 from .pools import pareto_set as pareto_set
 from .pools import score_all as score_all
 from .pools import score_model as score_model
+from .running import StudyRun as StudyRun
 from .running import grade as grade
 from .running import run as run
+from .running import run_study as run_study
 from .significance import paired_tests as paired_tests
 from .stability import leave_one_out as leave_one_out
 from .stored import ThinkRun as ThinkRun

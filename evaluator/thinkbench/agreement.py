@@ -22,7 +22,7 @@ class LabelAgreement:
     observed
         Fraction with equal labels.
     kappa
-        Agreement beyond chance: 1 is perfect, 0 what chance gives. None where chance alone gives
+        Agreement beyond chance: 1 is perfect, 0 what chance gives. None if chance alone gives
         full agreement (both always give one and the same label).
     """
 

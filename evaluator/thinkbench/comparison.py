@@ -1,4 +1,4 @@
-"""Runs beside each other: one pool, scores, significance, stability, and what goes with what."""
+"""Runs beside each other: one pool, scores, significance, stability and correlations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -126,7 +126,7 @@ def compare_runs(
         if not run.complete and not allow_incomplete:
             raise MisuseError(
                 f"{run.folder}: {len(run.failed)} questions have no response; run it again to ask "
-                "them, or say --allow-incomplete"
+                "them, or give --allow-incomplete"
             )
     results = run_results(runs)
     pool = make_pool(results, kind)
@@ -195,7 +195,7 @@ def _outcomes(run: ThinkRun) -> dict[str, tuple[FloatArray, FloatArray]]:
 
 
 def _correlations(runs: Sequence[ThinkRun], scores: Mapping[str, Score]) -> list[Correlation]:
-    """Return how accuracy, tokens and the runs' attributes go with each other and the score."""
+    """Return the correlations of accuracy, tokens and the runs' attributes with the score."""
     oscores: list[float | None] = [scores[run.name].mean_oscore for run in runs]
     accuracy: list[float | None] = [run.measures.overall.accuracy.mean for run in runs]
     tokens: list[float | None] = [run.measures.overall.tokens.mean for run in runs]

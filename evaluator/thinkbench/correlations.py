@@ -1,4 +1,4 @@
-"""How measures go together over models."""
+"""Correlations of measures over models."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from evaluator.analysis.exact_tests import EXACT_UP_TO, exact_p
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correlation:
-    """How two measures go together over models.
+    """The correlation of two measures over models.
 
     Attributes
     ----------

@@ -1,6 +1,6 @@
 """From responses to graded responses: the parsed answer, the verdict, and what was written.
 
-A response that failed (a failure of ours or of a provider) is never graded.
+A response that failed (a failure of this program or of a provider) is never graded.
 """
 
 import re
@@ -51,12 +51,12 @@ class Graded:
         Tokens generated; an estimate if ``estimated_by``.
     estimated_by
         How the tokens were estimated where nobody counted them: ``"tiktoken ENCODING"``,
-        ``"words × FACTOR"``. Empty where they were counted.
+        ``"words × FACTOR"``. Empty if they were counted.
     thinking_tokens, answer_tokens
-        The two parts; None where unknown.
+        The two parts; None if unknown.
     words, characters
         Of all that the model wrote, thinking included.
-    finish, seconds, tool_calls, parted
+    finish, seconds, tool_calls, parted, ran_on
         As in the response.
     error
         Kind of error of a wrong answer; None for a right one.
@@ -83,6 +83,7 @@ class Graded:
     seconds: float
     tool_calls: int
     parted: bool
+    ran_on: bool | None
     error: ErrorKind | None
     pattern: Pattern | None
 
@@ -207,6 +208,7 @@ def _graded(
         seconds=response.seconds,
         tool_calls=response.tool_calls,
         parted=response.parted,
+        ran_on=response.ran_on,
         error=None if right else error_kind(item, answer, response),
         pattern=trace_pattern(written, cut=response.finish == "length"),
     )

@@ -68,7 +68,6 @@ def judge_runs(
     judge: Responder,
     *,
     samples: int = 100,
-    seed: int = PAPER_SEED,
     progress: Progress = NOBODY,
 ) -> JudgedRuns:
     """Let a judge label responses of runs, and compare it with the rules.
@@ -80,16 +79,14 @@ def judge_runs(
     judge
         Who judges.
     samples
-        How many wrong answers, and how many long traces, it sees at most; drawn from the seed.
-    seed
-        Of the draw.
+        How many wrong answers, and how many long traces, it sees at most, drawn at random.
     progress
         Told how far it is.
 
     Raises
     ------
     data.errors.EngineError
-        If the judge failed on a request: trouble of ours, never a reply. What it said is kept.
+        If the judge failed on a request: our own failure, never a reply. What it said is kept.
     data.errors.StoreError
         If a run's folder cannot be read or written, or another process works in it.
     """
@@ -103,8 +100,8 @@ def judge_runs(
         for run, store in zip(runs, stores, strict=True):
             kept.recall(store)
             prompts = {}
-            for row, prompt in _drawn(kind, run, share, seed):
-                key = kept.key(str(seed), kind, prompt)
+            for row, prompt in _drawn(kind, run, share):
+                key = kept.key(str(PAPER_SEED), kind, prompt)
                 asked.setdefault(kind, []).append((key, _rule(kind, row)))
                 prompts[key] = prompt
             works.append((kept, run, store, prompts))
@@ -113,7 +110,7 @@ def judge_runs(
         # Folders are only written to, and held, where something is asked.
         if kept.asks(prompts):
             with locked_folder(run.folder):
-                # Somebody may have judged until the folder was free.
+                # Another process may have judged until the folder was free.
                 kept.recall(store)
                 votes = kept.judge(prompts, store, progress.part(done, total))
         else:
@@ -127,12 +124,12 @@ def judge_runs(
     )
 
 
-def _drawn(kind: JudgedKind, run: ThinkRun, share: int, seed: int) -> Iterator[tuple[Graded, str]]:
+def _drawn(kind: JudgedKind, run: ThinkRun, share: int) -> Iterator[tuple[Graded, str]]:
     """Yield the responses of a run that are judged, and what the judge is asked of each."""
     items = {item.id: item for item in plan_questions(run.config)}
     responses = read_responses(run.folder)
     rows = [row for row in run.graded if _rule(kind, row) is not None]
-    for row in StableDraws("judge", seed, run.name, kind).shuffled(rows)[:share]:
+    for row in StableDraws("judge", PAPER_SEED, run.name, kind).shuffled(rows)[:share]:
         yield row, _prompt(kind, items[row.id], responses[row.id])
 
 

@@ -100,7 +100,7 @@ def read_leaderboard(path: str | Path) -> Mapping[str, Any]:
     Raises
     ------
     data.errors.MisuseError
-        If the file cannot be read or is none.
+        If the file cannot be read or is not a leaderboard.
     """
     source = Path(path).expanduser()
     try:
@@ -110,7 +110,7 @@ def read_leaderboard(path: str | Path) -> Mapping[str, Any]:
     except StoreError as error:
         raise MisuseError(f"{error}; a leaderboard is made with stp think aggregate") from error
     if content.get("kind") != LEADERBOARD:
-        raise MisuseError(f"{source}: it is no leaderboard; make one with stp think aggregate")
+        raise MisuseError(f"{source}: it is not a leaderboard; make one with stp think aggregate")
     return content
 
 

@@ -57,19 +57,21 @@ class Group:
     accuracy
         Right among all.
     parsed_accuracy
-        Right among those with an answer; None where nothing was parsed.
+        Right among those with an answer; None if nothing was parsed.
     following
         Answers that stand where they were asked for.
     tokens, words, characters
         Of a response.
     thinking_tokens, answer_tokens
-        The two parts; None where a response's are unknown.
+        The two parts; None if a response's are unknown.
     estimated
         Responses whose tokens are an estimate, since nobody counted them.
     parted
-        Responses whose thinking was parted from the answer by tags written in the text.
+        Responses whose thinking was separated from the answer by tags written in the text.
     cut
         Responses that a token limit ended.
+    ran_on
+        Responses whose answer goes on into the next turn; those of which nobody knows are none.
     tool_calls
         Mean calls of tools in a response.
     errors, patterns
@@ -93,6 +95,7 @@ class Group:
     estimated: int
     cut: int
     parted: int
+    ran_on: int
     tool_calls: float
     errors: Mapping[str, int]
     patterns: Mapping[str, int]
@@ -180,6 +183,7 @@ def _group(name: str, by_task: Mapping[str, Sequence[Graded]]) -> Group:
         estimated=sum(row.estimated for row in rows),
         cut=sum(row.finish == "length" for row in rows),
         parted=sum(row.parted for row in rows),
+        ran_on=sum(row.ran_on is True for row in rows),
         tool_calls=known(lambda row: row.tool_calls).mean,
         errors={kind: sum(row.error == kind for row in rows) for kind in ERROR_KINDS},
         patterns={pattern: sum(row.pattern == pattern for row in rows) for pattern in PATTERNS},
@@ -201,7 +205,7 @@ def _of_rate(rows: Sequence[Graded], value: Callable[[Graded], bool]) -> tuple[f
     return wilson(sum(bool(value(row)) for row in rows), len(rows))
 
 
-def wilson(successes: int, total: int, level: float = LEVEL) -> tuple[float, float, float]:
+def wilson(successes: int, total: int) -> tuple[float, float, float]:
     """Return a rate and its Wilson interval.
 
     Examples
@@ -211,7 +215,7 @@ def wilson(successes: int, total: int, level: float = LEVEL) -> tuple[float, flo
     """
     if total == 0:
         return 0.0, 0.0, 1.0
-    found = stats.binomtest(successes, total).proportion_ci(level, method="wilson")
+    found = stats.binomtest(successes, total).proportion_ci(LEVEL, method="wilson")
     return successes / total, float(found.low), float(found.high)
 
 

@@ -36,7 +36,7 @@ def token_efficiency(tokens: Numbers, t_min: Numbers, t_max: Numbers) -> float |
     Returns
     -------
     float or ndarray
-        From 0 (the pool's most tokens) to 1 (its fewest). 1 where the pool has one value only.
+        From 0 (the pool's most tokens) to 1 (its fewest). 1 if the pool has one value only.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def overthinking_score(
 def overthinking_score(accuracy: Numbers, efficiency: Numbers) -> float | FloatArray:
     """Return the O-Score: the harmonic mean of accuracy and token efficiency (paper 000, Eq. 6).
 
-    It lies between the lesser and the greater of the two, and is 0 where either is 0.
+    It lies between the lesser and the greater of the two, and is 0 if either is 0.
 
     Parameters
     ----------

@@ -1,11 +1,10 @@
-"""A comparison as one HTML page that works from disk: no script, no network, text escaped."""
+"""A comparison as one HTML page that works from disk: no network, text escaped."""
 
 from pathlib import Path
 
 from evaluator.present import page
 from evaluator.present.names import visible
 from evaluator.present.numbers import count
-from evaluator.present.view_charts import view_chart
 from evaluator.thinkbench.bridge import Bridge, bridge_table
 from evaluator.thinkbench.comparison import Comparison
 from evaluator.thinkbench.insights import Beside, insights
@@ -55,7 +54,7 @@ def render_page(
         runs=count(len(comparison.runs), "run"),
         lead=" ".join([*run_cautions(comparison.runs), _lead(comparison)]),
         pool=comparison.pool.describe(),
-        views=[(view, view_chart(view)) for view in insights(comparison, beside)],
+        views=insights(comparison, beside),
         tables=tables,
     )
 

@@ -133,7 +133,7 @@ def trace_pattern(text: str, *, cut: bool = False) -> Pattern | None:
     text
         All that a model wrote, thinking included.
     cut
-        Whether a token limit ended it. A loop that the model left by itself is none.
+        Whether a token limit ended it. A loop that the model left by itself does not count.
     """
     measures = measure_trace(text, cut=cut)
     if measures.looping:
@@ -214,7 +214,7 @@ def _period(tail: str) -> int | None:
     size = len(backwards)
     z = [0] * size
     left = right = 0
-    # A piece that occurs so many times is at most so long.
+    # A piece that occurs this many times is at most this long.
     for at in range(1, size // _LOOPS + 1):
         if at < right:
             z[at] = min(right - at, z[at - left])

@@ -44,7 +44,7 @@ def plan_questions(config: ThinkConfig) -> list[TaskQuestion]:
     Raises
     ------
     data.errors.MisuseError
-        If a size is none for its task.
+        If a size does not fit its task.
     """
     return list(_planned(config))
 

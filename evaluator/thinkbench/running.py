@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +27,7 @@ from evaluator.thinkbench.stored import (
 )
 from evaluator.thinkbench.tables import run_table
 from stp.asking import ModelSpec, Responder, ResponseStore
+from stp.asking.base import Description
 from stp.files import json_bytes, json_lines, write_durably
 
 MEASURES: Final = "measures.json"
@@ -42,7 +43,7 @@ def run(
     attributes: Mapping[str, float | str] | None = None,
     progress: Progress = NOBODY,
 ) -> ThinkRun:
-    r"""Run LLMThinkBench on a model, or go on with a run that was interrupted.
+    r"""Run LLMThinkBench on a model, or continue a run that was interrupted.
 
     Parameters
     ----------
@@ -83,39 +84,102 @@ def run(
     >>> done.measures.overall.responses, done.measures.overall.accuracy.mean
     (2, 0.0)
     """
-    folder = Path(out).expanduser()
-    check_folder(folder, KIND)
-    config = config or ThinkConfig()
-    items = plan_questions(config)
+    (done,) = run_study(
+        model,
+        [StudyRun(out=out, config=config or ThinkConfig(), name=name, progress=progress)],
+        attributes=attributes,
+    )
+    return done
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyRun:
+    """One run of a study; each field as :func:`run` has it."""
+
+    out: str | Path
+    config: ThinkConfig
+    name: str | None = None
+    progress: Progress = NOBODY
+
+
+def run_study(
+    model: str | ModelSpec | Responder,
+    runs: Sequence[StudyRun],
+    *,
+    attributes: Mapping[str, float | str] | None = None,
+) -> list[ThinkRun]:
+    """Run LLMThinkBench on a model in several ways, in one stream of requests.
+
+    The first requests of a run are asked while the last ones of the run before are answered, so
+    that the model never waits between them.
+
+    Parameters
+    ----------
+    model, attributes
+        As :func:`run`.
+    runs
+        In their order; folders differ.
+
+    Returns
+    -------
+    list of ThinkRun
+        In the same order.
+
+    Raises
+    ------
+    data.errors.StpError
+        As :func:`run`.
+    """
+    for one in runs:
+        check_folder(Path(one.out).expanduser(), KIND)
     with contextlib.ExitStack() as stack:
         responder = stack.enter_context(opened_once())(model)
-        stack.enter_context(locked_folder(folder))
-        description = responder.describe()
-        record = begin_run(
+        for one in runs:
+            stack.enter_context(locked_folder(Path(one.out).expanduser()))
+        begun = [_Begun(one, responder.describe(), attributes or {}) for one in runs]
+        ask_missing(responder, *(one.missing() for one in begun))
+        return [
+            _finish(one.folder, one.config, finish_run(one.folder, one.record), one.items)
+            for one in begun
+        ]
+
+
+class _Begun:
+    """A run whose folder says what is asked, and is ready for responses."""
+
+    def __init__(
+        self, run: StudyRun, description: Description, attributes: Mapping[str, float | str]
+    ) -> None:
+        self.config = run.config
+        self.folder = folder = Path(run.out).expanduser()
+        self.items = plan_questions(run.config)
+        self.record = begin_run(
             folder,
             RunRecord(
                 kind=KIND,
-                name=name or str(description.get("model") or "model"),
-                asked=to_plain(config),
+                name=run.name or str(description.get("model") or "model"),
+                asked=to_plain(run.config),
                 models={"model": description},
-                attributes=attributes or {},
+                attributes=attributes,
             ),
             replies=[folder / RESPONSES],
             # Instances and their seeds do not depend on how many there are.
             growing=("samples", "folds"),
         )
-        write_durably(folder / QUESTIONS, json_lines(map(_question_row, items)))
-        requests = [make_request(item, config) for item in items]
-        store = ResponseStore(folder / RESPONSES)
-        missing = Missing(
+        self._progress = run.progress
+        write_durably(folder / QUESTIONS, json_lines(map(_question_row, self.items)))
+
+    def missing(self) -> Missing:
+        """Return what has no response yet."""
+        requests = [make_request(item, self.config) for item in self.items]
+        store = ResponseStore(self.folder / RESPONSES)
+        return Missing(
             store=store,
             requests=store.missing(requests),
-            settings=config.settings,
+            settings=self.config.settings,
             total=len(requests),
-            progress=progress,
+            progress=self._progress,
         )
-        ask_missing(responder, missing)
-        return _finish(folder, config, finish_run(folder, record), items)
 
 
 def grade(folder: str | Path) -> ThinkRun:

@@ -30,7 +30,7 @@ class PairedTest:
     difference
         Mean over tasks of first minus second.
     statistic, p_value
-        Student's paired t-test over tasks, two-sided (paper 000, Eq. 52). None where the
+        Student's paired t-test over tasks, two-sided (paper 000, Eq. 52). None if the
         differences are all equal, or there are fewer than two tasks.
     p_bonferroni
         ``p_value`` times the number of pairs, at most 1.
@@ -154,7 +154,7 @@ def bootstrap_scores(
     seed: int = PAPER_SEED,
     progress: Progress = NOBODY,
 ) -> Bootstrap:
-    """Return replicates of the models' mean O-Scores; the pool is taken anew in each.
+    """Return replicates of the models' mean O-Scores; the pool is taken again in each.
 
     Parameters
     ----------

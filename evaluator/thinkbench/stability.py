@@ -44,7 +44,7 @@ class Stability:
     rows
         One per model that was left out.
     kendall, spearman
-        Means over rows; None where none has one.
+        Means over rows; None if none has one.
     mean_rank_change
         Mean over rows.
     largest_drift

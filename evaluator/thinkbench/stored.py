@@ -77,7 +77,7 @@ def load_run(folder: str | Path) -> ThinkRun:
     """Return a run from its folder.
 
     The verdicts are those of ``graded.jsonl`` only if it is as it was written, from the responses
-    that are there, by this parser. Otherwise they are made anew, and a warning says so: no number
+    that are there, by this parser. Otherwise they are made again, and a warning says so: no number
     comes from a file that was changed, or is older than its responses.
 
     Raises
@@ -94,7 +94,7 @@ def load_run(folder: str | Path) -> ThinkRun:
         rows, _ = read_graded(graded_source(path, config))
         graded = [Graded(**row) for row in rows]
     except StaleGradesError as error:
-        _LOG.warning("%s; for now graded anew in memory", error)
+        _LOG.warning("%s; graded again in memory for now", error)
         graded = grade_responses(items, responses, record.models.get("model"))
     return make_run(path, config, record, graded, items, responses)
 
@@ -130,7 +130,7 @@ def graded_source(folder: Path, config: ThinkConfig) -> GradedFrom:
     return GradedFrom(
         folder=folder,
         # Rows of another shape are made again, not read.
-        asked={"questions": config.questions_hash(), "rows": 2},
+        asked={"questions": config.questions_hash(), "rows": 3},
         files=(RESPONSES,),
         again=f"stp think grade {shlex.quote(str(folder))}",
     )

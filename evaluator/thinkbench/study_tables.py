@@ -239,12 +239,12 @@ def paired(first: ThinkRun, second: ThinkRun) -> list[Pair[Graded]]:
     )
 
 
-def cases_table(comparison: Comparison, most: int = CASES) -> Table | None:
+def cases_table(comparison: Comparison) -> Table | None:
     """Return the questions of matched pairs with the largest ratio of tokens (Tables 3 and 8)."""
     rows, index = [], []
     for baseline, others in matched_pairs(comparison.runs):
         for run in others:
-            for pair in paired(baseline, run)[:most]:
+            for pair in paired(baseline, run)[:CASES]:
                 for name, row in ((baseline.name, pair.first), (run.name, pair.second)):
                     rows.append(
                         {
@@ -264,7 +264,7 @@ def cases_table(comparison: Comparison, most: int = CASES) -> Table | None:
         rows,
         index,
         ("question", "model"),
-        after=f"The first {most} of each matched pair; ratio: tokens over those of the "
+        after=f"The first {CASES} of each matched pair; ratio: tokens over those of the "
         f"baseline.{patterns}",
         grouped=True,
         whole=True,

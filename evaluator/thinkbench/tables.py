@@ -8,7 +8,7 @@ from data.prompts import wording_note
 from data.tasks import TASK_LABELS
 from evaluator.present.names import visible
 from evaluator.present.table import Table
-from evaluator.runs.shares import CUT, UNREAD, cautions
+from evaluator.runs.shares import CUT, RAN_ON, UNREAD, cautions
 from evaluator.thinkbench.agreement import LabelAgreement
 from evaluator.thinkbench.comparison import Comparison, run_results
 from evaluator.thinkbench.error_kinds import ERROR_KINDS
@@ -53,6 +53,7 @@ def run_cautions(runs: Sequence[ThinkRun]) -> list[str]:
         shares = [
             Share(kind=CUT, count=group.cut, of=group.responses),
             Share(kind=UNREAD, count=group.responses - group.parsed, of=group.responses),
+            Share(kind=RAN_ON, count=group.ran_on, of=group.responses),
         ]
         found += cautions(_name(run.name), shares)
     return found
@@ -222,7 +223,7 @@ def leaderboard_table(comparison: Comparison) -> Table:
 
 
 def means_table(comparison: Comparison) -> Table:
-    """Return the other ways to put accuracy and efficiency together."""
+    """Return the other means of accuracy and efficiency."""
     rows = []
     for run in comparison.runs:
         score = comparison.scores[run.name]
@@ -300,7 +301,7 @@ def tests_table(comparison: Comparison) -> Table:
 
 
 def stability_table(comparison: Comparison) -> Table | None:
-    """Return what each run's absence does to the ranking; None for fewer than three runs."""
+    """Return how the ranking changes without each run; None for fewer than three runs."""
     stability = comparison.stability
     if stability is None:
         return None
@@ -332,7 +333,7 @@ def stability_table(comparison: Comparison) -> Table | None:
 
 
 def correlations_table(comparison: Comparison) -> Table:
-    """Return what goes with what over runs."""
+    """Return the correlations over runs."""
     rows = [
         {
             "runs": found.count,

@@ -23,7 +23,7 @@ _GRID: Final = 200
 def overthinking_by_task(
     results: Mapping[str, Mapping[str, TaskResult]],
 ) -> dict[str, dict[str, str]]:
-    """Return on which tasks each model overthinks, and whom it is measured by (Definition 2).
+    """Return on which tasks each model overthinks, and compared with which model (Definition 2).
 
     Parameters
     ----------
@@ -67,15 +67,15 @@ class Saturation:
     limit
         A_max, the accuracy that it tends to, 0..1.
     scale
-        τ in tokens: at τ it has reached 63 % of the limit. 0 where accuracy does not grow with the
+        τ in tokens: at τ it has reached 63 % of the limit. 0 if accuracy does not grow with the
         budget.
     residual
         Root mean square distance of the points, as a fraction.
     points
         How many budgets.
     fall
-        Accuracy at the best budget less that at the largest: what is lost by thinking on, which
-        no saturating curve has (the paper's ε).
+        Accuracy at the best budget less that at the largest: what is lost by further thinking,
+        which no saturating curve has (the paper's ε).
     """
 
     limit: float
@@ -147,8 +147,8 @@ class TokensPerWord:
     slope
         Of a regression of tokens on words through the origin: long responses count more.
     exponent
-        Of tokens ∝ words^exponent, by a regression of the logarithms: 1 where the ratio does not
-        depend on the length. None where all responses have the same number of words.
+        Of tokens ∝ words^exponent, by a regression of the logarithms: 1 if the ratio does not
+        depend on the length. None if all responses have the same number of words.
     responses
         How many.
     """

@@ -105,7 +105,7 @@ def _saturation(runs: Sequence[ThinkRun]) -> Table | None:
         title="Accuracy over the thinking budget, in %",
         frame=pd.DataFrame(rows, index=pd.Index(names, name="model")),
         formats={"budgets": "d", "limit": ".1f", "tau": ",.0f", "distance": ".2f", "fall": ".1f"},
-        note="A(b) = limit × (1 − exp(−b/tau)), least squares; tau in tokens, 0 where the smallest "
+        note="A(b) = limit × (1 − exp(−b/tau)), least squares; tau in tokens, 0 if the smallest "
         "budget has saturated already. distance: of the points (RMS); fall: best accuracy less "
         "that at the largest budget. An effort counts as the thinking tokens that it used.",
     )

@@ -1,4 +1,4 @@
-"""Why responses with tools are wrong (paper 000, appendix T): three kinds, and two that it has not.
+"""Why responses with tools are wrong (paper 000, appendix T): its three kinds, and two more.
 
 Rules on what the model wrote: its calls, and what the tools answered. A response may show several
 kinds; the first of the list is taken.
@@ -14,10 +14,10 @@ from stp.asking import Response
 
 ToolFailure = Literal["no call", "syntax error", "wrong tool", "incorrect logic", "other"]
 TOOL_FAILURES: Final[tuple[ToolFailure, ...]] = get_args(ToolFailure)
-"""``no call``: tools were there and none was called. ``syntax error``: the last call was no
-expression or program (``45 * 67 *``). ``wrong tool``: it asked a tool for what that cannot do, or
-for one that there is not. ``incorrect logic``: the last call worked, and the answer is wrong.
-``other``: the rest, such as a program that ran out of time."""
+"""``no call``: tools were there and none was called. ``syntax error``: the last call was not an
+expression or program (``45 * 67 *``). ``wrong tool``: it asked a tool for something that the tool
+cannot do, or for a tool that does not exist. ``incorrect logic``: the last call worked, and the
+answer is wrong. ``other``: the rest, such as a program that ran out of time."""
 
 _SYNTAX: Final = re.compile(
     r"no arithmetic expression|SyntaxError|IndentationError|invalid syntax|unterminated"
@@ -43,7 +43,7 @@ def tool_failure(row: Graded, response: Response) -> ToolFailure | None:
     if not response.tool_calls:
         return "no call"
     written = response.tool_text or ""
-    # What came of the last call: an error that was mended is none.
+    # Only the last call counts: an error that was corrected is not a failure.
     last = _RESULT.split(written)[-1] if _RESULT.search(written) else written
     if _WRONG_TOOL.search(last):
         return "wrong tool"

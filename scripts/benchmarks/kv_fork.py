@@ -8,7 +8,7 @@ again and sample with ``model.generate``. Two forms of it are timed:
 ``literal``
     ``generate(prefix, num_return_sequences=samples)``; transformers prefills every copy.
 ``careful``
-    the prefix is prefilled once, its cache is copied to the samples, then ``generate`` goes on.
+    the prefix is prefilled once, its cache is copied to the samples, then ``generate`` continues.
 
 No stop ids: every sample has the same length in all of them, so they do the same work. Example::
 

@@ -4,12 +4,12 @@ Every arm makes the same trajectories in the same run, in turns of some question
 generation (two calls of the engine, no runner), the runner without a method, and every early-exit
 method at the setting that OTBench selects on validation questions. A turn goes through all arms, so
 that what else the machine does meets all of them. Seconds are those of the CPU on one thread;
-answers a minute are by the clock. Stopped, the same command goes on; the table is printed at the
+answers a minute are by the clock. Stopped, the same command continues; the table is printed at the
 end.
 
-Without a release it measures what the runner costs without a method. A few percent are less than
-what other programs on the machine change from one second to the next, so plain generation and the
-runner go side by side, each on an engine of its own, and take turns every few steps.
+Without a release it measures what the runner costs without a method. Other programs on the machine
+change the time by more than a few percent from one second to the next, so plain generation and the
+runner run side by side, each on its own engine, and take turns every few steps.
 
     python scripts/benchmarks/live.py RELEASE --out FOLDER
     python scripts/benchmarks/live.py --out FOLDER --repeats 5 [--engine vllm]

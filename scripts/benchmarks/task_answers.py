@@ -2,7 +2,7 @@ r"""How well and how fast answers to the generated tasks are parsed and judged.
 
     python scripts/benchmarks/task_answers.py
 
-Responses: tests/thinkbench/responses.py (made up in the manner of models, over all fourteen tasks).
+Responses: tests/thinkbench/responses.py (made up in the style of models, over all fourteen tasks).
 Long ones: a megabyte before the answer, of several kinds. CPU time of this process, one thread.
 """
 

@@ -1,6 +1,6 @@
-"""Models behind an API, through the providers of inspect_ai: nothing here is one provider's own.
+"""Models behind an API, through the providers of inspect_ai; nothing here is specific to one.
 
-Token counts are what the provider's usage says; what it does not say stays unknown.
+Token counts are those of the provider's usage; what it does not report stays unknown.
 """
 
 import asyncio
@@ -107,7 +107,7 @@ class ApiResponder(Responder):
     Notes
     -----
     Keys are read from the environment by the provider (``OPENAI_API_KEY`` and so on). A server of
-    one's own gets ``LOCAL_API_KEY``, or no key.
+    a user gets ``LOCAL_API_KEY``, or no key.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class ApiResponder(Responder):
     def respond(self, *groups: RequestGroup) -> None:
         """Answer requests, several at a time; see :meth:`Responder.respond`.
 
-        A server that is not there is an error at once, not after the retries of every request.
+        A server that cannot be reached is an error at once, not after the retries of every request.
         """
         if self._base_url and not self._reached:
             check_reachable(self._base_url)
@@ -187,7 +187,7 @@ class ApiResponder(Responder):
         Raises
         ------
         data.errors.ConfigError
-            If it is to be off and the model has no such mode, or nothing says how.
+            If it is to be off and the model has no such mode, or the way is not known.
         """
         family = self._found.family if self._own_server else None
         if settings.thinking == "off" and self._off_switch() is None:
@@ -295,7 +295,7 @@ async def _answer(
 
 
 def _reason(error: BaseException) -> str:
-    """Return what went wrong at the bottom: a retry's error only says that it gave up."""
+    """Return the first cause: a retry's error only says that it gave up."""
     last = getattr(error, "last_attempt", None)
     inner = last.exception() if last is not None and callable(last.exception) else None
     cause = inner or error.__cause__ or error
@@ -409,7 +409,7 @@ def _response(
     counted = _total(used and used.reasoning_tokens for used in usage)
     if settings.thinking == "off" and counted:
         raise EngineError(
-            f"thinking was turned off, and the model thought for {counted} tokens all the same: it "
+            f"thinking was turned off, but the model thought for {counted} tokens: it "
             "has no mode without thinking here"
         )
     # Whoever says that a server's model thinks, and gets no thinking apart, gets it in the text.

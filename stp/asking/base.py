@@ -1,4 +1,4 @@
-"""What it is to ask: requests in, responses out, whoever answers.
+"""Requests in, responses out, whatever model answers.
 
 A request is plain text with a seed, a response plain text with token counts. What is unknown is
 None, never 0: an API that does not say how long its model thought leaves ``thinking_tokens`` None.
@@ -72,7 +72,7 @@ class Settings:
         How hard an API model is to think. Local models have no such dial; their family's chat
         template may, and is then given it.
     prompt_prefix, prompt_suffix
-        Put before and after every prompt, parted by an empty line.
+        Put before and after every prompt, separated by an empty line.
     tools
         Names of :data:`TOOL_NAMES` that the model may call.
     tool_rounds
@@ -121,7 +121,7 @@ class Settings:
 
     @property
     def greedy(self) -> str | None:
-        """What leaves one token to choose from, in words; None where chance decides.
+        """What leaves one token to choose from, in words; None if chance decides.
 
         Only what is set here is known: the family's or the provider's own settings may be greedy.
         """
@@ -149,7 +149,7 @@ def _check(
 
 
 MOST_TOKENS = 2**40
-"""No response has so many; a larger count is a slip of whoever counted."""
+"""No response has more tokens or words; a larger count is an error of its source."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,16 +180,19 @@ class Response:
     tool_text
         What the model wrote before the last result of a tool, results included; None without.
     parted
-        Whether thinking and answer were parted by tags written in the text, where nothing else
+        Whether thinking and answer were separated by tags written in the text, where nothing else
         told them apart.
+    ran_on
+        Whether the answer goes on into the next turn, or into new thinking; None where nobody can
+        tell, since the chat template is not at hand.
     error
-        Why there is no response, in one line; None if there is one. A failure of ours or of a
-        provider is never an answer.
+        Why there is no response, in one line; None if there is one. A failure of this program or of
+        a provider is never an answer.
 
     Raises
     ------
     TypeError
-        If a text is none, or a count is no whole number.
+        If a text is not a string, or a count is not a whole number.
     ValueError
         If a count or the seconds are negative, or larger than a model could write, or the end is
         none that there is.
@@ -206,6 +209,7 @@ class Response:
     tool_calls: int = 0
     tool_text: str | None = None
     parted: bool = False
+    ran_on: bool | None = None
     error: str | None = None
 
     def __post_init__(self) -> None:
@@ -225,6 +229,8 @@ class Response:
                 raise ValueError(f"{name} is {count}; it lies between 0 and 2^40")
         if not isinstance(self.parted, bool):
             raise TypeError(f"parted is {self.parted!r:.60}; true or false is needed")
+        if not isinstance(self.ran_on, bool | None):
+            raise TypeError(f"ran_on is {self.ran_on!r:.60}; true, false or null is needed")
         if self.finish not in get_args(Finish):
             known = ", ".join(get_args(Finish))
             raise ValueError(f"finish is {self.finish!r:.60}; it must be one of {known}")
@@ -233,7 +239,7 @@ class Response:
 
 
 def failed(request: Request, reason: str, seconds: float = 0.0) -> Response:
-    """Return the response to a request that nobody answered."""
+    """Return the response to a request that was not answered."""
     line = " ".join(reason.split())[:500] or "unknown failure"
     return Response(id=request.id, text="", finish="error", seconds=seconds, error=line)
 
@@ -263,7 +269,7 @@ class RequestGroup:
 
 @contextmanager
 def parted_noted(groups: Sequence[RequestGroup]) -> Iterator[list[RequestGroup]]:
-    """Say at the end how many responses had their thinking written in the text."""
+    """Report at the end how many responses had their thinking written in the text."""
     parted = 0
 
     def noted(on_response: OnResponse) -> OnResponse:
@@ -279,7 +285,8 @@ def parted_noted(groups: Sequence[RequestGroup]) -> Iterator[list[RequestGroup]]
     finally:
         if parted:
             _LOG.warning(
-                "%d response(s) had thinking written in the text, between tags: it was parted from "
+                "%d response(s) had thinking written in the text, between tags: it was separated "
+                "from "
                 "the answers and counts as thinking",
                 parted,
             )
@@ -321,7 +328,7 @@ def reply_identity(description: Description) -> list[tuple[str, str | int | floa
 
 
 class Responder(ABC):
-    """Answers requests: a model of ours, an API's, or a function."""
+    """Answers requests: our own model, an API's, or a function."""
 
     @abstractmethod
     def respond(self, *groups: RequestGroup) -> None:
@@ -336,7 +343,8 @@ class Responder(ABC):
         data.errors.EngineError
             If the model or its provider fails for every request.
         data.errors.ConfigError
-            If the settings of a group ask for what this model has not; nothing is asked then.
+            If the settings of a group ask for something that this model does not have; nothing is
+            asked then.
         """
 
     @abstractmethod

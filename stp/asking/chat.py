@@ -1,4 +1,4 @@
-"""How a local model is spoken to, thinking or not: prompts as ids, outputs parted on ids."""
+"""How a local model is prompted, thinking or not: prompts as ids, outputs separated by ids."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ from data.errors import ConfigError
 from stp.engines.base import SamplingParameters
 from stp.formats import ModelFamily, ThinkingFormat
 from stp.formats.family import NEVER_ASKED
+from stp.formats.turn_end import TurnEnd, find_turn_end
 from stp.formats.written import part_ids
 from stp.tokenizers import Tokenizer, backend, exact_ids, token_bytes, tokenizer_name
 
@@ -25,7 +26,7 @@ class Parts:
     answered
         Whether an answer was begun.
     written
-        Whether the two were parted by tags that the model wrote where none were expected.
+        Whether the two were separated by tags that the model wrote where none were expected.
     """
 
     thinking_ids: tuple[int, ...]
@@ -46,13 +47,16 @@ class Chat(Protocol):
         """Return the prompt, up to where the model begins."""
 
     def split(self, output_ids: Sequence[int]) -> Parts:
-        """Part what the model wrote."""
+        """Split what the model wrote."""
 
     def text(self, ids: Sequence[int]) -> str:
         """Return the text of ids, without special tokens."""
 
     def answer_text(self, ids: Sequence[int]) -> str:
         """Return the text of an answer's ids: no special tokens, no tags around it."""
+
+    def runs_on(self, answer_ids: Sequence[int]) -> bool:
+        """Return whether an answer goes on into the next turn, or into new thinking."""
 
     def ids(self, text: str) -> tuple[int, ...]:
         """Return ids that spell a text exactly."""
@@ -76,7 +80,7 @@ class ThinkingChat:
         return ask(prompt, system or "")
 
     def split(self, output_ids: Sequence[int]) -> Parts:
-        """Part an output. A model that was asked not to think may think all the same."""
+        """Split an output. A model that was asked not to think may still think."""
         if self._off:
             return _by_tags(output_ids, self.stop_ids, self._format.forms)
         parts = self._format.split(output_ids)
@@ -90,6 +94,10 @@ class ThinkingChat:
     def answer_text(self, ids: Sequence[int]) -> str:
         """Return the text of an answer's ids: no special tokens, no tags around it."""
         return self._format.answer_text(ids)
+
+    def runs_on(self, answer_ids: Sequence[int]) -> bool:
+        """Return whether an answer goes on into the next turn, or into new thinking."""
+        return self._format.turn_end.runs_on(answer_ids, self._format.forms)
 
     def ids(self, text: str) -> tuple[int, ...]:
         """Return ids that spell a text exactly."""
@@ -106,13 +114,13 @@ class PlainChat:
         self,
         tokenizer: Tokenizer,
         *,
-        stop_ids: frozenset[int] = frozenset(),
+        turn_end: TurnEnd | None = None,
         sampling: SamplingParameters | None = None,
     ) -> None:
         self._tokenizer = tokenizer
         self._forms = token_bytes(tokenizer)
-        eos_id = getattr(tokenizer, "eos_token_id", None)
-        self.stop_ids = stop_ids.union(() if eos_id is None else (int(eos_id),))
+        self._turn_end = turn_end or find_turn_end(None, tokenizer)
+        self.stop_ids = self._turn_end.ids
         self.sampling = sampling or SamplingParameters()
 
     def prompt_ids(self, prompt: str, system: str | None) -> tuple[int, ...]:
@@ -138,7 +146,7 @@ class PlainChat:
         return tuple(self._tokenizer.encode(text, add_special_tokens=False))
 
     def split(self, output_ids: Sequence[int]) -> Parts:
-        """Part an output by tags that the model wrote; without any all of it is answer."""
+        """Split an output by tags that the model wrote; without any all of it is answer."""
         return _by_tags(output_ids, self.stop_ids, self._forms)
 
     def text(self, ids: Sequence[int]) -> str:
@@ -148,6 +156,10 @@ class PlainChat:
     def answer_text(self, ids: Sequence[int]) -> str:
         """Return the text of an answer's ids: no format, no tags."""
         return self.text(ids)
+
+    def runs_on(self, answer_ids: Sequence[int]) -> bool:
+        """Return whether an answer goes on into the next turn, or into new thinking."""
+        return self._turn_end.runs_on(answer_ids, self._forms)
 
     def ids(self, text: str) -> tuple[int, ...]:
         """Return ids that spell a text exactly."""
@@ -160,9 +172,9 @@ def choose_chat(
     *,
     thinking: str,
     reasoning_effort: str | None,
-    stop_ids: frozenset[int] = frozenset(),
+    turn_end: TurnEnd | None = None,
 ) -> Chat:
-    """Return how a model is spoken to under a run's settings.
+    """Return how a model is prompted under a run's settings.
 
     Parameters
     ----------
@@ -172,11 +184,12 @@ def choose_chat(
         Its thinking format; None if it does not think.
     thinking
         ``"on"``, ``"off"`` or ``"default"``, which is what the model does unasked. A family that
-        was never trained to think is asked to only with ``"on"``.
+        was never trained to think is asked to think only with ``"on"``.
     reasoning_effort
         Given to the family's chat template.
-    stop_ids
-        Further ids that end a turn of a model that does not think.
+    turn_end
+        Where a turn ends of a model that does not think; by default what its tokenizer's folder
+        says.
 
     Raises
     ------
@@ -192,7 +205,7 @@ def choose_chat(
         if reasoning_effort is not None:
             raise ConfigError("this model does not think, and has no reasoning effort to set")
         sampling = None if family is None else family.sampling
-        return PlainChat(tokenizer, stop_ids=stop_ids, sampling=sampling)
+        return PlainChat(tokenizer, turn_end=turn_end, sampling=sampling)
     if reasoning_effort is not None:
         if "reasoning_effort" not in family.template_options:
             raise ConfigError(

@@ -1,7 +1,7 @@
 """Tokens of texts that no provider counted, by tiktoken (paper 000, F.5): always an estimate.
 
 A GPT model has its own encoding. Other models of closed providers get ``cl100k_base``, as in the
-paper. What else there is (a server of one's own, a host of open models, a function) has none here.
+paper. All others (a user's own server, a host of open models, a function) have none here.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""Local models: requests through an engine of ours, thinking and answer parted on token ids.
+"""Local models: requests through our own engine, thinking and answer separated by token ids.
 
 An output grows in passes: until the thinking's own limit, after its end was put in by force, and
 after each result of a tool. Between passes ids are appended, never decoded and encoded again.
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from data.errors import ConfigError, EngineError, MisuseError
+from data.errors import ConfigError, EngineError, MisuseError, one_line
 from stp.asking.base import (
     Description,
     Finish,
@@ -41,7 +41,7 @@ DEFAULT_BATCH = 64
 MAX_FAILURES_IN_A_ROW = 5
 
 ChatChooser = Callable[[Settings], Chat]
-"""Returns how the model is spoken to under some settings."""
+"""Returns how the model is prompted under some settings."""
 
 
 @dataclass(slots=True)
@@ -81,7 +81,7 @@ class EngineResponder(Responder):
     engine
         Runs the model; closed with the responder.
     choose
-        How the model is spoken to.
+        How the model is prompted.
     description
         What is known of the model beside what the engine says.
     batch
@@ -158,8 +158,7 @@ class EngineResponder(Responder):
             self._engine.drop()
             lost = list(in_flight.values())
             in_flight.clear()
-            line = " ".join(str(error).split())
-            _LOG.warning("the engine failed (%s); asking %d one by one", line, len(lost))
+            _LOG.warning("the engine failed (%s); asking %d one by one", one_line(error), len(lost))
             for sample in lost:
                 self._ask_alone(sample)
             return lost
@@ -193,10 +192,9 @@ class EngineResponder(Responder):
         self._failures += 1
         sample.error = str(error)
         if self._failures >= MAX_FAILURES_IN_A_ROW:
-            line = " ".join(str(error).split())
             raise EngineError(
-                f"the engine failed on {self._failures} requests in a row: {line}; what was "
-                "answered is kept"
+                f"the engine failed on {self._failures} requests in a row: {one_line(error)}; what "
+                "was answered is kept"
             ) from error
 
     def describe(self) -> Description:
@@ -209,7 +207,7 @@ class EngineResponder(Responder):
 
 
 class _Work:
-    """What is the same for all requests of a group, and how one of them goes on."""
+    """What is the same for all requests of a group, and how one of them continues."""
 
     def __init__(self, chat: Chat, group: RequestGroup, context_limit: int) -> None:
         self.group = group
@@ -279,7 +277,7 @@ class _Work:
         return False
 
     def give(self, sample: _Sample) -> None:
-        """Give what a request came to."""
+        """Give the response to a request."""
         self.group.on_response(self._response(sample))
 
     def _response(self, sample: _Sample) -> Response:
@@ -308,6 +306,7 @@ class _Work:
             tool_calls=sample.tool_calls,
             tool_text=self._chat.text(earlier).strip() if sample.tool_calls else None,
             parted=parts.written,
+            ran_on=self._chat.runs_on(last),
         )
 
     def _left(self, sample: _Sample) -> int:

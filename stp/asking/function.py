@@ -72,7 +72,7 @@ class CallableResponder(Responder):
     def respond(self, *groups: RequestGroup) -> None:
         """Call the function for every request; see :meth:`Responder.respond`."""
         if any(group.settings.tools for group in groups):
-            raise ConfigError("a function of yours brings its own tools; leave tools out")
+            raise ConfigError("your own function has its own tools; leave tools out")
         failures = 0
         with parted_noted(groups) as noted, ThreadPoolExecutor(self._workers) as threads:
             pending = [
@@ -114,8 +114,8 @@ class CallableResponder(Responder):
             return _response(request, given, time.monotonic() - started)
         except KeyboardInterrupt:
             raise
-        # Whatever a stranger's function raises costs this one request its response, and an exit
-        # is none of ours: nothing is finished by it.
+        # Whatever a user's function raises affects only this request, also when it tries to end
+        # the process.
         except BaseException as error:  # noqa: BLE001 (it is kept in the response)
             reason = f"{type(error).__name__}: {error}"
             return failed(request, reason, time.monotonic() - started)

@@ -74,7 +74,7 @@ def _read(path: Path) -> ModelSpec:
     except OSError as error:
         raise MisuseError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path}: is no TOML file ({error})") from error
+        raise ConfigError(f"{path}: is not a TOML file ({error})") from error
     return _spec(values, str(path))
 
 

@@ -1,4 +1,4 @@
-"""From how a model is named to who answers for it."""
+"""From a model's name to its responder."""
 
 import hashlib
 import importlib
@@ -32,7 +32,7 @@ class ModelSpec:
     ----------
     model
         ``"demo"``, a model folder or a hub id (our engines); ``"provider/model"`` (an API);
-        ``"module:function"`` or ``"file.py:function"`` (a function of one's own).
+        ``"module:function"`` or ``"file.py:function"`` (a user's own function).
     engine
         ``"transformers"``, ``"vllm"``, ``"api"`` or ``"function"``; by default what the model's
         name looks like; of local models vLLM where it is installed and takes the model, else
@@ -41,8 +41,8 @@ class ModelSpec:
         Address of an OpenAI-compatible server; makes the model one of an API.
     family
         Thinking format of a local model: a family's name, a TOML file, or ``"none"`` for a model
-        that does not think. By default found by its name, then by its chat template. A server of
-        one's own is told by it how to turn thinking on and off.
+        that does not think. By default found by its name, then by its chat template. For a user's
+        own server it says how thinking is turned on and off.
     revision
         Hub revision of a local model.
     options
@@ -86,12 +86,12 @@ class ModelSpec:
 
 
 def _local_engine() -> str:
-    """Return the engine of a local model that nobody chose: vLLM first (paper 003, section 3.2)."""
+    """Return the default engine of a local model: vLLM first (paper 003, section 3.2)."""
     return "vllm" if importlib.util.find_spec("vllm") else "transformers"
 
 
 def open_responder(spec: str | ModelSpec) -> Responder:
-    """Open whoever answers for a model.
+    """Open the responder of a model.
 
     Parameters
     ----------
@@ -130,7 +130,8 @@ def _open_api(spec: ModelSpec) -> Responder:
 
     if spec.family is not None and spec.base_url is None:
         raise ConfigError(
-            "family is for local models and servers of your own; a provider parts thinking itself"
+            "family is for local models and servers of your own; a provider separates thinking "
+            "itself"
         )
     family = None if spec.family in (None, "none") else get_family(str(spec.family))
     return ApiResponder(
@@ -150,14 +151,14 @@ def _open_function(spec: ModelSpec) -> Responder:
     if found is None:
         raise MisuseError(f"model {spec.model!r}: write module:function or file.py:function")
     if spec.family is not None:
-        raise ConfigError("family is for local models; a function returns its thinking apart")
+        raise ConfigError("family is for local models; a function returns its thinking separately")
     where, name = found["where"], found["name"]
     try:
         if where.endswith(".py"):
             path = Path(where).expanduser()
             file = importlib.util.spec_from_file_location(path.stem, path)
             if file is None or file.loader is None:
-                raise ImportError(f"{where} is no Python file")
+                raise ImportError(f"{where} is not a Python file")
             module = importlib.util.module_from_spec(file)
             file.loader.exec_module(module)
         else:
@@ -165,7 +166,7 @@ def _open_function(spec: ModelSpec) -> Responder:
         function = getattr(module, name)
     except KeyboardInterrupt:
         raise
-    # Loading runs a stranger's code, which may also end the process.
+    # Loading runs third-party code, which may also end the process.
     except BaseException as error:
         kind = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
         raise MisuseError(f"model {spec.model!r} cannot be loaded: {kind}{error}") from error
@@ -186,12 +187,12 @@ def _source_hash(module: ModuleType) -> str | None:
         # Modules that are built in have no such attribute, packages without a file have None.
         file = Path(getattr(module, "__file__", None) or "")
         return hashlib.sha256(file.read_bytes()).hexdigest()
-    except OSError:  # It is no file, or one in an archive.
+    except OSError:  # It is not a file, or one in an archive.
         return None
 
 
 def _first_engine(spec: ModelSpec, kind: str, folder: Path) -> "tuple[Engine, str]":
-    """Open an engine; where vLLM was nobody's choice and cannot run the model, transformers."""
+    """Open an engine: transformers if vLLM was not asked for and cannot run the model."""
     from stp.engines import open_engine
 
     try:
@@ -238,8 +239,8 @@ def _open_local(spec: ModelSpec, kind: str) -> Responder:
     else:
         family = None if spec.family == "none" else get_family(spec.family)
     engine, kind = _first_engine(spec, kind, folder)
-    stop_ids = find_turn_end(family, tokenizer).ids
-    if not stop_ids:
+    turn_end = find_turn_end(family, tokenizer)
+    if not turn_end.ids:
         _LOG.warning(
             "nothing in %s says where an answer ends (no eos_token, no eos_token_id, no end of "
             "turn in the chat template): every answer will run to its token limit",
@@ -252,7 +253,7 @@ def _open_local(spec: ModelSpec, kind: str) -> Responder:
             family,
             thinking=settings.thinking,
             reasoning_effort=settings.reasoning_effort,
-            stop_ids=stop_ids,
+            turn_end=turn_end,
         )
 
     description: dict[str, str | int | float | None] = {

@@ -31,4 +31,4 @@ PROVIDERS: Final = frozenset(
         "vertex",
     }
 )
-"""First parts of model names that mean an API; models of one's own machine run on our engines."""
+"""First parts of model names that mean an API; local models run on our engines."""

@@ -1,4 +1,4 @@
-"""Whether anybody is there at a server's address, before the first of many requests is sent."""
+"""Whether a server answers at its address, before the first of many requests is sent."""
 
 import socket
 import urllib.request
@@ -16,26 +16,26 @@ def split_address(url: str) -> SplitResult:
     Raises
     ------
     data.errors.ConfigError
-        If it is none.
+        If it is not an address.
     """
     try:
         parts = urlsplit(url)
         if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
             return parts
-    except ValueError:  # A port that is no port.
+    except ValueError:  # A port that is not a port.
         pass
-    raise ConfigError(f"base URL {url!r}: is no address of a server; write http://HOST:PORT/v1")
+    raise ConfigError(f"base URL {url!r}: is not an address of a server; write http://HOST:PORT/v1")
 
 
 def check_reachable(url: str) -> None:
-    """Connect to a server once, and hang up.
+    """Connect to a server once, and disconnect.
 
-    Nothing is said of a server that is slow, or that only a proxy reaches.
+    A server that is slow, or that only a proxy reaches, is not refused.
 
     Raises
     ------
     data.errors.EngineError
-        If its name is not known, or nobody listens at its address.
+        If its name is not known, or no server listens at its address.
     """
     parts = split_address(url)
     host = parts.hostname or ""

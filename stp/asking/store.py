@@ -1,4 +1,4 @@
-"""Responses on disk: one strict JSON object a line, appended durably, so that a run can go on.
+"""Responses on disk: one strict JSON object a line, appended durably, so that a run can continue.
 
 A line is written whole and synced before the next; a torn last line of a killed run is cut off
 when the file is opened again. Of several lines with one id the last counts: a response that
@@ -42,7 +42,7 @@ class ResponseStore:
         Raises
         ------
         data.errors.StoreError
-            If the file cannot be read, or a line that is not the torn last one is no response.
+            If the file cannot be read, or a line that is not the torn last one is not a response.
         """
         responses: dict[str, Response] = {}
         for number, line in enumerate(self._lines(), start=1):
@@ -97,7 +97,7 @@ class ResponseStore:
         Raises
         ------
         data.errors.StoreError
-            If the file cannot be read, or a line that is not the torn last one is no object.
+            If the file cannot be read, or a line that is not the torn last one is not an object.
         """
         for number, line in enumerate(self._lines(), start=1):
             yield json_object(line, f"{self.path}, line {number}")
@@ -141,5 +141,5 @@ def _decode(line: bytes, where: str) -> Response:
         return Response(**{name: values[name] for name in _FIELDS if name in values})
     except (ValueError, TypeError, RecursionError) as error:
         raise StoreError(
-            f"{where}: is no stored response ({error}); remove the line to ask again"
+            f"{where}: is not a stored response ({error}); remove the line to ask again"
         ) from error

@@ -2,7 +2,7 @@
 
 A tool takes text and returns text, whatever the text is: a call that makes no sense returns a line
 that says so. Models with tools of their own call them through their API; others write a call as
-text, in the manner of ReAct, which is read here.
+text, in the style of ReAct, which is read here.
 """
 
 import ast
@@ -54,7 +54,7 @@ def calculate(expression: str) -> str:
     >>> calculate("45 * 67 * 89"), calculate("7 / 2"), calculate("1 / 3")
     ('268335', '3.5', '1/3 = 0.333333333333')
     >>> calculate("45 * 67 *")
-    'Error: this is no arithmetic expression'
+    'Error: this is not an arithmetic expression'
     """
     text = expression.strip().strip("`").translate({0xD7: "*", 0xF7: "/", 0x2212: "-"})
     text = text.replace("^", "**").removesuffix("=").strip()
@@ -65,7 +65,7 @@ def calculate(expression: str) -> str:
     except _RefusedError as error:
         return f"Error: {error}"
     except (SyntaxError, RecursionError, MemoryError, ValueError, TypeError):
-        return "Error: this is no arithmetic expression"
+        return "Error: this is not an arithmetic expression"
     except ZeroDivisionError:
         return "Error: division by zero"
     except OverflowError:
@@ -124,7 +124,7 @@ def _power(base: _Number, exponent: _Number) -> _Number:
         return base**exponent.numerator
     result = float(base) ** float(exponent)
     if isinstance(result, complex):
-        raise _RefusedError("the result is no real number")
+        raise _RefusedError("the result is not a real number")
     return float(result)
 
 
@@ -183,7 +183,7 @@ def run_python(program: str) -> str:
     Raises
     ------
     evaluator.answers.CheckerError
-        If the sandbox cannot be started: trouble of ours, not the program's.
+        If the sandbox cannot be started: our own failure, not the program's.
     """
     from evaluator.answers.sandbox import run_program
 

@@ -1,6 +1,6 @@
-"""What a campaign asked may not change under it: questions are compared by content when it goes on.
+"""What a campaign asks may not change: questions are compared by content when it continues.
 
-A mended reference, another question, another order or a file that is gone would leave rows and
+A corrected reference, another question, another order or a missing file would leave rows and
 verdicts of two different campaigns in one folder, and nothing in the figures would show it. So the
 questions are read and made into prompts again at every start, and the first that differs is named.
 References alone may change, on request: a campaign keeps the new ones, and from where they came.
@@ -36,7 +36,7 @@ _FIELDS = {
     "reference": "reference",
     "answer_kind": "answer kind",
     "choices": "options",
-    "prompt_ids": "prompt (the benchmark's instruction, or how the model is spoken to)",
+    "prompt_ids": "prompt (the benchmark's instruction, or how the model is prompted)",
     "fit": "room in the context",
     "thinking_limit": "room for thinking",
 }
@@ -61,7 +61,7 @@ def check_questions(store: Store, record: CellRecord, rows: pa.Table) -> None:
         Naming the first question that differs, and what of it.
     """
     stored = _stored(store, record)
-    # The file may still hold the references from before they were mended.
+    # The file may still hold the references from before their correction.
     if content_digest(rows) in (record.digest, record.shard_digest):
         if stored is None:
             mended = with_references(rows, record.references)
@@ -72,8 +72,8 @@ def check_questions(store: Store, record: CellRecord, rows: pa.Table) -> None:
         what = first_difference(stored.to_pylist(), rows.to_pylist())
     raise StoreMismatchError(
         f"{store.url}: the questions of {record.benchmark} are no longer those of this campaign: "
-        f"{what}; restore the question file, or start a campaign in another folder (a mended "
-        f"reference is taken by `stp grade {store.argument} --again --references FILE`)"
+        f"{what}; restore the question file, or start a campaign in another folder (a corrected "
+        f"reference is accepted by `stp grade {store.argument} --again --references FILE`)"
     )
 
 
@@ -113,20 +113,20 @@ def campaign_questions(store: Store, record: CellRecord) -> pa.Table:
     Raises
     ------
     data.errors.StoreError
-        If the folder's copy is not what the manifest says: references were half mended.
+        If the folder's copy is not what the manifest says: a correction was interrupted.
     """
     rows, info = store.read_checked("questions", questions_shard(record.cell))
     if info.digest != record.shard_digest:
         raise StoreError(
             f"{store.url}: the references of {record.model} on {record.benchmark} were being "
-            "mended when a run was stopped; run the same `stp grade --again --references FILE`"
+            "corrected when a run was stopped; run the same `stp grade --again --references FILE`"
         )
     return rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mended:
-    """What mending changed: by benchmark, how many references."""
+    """How many references were corrected, by benchmark."""
 
     changed: dict[str, int]
 
@@ -134,7 +134,7 @@ class Mended:
 def mend_references(
     store: Store, manifest: Manifest, path: Path, *, benchmark: str | None = None
 ) -> Mended:
-    """Take new references into a campaign; the caller holds its lock and grades everything anew.
+    """Take new references into a campaign; the caller holds its lock and grades everything again.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def mend_references(
         The campaign. The manifest is changed and written.
     path
         A benchmark's TOML file, or a question file (JSONL, JSON, CSV, Parquet) with the columns
-        ``id`` and ``answer``. Questions that the campaign has not are passed over.
+        ``id`` and ``answer``. Questions that the campaign does not have are ignored.
     benchmark
         Whose references they are. Left out: that of the TOML file, or the campaign's only one.
 
@@ -188,7 +188,7 @@ def mend_references(
             )
         )
         tables[questions_shard(record.cell)] = mended
-    # The manifest first: a copy that does not fit it is noticed, and mended by the same command.
+    # The manifest first: a copy that does not fit it is noticed, and repaired by the same command.
     store.write_manifest(manifest)
     for shard, table in tables.items():
         store.write_shard("questions", shard, table, source="")
@@ -196,7 +196,7 @@ def mend_references(
 
 
 def warn_of_mended_files(store: Store, manifest: Manifest, benchmarks: Sequence[str]) -> None:
-    """Say which question files of one's own hold other references than the campaign has.
+    """Say which of the user's question files hold other references than the campaign has.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ def _read_references(path: Path) -> tuple[dict[str, str], str | None]:
 
 
 def _stored(store: Store, record: CellRecord) -> pa.Table | None:
-    """Return the folder's copy of a cell's questions; None where it is gone, torn or another."""
+    """Return the folder's copy of a cell's questions; None if it is gone, torn or another."""
     name = questions_shard(record.cell)
     try:
         if not store.exists(name):

@@ -1,7 +1,7 @@
 """A job's questions to an engine: lists of trees, each asked when the answers before are there.
 
 A job does not call an engine. It is a generator that yields what it asks next and is sent what
-came of it, so that whoever runs the engine can have many jobs under way at once
+came of it, so that the owner of the engine can have many jobs under way at once
 (:mod:`stp.campaign.stream`), or one alone.
 """
 
@@ -37,7 +37,7 @@ precisely where that was."""
 
 
 def answered(asking: Asking[Result], engine: Engine) -> Result:
-    """Return the result of a job that is alone with an engine; nobody is told how far it is.
+    """Return the result of a job that is alone with an engine; no progress is reported.
 
     Raises
     ------

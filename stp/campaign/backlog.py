@@ -2,8 +2,8 @@
 
 A unit whose trajectories were just written waits to be probed. New units are begun first, until so
 many are begun and not finished: a long thinking that is begun late would keep the engine waiting in
-the end, and probes are what fills it meanwhile. From then on those that were begun are finished
-first, so that no more than that many are ever half done.
+the end, and probes are what fills it meanwhile. From then on units that were begun are
+finished first, so that no more than this number are ever half done.
 """
 
 import heapq
@@ -17,7 +17,7 @@ from stp.campaign.units import Stage, Unit
 
 
 class JobMaker(Protocol):
-    """Makes jobs of units: an :class:`stp.campaign.workers.EngineWorker`, or a likeness."""
+    """Makes jobs of units: an :class:`stp.campaign.workers.EngineWorker`, or a stand-in."""
 
     again: bool
     """Whether to do units that are done."""
@@ -119,14 +119,18 @@ class Backlog:
         """Return a task that can be begun now; see :meth:`stp.campaign.jobs.Tasks.take`."""
         more = self._open < most_open
         for heaps in (self._new, self._begun) if more else (self._begun, self._new):
-            names = [model] if model is not None else list(heaps)
-            found = [heap for name in names if (heap := heaps.get(name))]
+            found = _of_model(heaps, model)
             if found:
                 rank, stage, unit, source = heapq.heappop(min(found, key=lambda heap: heap[0][0]))
                 self._open += heaps is self._new
                 job = self._workers[stage].job(unit)
                 return UnitTask(stage=stage, unit=unit, source=source, job=job, rank=rank)
         return None
+
+    def ready(self, model: str | None) -> int:
+        """Return how many tasks can be begun now; see :meth:`stp.campaign.jobs.Tasks.ready`."""
+        both = (self._new, self._begun)
+        return sum(len(heap) for heaps in both for heap in _of_model(heaps, model))
 
     def written(self, stage: Stage, unit: Unit) -> list[tuple[Stage, Work]]:
         """Take note that a unit is written; return what of it turns out to be done already.
@@ -154,3 +158,9 @@ class Backlog:
         if not self._stages_left[unit]:
             del self._stages_left[unit]
             self._open -= 1
+
+
+def _of_model(heaps: dict[str, list[_Entry]], model: str | None) -> list[list[_Entry]]:
+    """Return the heaps of a model, or of all, that are not empty."""
+    names = list(heaps) if model is None else [model]
+    return [heap for name in names if (heap := heaps.get(name))]

@@ -18,8 +18,8 @@ An example::
     [probing]
     step_tokens = 16
 
-What each table may hold is in :mod:`stp.campaign.sections`; here are the whole, how it is read and
-compared, and what is said of a file that is wrong. Nothing is known of stores and benchmarks.
+What each table may hold is in :mod:`stp.campaign.sections`; here are the whole file, how it is read
+and compared, and the errors of a wrong file. Nothing is known of stores and benchmarks.
 """
 
 import hashlib
@@ -207,7 +207,7 @@ def load_config(path: str | Path) -> CampaignConfig:
     Raises
     ------
     data.errors.ConfigError
-        If the file cannot be read, is no TOML, or holds a key or a value that cannot be used. One
+        If the file cannot be read, is not TOML, or holds a key or a value that cannot be used. One
         line: the file, the key, what is wrong, what is allowed.
     """
     path = Path(path)
@@ -310,7 +310,7 @@ def _explain(error: ValidationError) -> str:
         and not any(len(place) < len(other) and other[: len(place)] == place for other in places)
         for place in places
     )
-    return message + (f" (and {more} more to mend after it)" if more else "")
+    return message + (f" (and {more} more problems after it)" if more else "")
 
 
 def _meant(location: list[Any]) -> str | None:
@@ -342,7 +342,8 @@ def _complaint(kind: str, key: str, location: list[Any], text: str, value: objec
             "digit, and has nothing but these, spaces and . _ + -; set another 'name'"
         )
     if kind in ("tuple_type", "model_type", "dict_type"):
-        header = f"[[{key}]]" if kind == "tuple_type" else f"[{key.partition('[')[0]}]"
+        name, listed, _ = key.partition("[")
+        header = f"[[{name}]]" if kind == "tuple_type" or listed else f"[{name}]"
         return f"{key!r} must be written as a {header} table"
     text = text.replace("Input should be", "must be").replace("input should be", "must be")
     return f"{key} = {json.dumps(value, default=str)}: {text[0].lower()}{text[1:]}"

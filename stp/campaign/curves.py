@@ -56,7 +56,7 @@ def load_curves(
     Raises
     ------
     data.errors.MisuseError
-        If a folder is no campaign, the campaigns do not go together, or nothing is graded.
+        If a folder is not a campaign, the campaigns do not go together, or nothing is graded.
     data.errors.StoreError
         If a campaign is incomplete or damaged; the message says what is missing.
     """
@@ -110,7 +110,7 @@ class _Gathered:
 
     def curves(self) -> Curves:
         if not self.tokens:
-            raise MisuseError("nothing is graded yet; go on with `stp run`")
+            raise MisuseError("nothing is graded yet; continue `stp run`")
         columns = {name: np.concatenate(arrays) for name, arrays in self.trajectory.items()}
         extra = (
             {
@@ -178,7 +178,7 @@ def _gather(
             if state.grading_mark != record.grading_mark:
                 raise StoreError(
                     f"{store.url}: some verdicts on {record.benchmark} are on references from "
-                    f"before they were mended; run `stp grade {store.argument}`"
+                    f"before they were corrected; run `stp grade {store.argument}`"
                 )
             if numbers is None:
                 numbers = _question_numbers(store, unit.cell, gathered)
@@ -186,7 +186,7 @@ def _gather(
             lacking += done < rounds
     if lacking and not allow_incomplete:
         raise StoreError(
-            f"{store.url}: {lacking} units lack some of {rounds} rounds of more probes; go on with "
+            f"{store.url}: {lacking} units lack some of {rounds} rounds of more probes; continue "
             f"`stp run {store.argument}`, or take what is there with --allow-incomplete"
         )
     check_complete(store.url, missing, needed="graded", allow_incomplete=allow_incomplete)

@@ -23,8 +23,8 @@ def unthinking_prompt_ids(
 ) -> tuple[int, ...]:
     """Return a question's prompt, up to where the answer begins.
 
-    In ``direct`` mode an instruction of ours that asks for reasoning gives way to one that asks for
-    none; behind a benchmark's own instruction the request is put, for what that asks is not known.
+    In ``direct`` mode our own instruction that asks for reasoning is replaced by one that asks for
+    none. After a benchmark's own instruction, whose content is unknown, the request is added.
     """
     if mode == "thinking_off":
         return format.answer_prompt_ids(question.prompt, benchmark.instruction)

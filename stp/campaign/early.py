@@ -1,4 +1,4 @@
-"""What is wrong with a request as far as it shows before anything is loaded.
+"""What can be found wrong with a request before anything is loaded.
 
 Preparing a campaign reads all weights for their hash and all questions. An engine option that no
 engine takes, or a device that this machine has not, need not wait for that.
@@ -71,7 +71,7 @@ def engine_is_needed(
         return "generate" in stages
     manifest = store.read_manifest()
     if manifest.config_hash != config.content_hash():
-        # Without rows it is begun anew. With rows it grows, or is refused: nothing should precede
+        # Without rows it is begun again. With rows it grows, or is refused: nothing should precede
         # that.
         return "generate" in stages and (not store.has_rows() or asks_for_more(config, manifest))
     there = {name for table in ("trajectories", "probes", "signals") for name in store.files(table)}

@@ -1,4 +1,4 @@
-"""What fits into a model's context, decided before anything is run and written down where it bites.
+"""What fits into a model's context: decided before anything is run, and recorded.
 
 Nothing is shortened silently: a question that gets less thinking than was asked for is marked, and
 one whose prompt leaves no room for thinking is recorded as too long and not run.
@@ -60,7 +60,7 @@ def fit_prompt(
 
 
 def answer_limit(prompt_tokens: int, *, answer_tokens: int, context_limit: int) -> int:
-    """Return how many tokens an answer after a prompt may have; 0 where none fits.
+    """Return how many tokens an answer after a prompt may have; 0 if none fits.
 
     Examples
     --------

@@ -42,7 +42,7 @@ class Forecast:
     units_in_flight: int | None
 
     def on(self, engines: int) -> Simulated:
-        """Return what it takes on so many engines."""
+        """Return what it takes on a number of engines."""
         return predict(
             self.load,
             rows=self.rows,
@@ -66,7 +66,7 @@ class WarmUp:
     per_question
         Trajectories of a question.
     probes, probes_seconds
-        Its ``probes`` rows: of its first trajectories, none where nothing is probed.
+        Its ``probes`` rows: of its first trajectories, none if nothing is probed.
     thinking_limit
         That of the campaign, mean over its questions.
     generated_tokens, probed_tokens
@@ -150,7 +150,7 @@ def _probe_phase(
 def _phase(
     lengths: npt.NDArray[np.int64], trunk_tokens: int, samples: int
 ) -> tuple[list[PromptTree], list[int]]:
-    """Return trees of so many samples each whose seeds are places in the lengths."""
+    """Return trees with a number of samples each, whose seeds are places in the lengths."""
     trees = []
     for start in range(0, len(lengths), samples):
         seeds = tuple(range(start, min(start + samples, len(lengths))))

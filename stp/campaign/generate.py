@@ -1,7 +1,7 @@
 """Stage one: trajectories. Question rows of a unit to trajectory rows, through an engine.
 
 Each trajectory is sampled in two phases: the model thinks until it closes its thinking or reaches
-the limit, and then, if it closed, it goes on to its own original answer under a limit of its own.
+the limit, and then, if it closed, it continues to its own original answer under a limit of its own.
 Where only the answer's header tells that thinking is over (``end_needs_answer_open``), both come
 from one phase and are cut at their limits afterwards, which gives the same tokens.
 """
@@ -45,7 +45,7 @@ def generate_unit(
     questions
         The ``questions`` rows of its cell. Those that are too long have no trajectories.
     subject, config
-        How the model is spoken to, and how much it may write.
+        How the model is prompted, and how much it may write.
     on_progress
         Told how far the unit is.
 
@@ -139,7 +139,7 @@ def _answer(
     config: CampaignConfig,
     progress: UnitProgress,
 ) -> Asking[None]:
-    """Let every trajectory that closed its thinking go on to its original answer."""
+    """Let every trajectory that closed its thinking continue to its original answer."""
     trees: list[PromptTree] = []
     owners: list[list[Trajectory]] = []
     for item in trajectories:

@@ -82,7 +82,7 @@ class Regrading:
     responses
         Responses compared.
     checker_version
-        Version of the checker that judged anew.
+        Version of the checker that judged again.
     """
 
     changed: tuple[ChangedVerdict, ...]
@@ -113,12 +113,12 @@ def graded_answers(
     model, benchmark
         Only this model or benchmark.
     limit
-        At most so many, drawn evenly from all by `seed` and given in the order of the store.
+        The most answers to return, drawn evenly from all by `seed`, in the order of the store.
 
     Raises
     ------
     data.errors.StpError
-        The folder is no campaign, or cannot be read.
+        The folder is not a campaign, or cannot be read.
     """
     store = Store(url)
     distinct: dict[_Key, GradedAnswer] = {}
@@ -155,7 +155,7 @@ def changed_verdicts(
     benchmark: str | None = None,
     unsandboxed: bool = False,
 ) -> Regrading:
-    """Grade a campaign anew in memory and compare with its stored verdicts. Nothing is written.
+    """Grade a campaign again in memory and compare with its stored verdicts. Nothing is written.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """How a campaign grows in its folder: more trajectories, more probes, more questions; never fewer.
 
 Seeds make what is there the beginning of what is asked for now, so rows are kept and completed. New
-trajectories and questions make units of their own, a *lot* behind those that are there. Probes are
+trajectories and questions make new units, a *lot* numbered after the existing ones. Probes are
 added to the shards of a unit, which are then as if all had been asked for at once.
 """
 
@@ -18,8 +18,8 @@ _LIMIT = ".limit"
 def asks_for_more(config: CampaignConfig, manifest: Manifest) -> bool:
     """Return whether a configuration is that of a campaign, with larger numbers of what grows.
 
-    An adaptive plan chooses by all that is there, so that more from the beginning on would have
-    been another choice: it does not grow.
+    An adaptive plan does not grow: it chooses by all existing answers, so more of them from the
+    beginning would have given another choice.
     """
     before, now = manifest.settings, config.settings()
     if config.probing.plan != "uniform" or before.keys() != now.keys():

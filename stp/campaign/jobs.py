@@ -1,7 +1,7 @@
 """Jobs: what an engine has to do for a unit, with the rows that it needs.
 
 A job is a plain value that can be sent to another process or machine; it reads and writes no
-store. Whoever has an engine and knows how the model is spoken to can run it.
+store. Whoever has an engine and knows how the model is prompted can run it.
 """
 
 import threading
@@ -76,13 +76,16 @@ class Tasks(Protocol):
         model
             Of this model; None for any.
         most_open
-            Units that may be begun and not finished before those are to go on first.
+            Once this many units are begun and not finished, no new unit is begun.
 
         Returns
         -------
         UnitTask or None
             None if there is none now: units that are written may lead to more.
         """
+
+    def ready(self, model: str | None) -> int:
+        """Return how many tasks of a model (None: of any) can be begun now."""
 
 
 OnTask = Callable[[UnitTask, float, int, int], None]

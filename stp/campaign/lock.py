@@ -87,7 +87,7 @@ def folder_lock(fs: Any, path: str) -> Iterator[None]:
 
 
 def folder_holder(fs: Any, path: str) -> str | None:
-    """Return who holds a campaign's lock file now, in words; None if nobody does."""
+    """Return who holds a campaign's lock file now, in words; None if no process does."""
     if not isinstance(fs, LocalFileSystem):
         text = fs.cat_file(path).decode(errors="replace") if fs.exists(path) else ""
         return _holder(text) if text and not _is_dead(text) else None
@@ -131,7 +131,7 @@ def part_lock(fs: Any, folder: str, name: str, part: Part) -> Iterator[None]:
 
 @contextlib.contextmanager
 def waiting_lock(fs: Any, path: str) -> Iterator[None]:
-    """Hold a lock file, after whoever holds it now; an object store has none."""
+    """Hold a lock file, waiting for its present holder; an object store has none."""
     if not isinstance(fs, LocalFileSystem):
         yield
         return
@@ -144,7 +144,7 @@ def waiting_lock(fs: Any, path: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _shared_lock(path: str, part: Part) -> Iterator[None]:
-    """Hold a lock that a whole run wants alone; parts of another count cut units otherwise."""
+    """Hold a lock that excludes whole runs, and parts of another count."""
     import fcntl
 
     with Path(path).open("a+", encoding="utf-8", errors="replace") as file:

@@ -13,7 +13,6 @@ import platform
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -25,6 +24,7 @@ from stp.campaign.tables import SCHEMA_VERSION, Work
 from stp.campaign.units import Cell
 from stp.engines.base import Usage
 from stp.formats import ModelFamily
+from stp.records import package_versions
 
 _PACKAGES = (
     "stp-engine",
@@ -98,7 +98,7 @@ class MendingRecord(_Record):
 class LotRecord(_Record):
     """Questions × trajectories that a campaign was begun with, or that it grew by later.
 
-    ``questions`` and ``trajectories`` are half-open ranges, cut into units of so many each.
+    ``questions`` and ``trajectories`` are half-open ranges, cut into units of a fixed size.
     ``probes`` is what every position was to get then, and ``campaign`` the digest that its units
     carry: their rows stay what they are however the campaign grows.
     """
@@ -115,9 +115,9 @@ class CellRecord(_Record):
     """The questions of a model on a benchmark.
 
     ``digest`` is that of their shard as they were asked; ``group`` the benchmark's reporting group,
-    empty where it was not recorded. ``references`` holds by question id the references that count
+    empty if it was not recorded. ``references`` holds by question id the references that count
     instead of those asked with, ``mended_digest`` is the shard's digest with these, and
-    ``mendings`` tells from where they came. ``lots`` are the pieces of a cell that has grown.
+    ``mendings`` says where they came from. ``lots`` are the ranges of a cell that has grown.
     """
 
     model: str
@@ -139,9 +139,9 @@ class CellRecord(_Record):
 
     @property
     def grading_mark(self) -> str:
-        """What verdicts on these references carry behind the checker's version; "" for the first.
+        """What verdicts on these references carry after the checker's version; "" for the first.
 
-        Without it, verdicts on the references from before would be taken for verdicts on these.
+        Without it, verdicts on earlier references would be taken for verdicts on these.
         """
         return f" references {self.mended_digest[:16]}" if self.mended_digest else ""
 
@@ -260,7 +260,7 @@ def new_manifest(
         prompts=config.prompts.wording.record(),
         models=models,
         cells=cells,
-        packages=_package_versions(),
+        packages=package_versions(_PACKAGES),
         environment={
             "python": platform.python_version(),
             "system": platform.system(),
@@ -277,7 +277,8 @@ def parse_manifest(text: str, *, path: str) -> Manifest:
     Raises
     ------
     data.errors.StoreError
-        If it is no manifest, was changed since it was written, or is one of another schema version.
+        If it is not a manifest, was changed since it was written, or is one of another schema
+        version.
     """
     try:
         values = json.loads(text)
@@ -323,7 +324,7 @@ def strict_json(value: object) -> str:
     >>> print(strict_json({"rate": float("nan")}))
     {
       "rate": null,
-      "rate_reason": "nan is no number in JSON"
+      "rate_reason": "nan is not a number in JSON"
     }
     """
     return json.dumps(_finite(value), indent=2, allow_nan=False, ensure_ascii=False)
@@ -335,20 +336,10 @@ def _finite(value: object) -> object:
         for key, item in value.items():
             result[str(key)] = _finite(item)
             if isinstance(item, float) and not math.isfinite(item):
-                result[f"{key}_reason"] = f"{item} is no number in JSON"
+                result[f"{key}_reason"] = f"{item} is not a number in JSON"
         return result
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
-
-
-def _package_versions() -> dict[str, str]:
-    found = {}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found

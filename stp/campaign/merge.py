@@ -68,7 +68,7 @@ def merge_campaigns(
     Raises
     ------
     data.errors.MisuseError
-        If a folder is no campaign, or none is given.
+        If a folder is not a campaign, or none is given.
     data.errors.StoreMismatchError
         If they are not parts of one campaign, or two of them have different rows of one unit; the
         message names what differs.
@@ -129,7 +129,7 @@ def _check_same(
             )
         if record.engine and found.engine and record.engine != found.engine:
             _LOG.warning(
-                "%s ran otherwise in %s than in %s: %s, and %s",
+                "%s ran differently in %s than in %s: %s, and %s",
                 record.name,
                 store.url,
                 first.url,
@@ -155,7 +155,7 @@ def _check_signals(sources: Sequence[Store]) -> None:
             raise StoreMismatchError(
                 f"{first} and {url} hold signals with different settings: {wanted} and {settings}; "
                 f"`stp signals {quote(url)} --again`, with the options of the first, reads them "
-                "anew"
+                "again"
             )
 
 
@@ -205,8 +205,7 @@ def _copy_shard(target: Store, sources: Sequence[Store], unit: Unit, table: Tabl
         first, wanted = next(iter(digests.items()))
         if digest != wanted:
             raise StoreMismatchError(
-                f"{first} and {url} have different rows in {name}; find out which are right, and "
-                "take the other file away"
+                f"{first} and {url} have different rows in {name}; remove the wrong file"
             )
     if not digests or target.url in digests:
         return 0

@@ -17,7 +17,7 @@ from data.hints import nearest
 from stp.campaign.manifest import ModelRecord
 from stp.campaign.sections import ModelConfig
 from stp.campaign.store import Store
-from stp.engines.checks import check_model_folder, weights_hash
+from stp.engines.checks import check_model_folder, config_values, weights_hash
 from stp.formats import ModelFamily, family_for_model, get_family
 from stp.formats.finding import family_by_name
 from stp.formats.turn_end import TurnEnd, find_turn_end
@@ -50,7 +50,7 @@ _TOKENIZER_FILES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocatedModel:
-    """A model whose folder is at hand."""
+    """A model whose folder was found."""
 
     name: str
     folder: Path
@@ -148,7 +148,7 @@ def _has_own(folder: Path) -> bool:
 
 
 def _made_tokenizer(folder: Path) -> bytes:
-    """Return the one form that reading a campaign takes, of a model that has older ones only."""
+    """Return ``tokenizer.json``, made for a model that has only older forms."""
     text: str = backend(load_tokenizer(folder)).to_str()
     return text.encode()
 
@@ -236,7 +236,7 @@ def _fetch(config: ModelConfig, *, weights: bool) -> Path:
         from huggingface_hub import snapshot_download
     except ImportError as error:
         raise MissingDependencyError(
-            f"model {config.path!r} is no folder here, and fetching it needs huggingface_hub: "
+            f"model {config.path!r} is not a folder here, and fetching it needs huggingface_hub: "
             "pip install 'stp-engine[hub]'"
         ) from error
 
@@ -262,7 +262,8 @@ def _fetch(config: ModelConfig, *, weights: bool) -> Path:
     except (OSError, ValueError, RuntimeError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
         raise MisuseError(
-            f"model {config.path!r} is no folder here and cannot be fetched from the hub: {reason}"
+            f"model {config.path!r} is not a folder here and cannot be fetched from the hub: "
+            f"{reason}"
         ) from error
 
 
@@ -274,7 +275,7 @@ def _weight_files(folder: Path) -> list[str]:
     except FileNotFoundError:
         return ["model.safetensors"]
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise ValueError(f"{_INDEX} is no index of weights") from error
+        raise ValueError(f"{_INDEX} is not an index of weights") from error
 
 
 def own_context(folder: Path) -> int | None:
@@ -285,12 +286,7 @@ def own_context(folder: Path) -> int | None:
     data.errors.MisuseError
         If the folder's ``config.json`` cannot be read.
     """
-    try:
-        values = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise MisuseError(f"{folder / 'config.json'}: cannot be read: {error}") from error
-    if not isinstance(values, dict):
-        raise MisuseError(f"{folder / 'config.json'}: it is no configuration of a model")
+    values = config_values(folder)
     for section in (values, values.get("text_config")):
         found = section.get("max_position_embeddings") if isinstance(section, dict) else None
         if isinstance(found, int) and found > 0:

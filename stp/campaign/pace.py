@@ -20,7 +20,7 @@ from stp.ragged import IntArray
 _ROWS = (1, 4, 16, 64, 256)
 _TOKENS = 24
 _TIMES = 7
-"""Each figure is the median of so many: once is noise, and a step of few rows decides the tail."""
+"""Each figure is the median of this many: one is noisy, and a step of few rows decides the tail."""
 _PREFILL_TOKENS = 256
 _COPIES = 16
 """Of each length, so that those that were cut become several."""
@@ -105,8 +105,8 @@ def calibrated(
 def whole_lengths(lengths: IntArray, cut: npt.NDArray[np.bool_], limit: float) -> IntArray:
     """Return lengths as they would be up to a limit, where some were cut before it.
 
-    Those that were cut go on by exponential lengths, whose mean is the maximum-likelihood one: all
-    tokens over the samples that ended.
+    Those that were cut continue by exponential lengths, whose mean is the maximum-likelihood one:
+    all tokens over the samples that ended.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Units on many GPUs and machines: a pool of engine actors on a Ray cluster.
 
-The driver alone reads and writes the campaign's folder; an actor gets jobs with the rows that they
+Only the driver reads and writes the campaign's folder; an actor gets jobs with the rows that they
 need and gives rows back, with several units under way at once (:mod:`stp.campaign.stream`). So
 nodes need the models (a path or hub id that they can read), not the folder. A unit whose actor or
 node is lost is given to another; what is asked for it depends on the unit alone.
@@ -32,7 +32,7 @@ from stp.campaign.jobs import Done, OnTask, Tasks, UnitTask
 from stp.campaign.manifest import Manifest
 from stp.campaign.models import locate_model, record_model
 from stp.campaign.prepare import Prepared
-from stp.campaign.stream import Stream
+from stp.campaign.stream import Stream, first_line, may_wait
 from stp.campaign.tables import Work
 from stp.campaign.watchdog import Watchdog
 from stp.campaign.workers import EngineOpener, EngineRoom
@@ -60,7 +60,7 @@ class _Made:
 
 @dataclass(frozen=True, slots=True)
 class _Failed:
-    """An error of ours, as a value: not every exception survives the way between processes."""
+    """One of our own errors, as a value: not every exception survives the way between processes."""
 
     error: type[StpError]
     message: str
@@ -86,7 +86,7 @@ class _Actor:
         self._inbox: queue.SimpleQueue[tuple[UnitTask, _Future]] = queue.SimpleQueue()
         self._given = threading.Event()
         self._futures: dict[int, _Future] = {}
-        self._wants = True
+        self._wants = self._runs_short = True
         self._window = 1
         self._thread = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="engine")
 
@@ -94,16 +94,19 @@ class _Actor:
         """Say that the actor has started."""
         return True
 
-    async def wanted(self) -> int:
-        """Return when another task should be given: the units that may be under way."""
-        while not self._wants or not self._inbox.empty():
+    async def wanted(self, ahead: bool) -> int:
+        """Return when another task should be given: the units that may be under way.
+
+        ``ahead``: so that it waits here until rows are free; else when rows stay empty without it.
+        """
+        while not (self._wants if ahead else self._runs_short) or not self._inbox.empty():
             await asyncio.sleep(_LOOK_SECONDS)
         return self._window
 
     async def run(self, task: UnitTask) -> _Made | _Failed:
         """Return what becomes of a task, or why it failed."""
         future: _Future = concurrent.futures.Future()
-        self._wants = False
+        self._wants = self._runs_short = False
         self._inbox.put((task, future))
         self._given.set()
         # One that is at work already takes it too, and this one finds nothing to do.
@@ -132,7 +135,7 @@ class _Actor:
         failed = (
             _Failed(type(error), str(error))
             if isinstance(error, StpError)
-            else _Failed(EngineError, f"an engine actor failed: {_first_line(error)}")
+            else _Failed(EngineError, f"an engine actor failed: {first_line(error)}")
         )
         with contextlib.suppress(queue.Empty):
             while True:
@@ -141,7 +144,7 @@ class _Actor:
         futures, self._futures = self._futures, {}
         for future in futures.values():
             future.set_result(failed)
-        self._wants = True
+        self._wants = self._runs_short = True
 
     def _take_tasks(self, stream: Stream) -> None:
         """Begin the tasks that were given, as far as more are wanted."""
@@ -149,12 +152,11 @@ class _Actor:
             try:
                 task, future = self._inbox.get_nowait()
             except queue.Empty:
-                self._wants = True
-                return
+                break
             self._futures[id(task)] = future
             stream.begin(task)
             self._window = stream.window
-        self._wants = False
+        self._wants, self._runs_short = stream.wants, stream.runs_short
 
     def _give(self, done: list[Done]) -> None:
         for entry in done:
@@ -187,13 +189,21 @@ class _Actor:
 
 @dataclass(slots=True, eq=False)
 class _Engine:
-    """An actor as the driver sees it: the tasks that it has, and whether it wants more."""
+    """An actor as the driver sees it: the tasks that it has, and whether it wants more.
+
+    ``ahead`` is what :meth:`_Actor.wanted` was asked with.
+    """
 
     actor: Any
     tasks: dict[Any, tuple[UnitTask, int]] = field(default_factory=dict)
     wanted: Any = None
+    ahead: bool = False
     hungry: bool = False
     window: int = 1
+
+    def ask(self, *, ahead: bool) -> None:
+        """Ask to be told when it wants another task."""
+        self.ahead, self.hungry, self.wanted = ahead, False, self.actor.wanted.remote(ahead)
 
     @property
     def model(self) -> str | None:
@@ -278,8 +288,9 @@ class RayPool:
     def run(self, tasks: Tasks, stop: threading.Event, on_progress: OnTask) -> Iterator[Done]:
         """Do tasks in any order; see :meth:`stp.campaign.jobs.Pool.run`.
 
-        Each engine is given another task whenever it wants one. After a stop, and after an error,
-        those that were begun are finished first.
+        Each engine is given another task whenever its rows would run empty, and before that as long
+        as there are enough for all (:func:`stp.campaign.stream.may_wait`). After a stop, and after
+        an error, those that were begun are finished first.
 
         Raises
         ------
@@ -330,7 +341,7 @@ class RayPool:
         if seconds > _NO_NODE_SECONDS and not any(node["Alive"] for node in self._ray.nodes()):
             raise EngineError(
                 "no node of the Ray cluster is left; nothing that was finished is lost: run the "
-                "same command again to go on there"
+                "same command again to continue there"
             )
 
     def _hand_out(self, tasks: Tasks, again: list[tuple[UnitTask, int]]) -> None:
@@ -339,6 +350,10 @@ class RayPool:
             if not engine.hungry:
                 continue
             model = engine.model
+            if engine.ahead and engine.tasks and not self._may_wait(tasks, engine):
+                # Others have taken what it was to have.
+                engine.ask(ahead=False)
+                continue
             given = next((e for e in again if model in (None, e[0].unit.cell.model)), None)
             if given is not None:
                 again.remove(given)
@@ -347,7 +362,11 @@ class RayPool:
             else:
                 continue
             engine.tasks[engine.actor.run.remote(given[0])] = given
-            engine.hungry, engine.wanted = False, engine.actor.wanted.remote()
+            engine.ask(ahead=self._may_wait(tasks, engine))
+
+    def _may_wait(self, tasks: Tasks, engine: _Engine) -> bool:
+        ready, under_way = tasks.ready(engine.model), len(engine.tasks)
+        return may_wait(ready, engines=self._size, under_way=under_way)
 
     def _wait(self) -> list[Any]:
         """Return what has ended, or nothing if that takes too long."""
@@ -363,9 +382,11 @@ class RayPool:
         actor = self._starting.pop(ref)
         try:
             self._ray.get(ref)
-            self._engines.append(_Engine(actor, wanted=actor.wanted.remote()))
+            engine = _Engine(actor)
+            engine.ask(ahead=False)
+            self._engines.append(engine)
         except self._ray.exceptions.RayError as error:
-            _LOG.warning("an engine actor was lost while it started: %s", _first_line(error))
+            _LOG.warning("an engine actor was lost while it started: %s", first_line(error))
             self._start()
 
     def _result(self, engine: _Engine, ref: Any) -> Done | _Failed | bool | None:
@@ -374,9 +395,9 @@ class RayPool:
             made = self._ray.get(ref)
         except self._ray.exceptions.RayTaskError as error:
             engine.tasks.pop(ref, None)
-            return _Failed(EngineError, f"an engine actor failed: {_first_line(error.cause)}")
+            return _Failed(EngineError, f"an engine actor failed: {first_line(error.cause)}")
         except self._ray.exceptions.RayError as error:
-            _LOG.warning("an engine actor was lost: %s", _first_line(error))
+            _LOG.warning("an engine actor was lost: %s", first_line(error))
             return None
         if ref is engine.wanted:
             engine.hungry, engine.wanted, engine.window = True, None, made
@@ -396,7 +417,7 @@ class RayPool:
             if attempt >= self._lost_attempts:
                 failure = EngineError(
                     f"{task.unit} was lost with its actor {attempt} times; run the same command "
-                    "again to go on there"
+                    "again to continue there"
                 )
                 continue
             _LOG.warning("%s was lost with its actor and is given to another", task.unit)
@@ -444,10 +465,5 @@ def _connect(ray: Any, address: str) -> bool:
     try:
         ray.init(address=address, **quiet)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        raise MisuseError(f"no Ray cluster at {address!r}: {_first_line(error)}") from error
+        raise MisuseError(f"no Ray cluster at {address!r}: {first_line(error)}") from error
     return True
-
-
-def _first_line(error: BaseException) -> str:
-    text = str(error).strip()
-    return text.splitlines()[0] if text else type(error).__name__

@@ -6,7 +6,8 @@ so whatever is wrong with a request is said before anything was spent on it.
 
 import contextlib
 import logging
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -56,7 +57,7 @@ before the close. A vocabulary may spell a text in more; an answer there has les
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """A model as the stages see it: how it is spoken to, and where its steps end.
+    """A model as the stages see it: how it is prompted, and where its steps end.
 
     ``opening_ids`` is what of a probe's answer is written for it.
     """
@@ -219,10 +220,8 @@ def question_rows(
     config: CampaignConfig, subject: Subject, benchmark: Benchmark, questions: list[Question]
 ) -> pa.Table:
     """Return the ``questions`` rows of a cell: prompts as ids, and how each fits the context."""
-    if config.generation.mode == "thinking":
-        prompts, fits = _thinking_prompts(config, subject, benchmark, questions)
-    else:
-        prompts, fits = _unthinking_prompts(config, subject, benchmark, questions)
+    make = _thinking_prompts if config.generation.mode == "thinking" else _unthinking_prompts
+    prompts, fits = make(config, subject, benchmark, questions)
     count = len(questions)
     return make_table(
         "questions",
@@ -235,48 +234,53 @@ def question_rows(
             "reference": [question.reference for question in questions],
             "answer_kind": [question.answer_kind for question in questions],
             "choices": [list(question.choices) for question in questions],
-            "prompt_ids": _ids_column(prompts),
+            "prompt_ids": prompts,
             "fit": [fit.kind for fit in fits],
             "thinking_limit": [fit.thinking_limit for fit in fits],
         },
     )
 
 
-def _ids_column(prompts: Sequence[Ids]) -> pa.Array:
-    """Return prompts as a column; one array after the other would take three times the memory."""
-    offsets = offsets_of([len(prompt) for prompt in prompts]).astype(np.int32)
-    values = np.concatenate([*prompts, np.empty(0, np.int32)])
-    return pa.ListArray.from_arrays(offsets, values)
+def _ids_column(prompts: Iterable[Ids]) -> tuple[pa.ListArray, list[int]]:
+    """Return prompts as a column, and their lengths.
+
+    The prompts of a large benchmark are in memory once: as Python numbers they take gigabytes.
+    """
+    values, lengths = array("i"), []
+    for prompt in prompts:
+        values.frombytes(prompt.tobytes())
+        lengths.append(len(prompt))
+    offsets = offsets_of(lengths).astype(np.int32)
+    return pa.ListArray.from_arrays(offsets, np.frombuffer(values, np.int32)), lengths
 
 
 def _thinking_prompts(
     config: CampaignConfig, subject: Subject, benchmark: Benchmark, questions: list[Question]
-) -> tuple[list[Ids], list[Fit]]:
+) -> tuple[pa.ListArray, list[Fit]]:
     closing_tokens = (
         len(subject.format.close_ids) + len(subject.opening_ids) + _MENDED_BOUNDARY_TOKENS
     )
-    # As Python numbers the prompts of a large benchmark take gigabytes.
     asked = [question.prompt for question in questions]
-    prompts = list(subject.format.prompts_ids(asked, benchmark.instruction))
+    prompts, lengths = _ids_column(subject.format.prompts_ids(asked, benchmark.instruction))
     fits = [
         fit_prompt(
-            len(prompt),
+            length,
             closing_tokens=closing_tokens,
             thinking_limit=config.generation.thinking_limit,
             answer_tokens=max(config.generation.answer_tokens, config.probing.answer_tokens),
             context_limit=subject.context_limit,
         )
-        for prompt in prompts
+        for length in lengths
     ]
-    _check_room(config, subject, benchmark.name, prompts, fits, closing_tokens)
+    _check_room(config, subject, benchmark.name, lengths, fits, closing_tokens)
     return prompts, fits
 
 
 def _unthinking_prompts(
     config: CampaignConfig, subject: Subject, benchmark: Benchmark, questions: list[Question]
-) -> tuple[list[Ids], list[Fit]]:
+) -> tuple[pa.ListArray, list[Fit]]:
     mode = config.generation.mode
-    prompts = [
+    prompts, lengths = _ids_column(
         np.array(
             unthinking_prompt_ids(
                 mode, subject.format, benchmark, question, config.prompts.wording
@@ -284,14 +288,14 @@ def _unthinking_prompts(
             np.int32,
         )
         for question in questions
-    ]
+    )
     fits = [
         fit_answer(
-            len(prompt),
+            length,
             answer_tokens=config.generation.answer_tokens,
             context_limit=subject.context_limit,
         )
-        for prompt in prompts
+        for length in lengths
     ]
     return prompts, fits
 
@@ -300,15 +304,14 @@ def _check_room(
     config: CampaignConfig,
     subject: Subject,
     benchmark: str,
-    prompts: Sequence[Ids],
+    lengths: Sequence[int],
     fits: Sequence[Fit],
     closing_tokens: int,
 ) -> None:
     """Refuse a cell in which no question has room to think: its curves would mean nothing."""
     if not fits or any(fit.kind != "too_long" for fit in fits):
         return
-    shortest = min(len(prompt) for prompt in prompts)
-    longest = max(len(prompt) for prompt in prompts)
+    shortest, longest = min(lengths), max(lengths)
     answer = max(config.generation.answer_tokens, config.probing.answer_tokens)
     room = subject.context_limit - longest - closing_tokens
     advice = "take a model with a longer context"
@@ -418,7 +421,7 @@ def _mend_config(store: Store, config: CampaignConfig) -> None:
         store.read_campaign()
         return
     store.write_config(config)
-    _LOG.warning("%s/%s was not the campaign's and is written anew", store.url, CONFIG)
+    _LOG.warning("%s/%s was not the campaign's and is written again", store.url, CONFIG)
 
 
 def _mend_tokenizers(store: Store, manifest: Manifest, models: tuple[LocatedModel, ...]) -> None:
@@ -428,7 +431,7 @@ def _mend_tokenizers(store: Store, manifest: Manifest, models: tuple[LocatedMode
             stored_tokenizer(store, manifest.model_record(model.name))
         except StoreError:
             copy_tokenizer(model, store)
-            _LOG.warning("%s: the tokenizer of %s is copied anew", store.url, model.name)
+            _LOG.warning("%s: the tokenizer of %s is copied again", store.url, model.name)
 
 
 def _grow(
@@ -436,7 +439,8 @@ def _grow(
 ) -> None:
     """Write down what a campaign is to have from now on; what is there is kept.
 
-    The manifest is written behind the questions: killed in between, the same command does it again.
+    The manifest is written after the questions: if killed in between, the same command does it
+    again.
     """
     loaded = _loaded(config)
     cells = []

@@ -66,7 +66,7 @@ def probe_unit(
     trajectories
         The unit's trajectories.
     subject, config
-        How the model is spoken to; step length, number of probes, answer limit.
+        How the model is prompted; step length, number of probes, answer limit.
     chosen
         Where to ask, and for which samples; left out: at every position, for the first ones.
     on_progress

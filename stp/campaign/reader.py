@@ -1,4 +1,4 @@
-"""Read a campaign as a person would: a question, its trajectories, their steps, prefixes, probes.
+"""Read a campaign item by item: a question, its trajectories, their steps, prefixes, probes.
 
 Text is made from the stored ids with the campaign's own tokenizer files; no model is needed.
 """
@@ -61,14 +61,14 @@ class QuestionSummary:
 
     @property
     def gain(self) -> float | None:
-        """What thinking brings, P(n) - P(0); None before all are graded."""
+        """What thinking gains, P(n) - P(0); None before all are graded."""
         if self.full_correct is None or self.zero_correct is None:
             return None
         return (self.full_correct - self.zero_correct) / (self.trajectories * self.probes)
 
     @property
     def degradation(self) -> float | None:
-        """AD, what thinking on to the end costs: P(k*) - P(n); None before all are graded."""
+        """AD, what thinking to the end costs: P(k*) - P(n); None before all are graded."""
         if self.full_correct is None or self.best_correct is None:
             return None
         return (self.best_correct - self.full_correct) / (self.trajectories * self.probes)
@@ -144,7 +144,7 @@ class CampaignReader:
     Raises
     ------
     data.errors.MisuseError
-        If the folder is no campaign.
+        If the folder is not a campaign.
     """
 
     def __init__(self, url: str | Path) -> None:

@@ -1,4 +1,4 @@
-r"""References that an answer can equal: what is wrong with them is said before a model runs.
+r"""References that an answer can equal: wrong ones are refused before a model runs.
 
 A benchmark whose references are worked solutions or sentences would give every model nothing but
 wrong answers. So each reference must pass two tests: the checker accepts it as an answer to itself,
@@ -46,7 +46,7 @@ def check_references(benchmark: str, questions: Sequence[Question]) -> None:
         Their benchmark's name, for the message.
     questions
         Those that will be asked. References of programs, and of tasks with a verifier of their
-        own, are no answers; they must be of their own form.
+        own, are not answers; they must be of their own form.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def is_plain(question: Question) -> bool:
 
 
 def _as_asked(question: Question) -> str:
-    """Return the reference as a model that gives it is asked to; empty where there is no such."""
+    """Return the reference as a model that gives it is asked to; empty if there is no such."""
     if question.answer_kind == "choice":
         return f"Answer: {question.reference}"
     if question.answer_kind in ("math", *task_names()):
@@ -100,7 +100,7 @@ def _refused(reason: str) -> str:
 
 
 def _trouble(question: Question) -> str:
-    """Return why a mathematical reference is no value; empty if it is one."""
+    """Return why a mathematical reference is not a value; empty if it is one."""
     if question.answer_kind != "math":
         return ""
     text = question.reference.strip()

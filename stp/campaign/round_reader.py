@@ -50,7 +50,8 @@ def round_counts(
             at = np.array([place[key] for key in _keys(rows)], np.int64)
         except KeyError as error:
             raise StoreError(
-                f"{store.url}/{graded}: question, trajectory and position {error} are none of the "
+                f"{store.url}/{graded}: question, trajectory and position {error} are not among "
+                "the "
                 "unit's; remove the file and run again"
             ) from error
         np.add.at(probes, at, 1)

@@ -1,4 +1,4 @@
-"""How many rows of a table are not what they are taken for, counted where they are made.
+"""How many rows of a table may mislead, counted where the rows are made.
 
 The counts stay with the rows in the shard's footer, so that whoever asks later reads no row.
 :mod:`stp.campaign.shares` says what they mean.
@@ -43,7 +43,7 @@ def counted(table: TableName, rows: pa.Table, form: "ThinkingFormat | None" = No
     rows
         Its rows.
     form
-        How the model is spoken to; without it, nothing is said about ids.
+        How the model is prompted; without it, nothing is said about ids.
     """
     return with_counts(rows, count_rows(table, rows, form))
 
@@ -122,17 +122,16 @@ def trouble_of(reason: str) -> str | None:
 
 
 def _of_ids(rows: pa.Table, columns: Iterable[str], form: "ThinkingFormat") -> RowCounts:
-    """Count rows with ids that stand for no text, and answers with control tokens inside."""
+    """Count rows with ids that stand for no text, and answers that go on into the next turn."""
     unknown = np.zeros(rows.num_rows, np.bool_)
     for column in columns:
         row, ids = _flat(rows[column])
         unknown[row[~form.knows(ids)]] = True
-    row, ids = _flat(rows["answer_ids"])
-    stray = np.isin(ids, np.fromiter(form.stray_ids, np.int64))
+    answers = rows["answer_ids"].to_pylist()
     return {
         "outputs": rows.num_rows,
         "unknown_ids": int(unknown.sum()),
-        "ran_on": int(np.unique(row[stray]).size),
+        "ran_on": sum(form.turn_end.runs_on(ids, form.forms) for ids in answers),
     }
 
 

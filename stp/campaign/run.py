@@ -1,9 +1,9 @@
-"""The driver: which units are left, and each written when its last sample has ended.
+"""The driver: it finds the units that are left, and writes each when its last sample has ended.
 
 Units flow through an engine: while the last samples of one end, others are begun, and what has its
 trajectories is probed while others still generate (:mod:`stp.campaign.stream`). Held in memory are
-the units under way, however large the campaign is. Knows when to stop, and what is missing, torn or
-out of date; what is done with a unit is a worker's business (:mod:`stp.campaign.workers`).
+the units under way, however large the campaign is. Knows when to stop, and what is missing, damaged
+or out of date; workers do the work on a unit (:mod:`stp.campaign.workers`).
 """
 
 import contextlib
@@ -53,13 +53,13 @@ _LOG = logging.getLogger(__name__)
 
 
 class Observer(Protocol):
-    """Who wants to know how a run goes. Every call comes from the thread that runs.
+    """Receives the progress of a run. Every call comes from the thread that runs.
 
     Several stages, and several units of each, may be under way at once.
     """
 
     def stage_started(self, stage: Stage, *, done: int, total: int) -> None:
-        """Say that a stage begins, with its trajectories that are done and all of them."""
+        """Say that a stage begins, with the trajectories done and their total."""
 
     def unit_progressed(
         self, stage: Stage, unit: Unit, fraction: float, samples: int, tokens: int
@@ -74,7 +74,7 @@ class Observer(Protocol):
 
 
 class SilentObserver:
-    """Wants to know nothing."""
+    """Ignores the progress."""
 
     def stage_started(self, stage: Stage, *, done: int, total: int) -> None:
         """Do nothing."""
@@ -133,7 +133,7 @@ def run_campaign(
     retry_seconds: float = 1.0,
     on_stall: Callable[[str], None] = end_process,
 ) -> RunResult:
-    """Run a campaign, or go on with it.
+    """Run a campaign, or continue it.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def run_campaign(
     url
         The campaign's folder, made if it is not there.
     stages
-        Which stages; each goes on where it was, over the units that the stage before has done.
+        Which stages; each continues where it was, over the units that the stage before has done.
     observer
         Told how it goes.
     stop
@@ -155,7 +155,7 @@ def run_campaign(
         Only this part of the units. Parts may be run side by side, into one folder or several.
     attempts, retry_seconds
         How often a unit is tried while its engine fails, and the wait before the second time,
-        which doubles from then on. The engine is opened anew, unless one request alone failed.
+        which doubles from then on. The engine is opened again, unless one request alone failed.
     on_stall
         Called from another thread, with one line, when the engine has given nothing for
         ``engine.stall_seconds``. It should end the process, as the default does.
@@ -217,9 +217,9 @@ def grade_campaign(
     url
         A campaign's folder.
     again
-        Grade everything anew, whatever verdicts there are.
+        Grade everything again, whatever verdicts there are.
     unsandboxed
-        Allow programs to run without a sandbox where there is none.
+        Allow programs to run without a sandbox if there is none.
     model_judge
         Judges answers in words, as of :class:`evaluator.answers.Checker`.
     references, benchmark

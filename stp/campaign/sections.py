@@ -104,7 +104,7 @@ class BenchmarkConfig(Section):
     Attributes
     ----------
     name
-        A registered benchmark, or a TOML file that describes one's own.
+        A registered benchmark, or a TOML file that describes the user's own.
     limit
         Number of questions. Left out: all.
     data_dir
@@ -130,10 +130,10 @@ class EngineConfig(Section):
         GPUs of each. Left out: as many as it runs in parallel (``tensor_parallel_size``), or none
         where the cluster has none.
     units_in_flight
-        Units under way at once: more are begun while the last samples of others end. Left out: as
+        Units under way at once: new ones begin while the last samples of others end. Left out: as
         many as keep the engine busy, or one where it would give other tokens to the last bit.
     stall_seconds
-        How long it may give nothing before it counts as hanging, and the run ends.
+        How long it may return nothing before it counts as hanging, and the run ends.
     options
         What the engine gets as it is; a table for an argument that takes several values.
     """
@@ -200,14 +200,14 @@ class ProbingConfig(Section):
         Most tokens of a probe's answer, its opening not counted.
     plan
         ``"uniform"``: as many at every position. ``"adaptive"``: ``first_probes`` everywhere, then
-        rounds of more, up to ``probes``, at the positions that tell most for a token.
+        rounds of more, up to ``probes``, at the positions that are most informative per token.
     first_probes, rounds, share
         Of the adaptive plan: answers at every position in the first pass; further rounds; answers
         to spend in all, as a share of ``probes`` everywhere.
     answer_opening
         What of every probe's answer is written for the model, such as ``"\boxed{"``; the model
-        goes on from there. Left out: nothing, as in the paper. Such probes answer another question
-        than free ones; ``stp probes compare`` says how far apart they are.
+        continues from there. Left out: nothing, as in the paper. Such probes answer another
+        question than free ones; ``stp probes compare`` says how far apart they are.
     answer_end
         ``"turn"``: an answer ends with the model's turn, as in the paper. ``"box"``: the first
         ``\boxed{...}`` that is closed counts, and the answer ends with it. Cheaper, and another
@@ -284,7 +284,7 @@ class PromptsConfig(Section):
     version
         Of our own, or a digest of the texts.
     texts
-        What takes the place of our own words: a campaign uses the instructions.
+        The texts that replace our own: a campaign uses the instructions.
     """
 
     name: str = OWN

@@ -1,4 +1,4 @@
-"""What must hold before campaigns are read, alone or together; whoever reads shards asks here."""
+"""What must hold before campaigns are read, alone or together."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from shlex import quote
@@ -58,6 +58,6 @@ def check_complete(
     if not_done[needed] and not allow_incomplete:
         what = ", ".join(f"{count} are not {stage}" for stage, count in not_done.items() if count)
         raise StoreError(
-            f"{url}: the campaign is not complete: of its units {what}; go on with "
+            f"{url}: the campaign is not complete: of its units {what}; continue "
             f"`stp run {quote(url)}`, or take what is there with --allow-incomplete"
         )

@@ -1,4 +1,4 @@
-"""What share of a cell's rows is not what it is taken for: cut, unread, run on, troubled.
+"""Which share of a cell's rows may mislead: cut, without an answer, run on, with trouble.
 
 A run can succeed while its figures mean something else than they say: if every thinking was cut at
 its limit, the accuracy "after full thinking" is no such thing. The counts are made where rows are
@@ -18,7 +18,7 @@ from stp.campaign.units import Cell
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """One kind of rows that are not what they are taken for.
+    """One kind of rows that may mislead.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ KINDS: Final = (
         name="thinking_cut",
         of="trajectories",
         noun="trajectories",
-        words="had their thinking cut at its limit, so that what is called full thinking is not",
+        words="had their thinking cut at its limit, so that full thinking is not measured",
         advice="raise generation.thinking_limit (and context_limit with it)",
     ),
     Kind(
@@ -92,7 +92,7 @@ KINDS: Final = (
         name="ran_on",
         of="all_answers",
         noun="answers",
-        words="go on into the next turn or into new thinking, and that text is judged with them",
+        words="run on into the next turn or into new thinking, and that text is judged with them",
         advice="name the model's end of turn as answer_stops in a family TOML file",
     ),
     Kind(
@@ -146,7 +146,7 @@ class Share:
 
     @property
     def fraction(self) -> float:
-        """Their share; 0 where there are no rows."""
+        """Their share; 0 if there are no rows."""
         return self.count / self.of if self.of else 0.0
 
     @property
@@ -236,7 +236,7 @@ _ENOUGH = 8
 
 
 class EarlyShares:
-    """Says while a run goes on what its end would say: time is left to stop it, and mend it.
+    """Says during a run what would be said at its end, while there is time to stop and correct it.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """What ``signals.json`` says: how a campaign's signals were read, and so which shards are theirs.
 
-Apart from the work itself, so that whoever only looks at a folder loads no engine.
+Separate from the work itself, so that looking at a folder loads no engine.
 """
 
 import contextlib
@@ -86,7 +86,7 @@ def read_signals_record(store: Store) -> SignalsRecord | None:
         return SignalsRecord.model_validate_json(store.read_bytes(SIGNALS_FILE))
     except ValidationError as error:
         raise StoreError(
-            f"{store.url}/{SIGNALS_FILE}: damaged; read the signals anew with `stp signals "
+            f"{store.url}/{SIGNALS_FILE}: damaged; read the signals again with `stp signals "
             f"{store.argument} --again`"
         ) from error
 
@@ -101,7 +101,7 @@ def is_read_with(store: Store, settings: SignalSettings) -> bool:
     ending = f" {settings.model_dump_json()}"
     for table in STAGE_TABLES["signals"]:
         for name in store.files(table):
-            # One that is torn is read anew, whatever it was read with.
+            # One that is torn is read again, whatever it was read with.
             with contextlib.suppress(TornShardError):
                 info = store.shard_info(table, name) if name.endswith(".parquet") else None
                 if info is not None and info.source.endswith(ending):

@@ -72,7 +72,7 @@ def read_items(
     items
         Trajectories and the positions to read; their trial answers are put into them.
     subject
-        How the model is spoken to.
+        How the model is prompted.
     settings, layers
         Trial answers, and hidden states as numbers of layers.
     on_ended
@@ -101,7 +101,7 @@ class ReadItem:
     branches
         The prompts of their probes.
     trials
-        The ids of the trial answer at each; None where no trial was made.
+        The ids of the trial answer at each; None if no trial was made.
     closed
         Whether anything is asked after the closed prefixes.
     session
@@ -186,7 +186,7 @@ def _try_answers(
 
 
 def _untold(samples: int, tokens: int) -> None:
-    """Tell nobody: a trial answer is no signal yet."""
+    """Report nothing: a trial answer is not a signal yet."""
 
 
 def _signal_tree(item: ReadItem, subject: Subject, layers: tuple[int, ...]) -> SignalTree:

@@ -1,6 +1,6 @@
 """Signals of a campaign's trajectories: what the model shows at every position, read afterwards.
 
-A stage that is done when somebody asks for it (``stp signals``). ``signals.json`` in the folder
+A stage that runs only on request (``stp signals``). ``signals.json`` in the folder
 says with which settings; a folder never mixes two.
 """
 
@@ -57,7 +57,7 @@ def signals_campaign(
     open_pool: PoolOpener | None = None,
     part: Part | None = None,
 ) -> RunResult:
-    """Read the signals of a campaign's trajectories, or go on with it.
+    """Read the signals of a campaign's trajectories, or continue it.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def signals_campaign(
     engine, engine_options
         Another engine than the campaign's, and its options.
     again
-        Read everything anew, with these settings.
+        Read everything again, with these settings.
     observer, stop, open_model, open_pool, part
         As :func:`stp.campaign.run.run_campaign`.
 
@@ -118,7 +118,7 @@ def signals_campaign(
                 note()
         except MisuseError:
             # Which layers there are shows only in an open model. Settings that it refuses must
-            # not be those that the same command goes on with.
+            # not be those that the same command continues.
             if run.units == 0:
                 _take_back(store, record, before, part)
             raise
@@ -142,7 +142,7 @@ def _note_engines(store: Store, record: SignalsRecord, seen: Prepared) -> None:
 
 
 def _begin(store: Store, settings: SignalSettings | None, *, again: bool) -> SignalsRecord:
-    """Return the folder's record, made or made anew if that is asked for."""
+    """Return the folder's record, made or made again if that is asked for."""
     if again:
         record = SignalsRecord(settings=settings or SignalSettings())
         _write(store, record)
@@ -155,7 +155,7 @@ def _begin(store: Store, settings: SignalSettings | None, *, again: bool) -> Sig
         if any(store.files(table) for table in STAGE_TABLES["signals"]):
             raise MisuseError(
                 f"{store.url} holds signals with other settings "
-                f"({found.settings.model_dump_json()}); read all of them anew with --again"
+                f"({found.settings.model_dump_json()}); read all of them again with --again"
             )
         found = SignalsRecord(settings=settings)
         _write(store, found)

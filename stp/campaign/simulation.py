@@ -20,7 +20,7 @@ from stp.campaign.asks import Ask, Asking
 from stp.campaign.backlog import Backlog
 from stp.campaign.config import CampaignConfig
 from stp.campaign.prepare import Subject
-from stp.campaign.stream import Stream
+from stp.campaign.stream import Stream, may_wait
 from stp.campaign.tables import Work
 from stp.campaign.trajectories import OnProgress
 from stp.campaign.units import Cell, Stage, Unit
@@ -195,11 +195,11 @@ def _tree(trunk: tuple[int, ...], cuts: tuple[int, ...], seeds: tuple[int, ...])
 
 
 def _quiet(samples: int, tokens: int) -> None:
-    """Tell nobody."""
+    """Report nothing."""
 
 
 class _ShadowWorker:
-    """A stage whose source is there as soon as it is asked for."""
+    """A stage whose source is always available."""
 
     again = False
 
@@ -228,11 +228,11 @@ class _ClockRoom:
         return self._engine
 
     def subject(self, name: str) -> Subject:
-        """Nobody is spoken to; jobs that are shadows do not ask."""
+        """Never called: the simulated jobs need no subject."""
         return cast("Subject", None)
 
     def drop(self) -> None:
-        """Nothing: it does not fail."""
+        """Do nothing: the engine does not fail."""
 
 
 def simulate(
@@ -366,10 +366,14 @@ def _drive(
     streams = [Stream(_ClockRoom(clock), config, lambda *_: None) for clock in clocks]
     most = 0
     while True:
-        # The engine whose clock is behind goes on; one without work waits for the others.
+        # The engine whose clock is behind continues; one without work waits for the others.
         for index in sorted(range(len(clocks)), key=lambda i: clocks[i].seconds):
             stream = streams[index]
             while stream.wants:
+                ready, under_way = backlog.ready(stream.model), len(stream)
+                enough = not stream.runs_short
+                if enough and not may_wait(ready, engines=len(streams), under_way=under_way):
+                    break
                 task = backlog.take(stream.model, sum(each.window for each in streams))
                 if task is None:
                     break
@@ -409,9 +413,9 @@ def predict(
     load, rows, pace, engines, units_in_flight, repeats_exactly, seed
         As :func:`simulate`.
     most_samples
-        Of a load that is simulated whole. Of a larger one so many units are simulated as fill the
-        rows :data:`_ROUNDS` times, and half as many: what the second half took is what the units
-        between take.
+        Of a load that is simulated whole. Of a larger one, as many units are simulated as fill the
+        rows :data:`_ROUNDS` times (half of that where one unit at a time is under way), and half as
+        many: what the second half took is what the units between take.
     """
     keywords = {
         "rows": rows,
@@ -425,8 +429,10 @@ def predict(
     if load.units * load.unit_samples > most_samples:
         asked = 1 if repeats_exactly else None
         under_way = asked if units_in_flight is None else units_in_flight
+        # One unit after the other has no rows to share: fewer of them show the pace as well.
+        rounds = _ROUNDS if under_way != 1 else _ROUNDS // 2
         used = rows if under_way is None else min(rows, under_way * load.unit_samples)
-        samples = min(most_samples, max(_LEAST_SAMPLES, int(_ROUNDS * used * engines)))
+        samples = min(most_samples, max(_LEAST_SAMPLES, int(rounds * used * engines)))
     units = max(2, min(load.units, int(samples / max(1.0, load.unit_samples))))
     whole = simulate(replace(load, units=min(units, load.units)), **keywords)  # type: ignore[arg-type]
     if units >= load.units:

@@ -129,7 +129,7 @@ def campaign_shares(url: str | Path) -> tuple[CellShares, ...]:
     Raises
     ------
     data.errors.StpError
-        If the folder is no campaign, or cannot be read.
+        If the folder is not a campaign, or cannot be read.
     """
     return tuple(campaign_status(url).shares)
 
@@ -205,9 +205,9 @@ class CampaignStatus:
     running
         Who works on it now, in words; None if nobody does.
     signals
-        By cell (its folder), how far its signals are; empty where nobody asked for signals.
+        By cell (its folder), how far its signals are; empty if nobody asked for signals.
     shares
-        What of each cell's rows is not what it is taken for.
+        Which of each cell's rows may mislead.
     """
 
     name: str
@@ -248,7 +248,7 @@ def campaign_status(url: str | Path) -> CampaignStatus:
     Raises
     ------
     data.errors.MisuseError
-        If the folder is no campaign.
+        If the folder is not a campaign.
     data.errors.StoreError
         If it cannot be read.
     """
@@ -291,7 +291,7 @@ def cell_progress(
     store, config, record
         The campaign and the cell.
     settings
-        How its signals are read; None where they are not.
+        How its signals are read; None if they are not.
     """
     progress, counts = CellProgress(), Counter[str]()
     for unit in store.plan(config, record):
@@ -315,7 +315,7 @@ def cell_progress(
 
 
 def signal_settings(store: Store, torn: list[str]) -> SignalSettings | None:
-    """Return how the campaign's signals are read; None where they are not, or nobody knows."""
+    """Return how the campaign's signals are read; None if they are not, or nobody knows."""
     try:
         record = read_signals_record(store)
     except StoreError:
@@ -341,7 +341,7 @@ def _signals_read(
 
 
 def _too_long(store: Store, record: CellRecord) -> tuple[str, ...]:
-    """Return the ids of a cell's questions that are not run; none where their shard is gone."""
+    """Return the ids of a cell's questions that are not run; none if their shard is gone."""
     try:
         rows = read_questions(store, record.cell).select(["question_id", "fit"]).to_pylist()
     except StoreError:  # A run mends it; how far a campaign is can be said without.

@@ -50,6 +50,7 @@ MANIFEST = "manifest.json"
 CONFIG = "campaign.toml"
 LOCK = "run.lock"
 PREPARING = "prepare.lock"
+_BATCH_ROWS = 4_096
 
 _RELEASE_CHECKSUM = "manifest.sha256"
 """A release of OTBench has a manifest of its own, and beside it this file."""
@@ -151,7 +152,7 @@ class Store:
     def stamps(self, folder: str) -> list[tuple[str, int, int]] | None:
         """Return name, size and time of writing (ns) of a folder's files, sorted.
 
-        None where the campaign does not lie on a disk here; what others call a time is theirs.
+        None if the campaign does not lie on a disk here; what others call a time is theirs.
         """
         if not self._local:
             return None
@@ -249,7 +250,7 @@ class Store:
         return any(self.files(table) for table in tables)
 
     def check_free(self) -> None:
-        """Refuse a folder that is no campaign and holds something else.
+        """Refuse a folder that is not a campaign and holds something else.
 
         Raises
         ------
@@ -263,7 +264,7 @@ class Store:
             name = str(path).rstrip("/").rpartition("/")[2]
             if name not in ours and not name.endswith((".tmp", ".lock")):
                 raise MisuseError(
-                    f"{self.url}: the folder is no campaign and is not empty (it holds {name}); "
+                    f"{self.url}: the folder is not a campaign and is not empty (it holds {name}); "
                     f"choose a new folder, or put its {MANIFEST} back if it was lost"
                 )
 
@@ -273,7 +274,7 @@ class Store:
         Raises
         ------
         data.errors.MisuseError
-            If the folder is no campaign, or a release.
+            If the folder is not a campaign, or a release.
         data.errors.StoreError
             If the manifest is damaged.
         """
@@ -307,14 +308,14 @@ class Store:
         Raises
         ------
         data.errors.MisuseError
-            If the folder is no campaign.
+            If the folder is not a campaign.
         data.errors.StoreError
             If either is damaged, or ``campaign.toml`` was changed after the campaign began.
         """
         manifest = self.read_manifest()
         mend = (
             f"`stp run CONFIG.toml --out {self.argument}` with the campaign's own file writes it "
-            "anew"
+            "again"
         )
         try:
             config = self.read_config()
@@ -359,7 +360,7 @@ class Store:
         data.errors.StoreError
             If the manifest says another number of questions than their shard has.
         """
-        with contextlib.suppress(TornShardError):  # A run writes it anew.
+        with contextlib.suppress(TornShardError):  # A run writes it again.
             asked = self.shard_info("questions", questions_shard(record.cell))
             if asked is not None and asked.rows != record.questions:
                 raise StoreError(
@@ -425,9 +426,27 @@ class Store:
         data.errors.StoreError
             If they cannot be read.
         """
+        with self._opened(name) as file:
+            return file.read(columns=list(columns))
+
+    def read_batches(
+        self, name: str, columns: Sequence[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a shard, some at a time, all columns or some; unchecked.
+
+        Raises
+        ------
+        data.errors.StoreError
+            If they cannot be read.
+        """
+        with self._opened(name) as file:
+            yield from file.iter_batches(batch_size=_BATCH_ROWS, columns=columns)
+
+    @contextlib.contextmanager
+    def _opened(self, name: str) -> Iterator[pq.ParquetFile]:
         try:
             with self._fs.open(self._path(name), "rb") as file:
-                return pq.ParquetFile(file).read(columns=list(columns))
+                yield pq.ParquetFile(file)
         except (pa.ArrowException, OSError) as error:
             raise StoreError(f"{self.url}/{name}: cannot be read: {error}") from error
 

@@ -6,8 +6,8 @@ many units, with what their samples have written so far.
 
 An engine that dies costs the units in flight: they begin again. A request that fails costs its
 unit alone. A unit whose last attempt it is, after engines that died with it, is tried when nothing
-else is in flight and with one tree after the other: if it is to blame, it is known which of its
-trajectories, and no other unit is.
+else is in flight and with one tree after the other: if it fails again, it is
+known which of its trajectories caused it, and no other unit is blamed.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ from stp.engines.base import EndedTree, Engine, Made, RequestError, Usage
 _LOG = logging.getLogger(__name__)
 
 _FAILURES = (EngineError, RuntimeError, OSError)
-"""What an engine that dies raises: errors of ours, and those of its library."""
+"""What an engine that dies raises: our own errors, and those of its library."""
 
 _BEGUN_PER_ROW = 8
 """Trajectories in units under way, per row of the engine. The longest of a unit is several times
@@ -63,8 +63,26 @@ def window_of(engine: Engine, unit: Unit, asked: int | None) -> int:
     return max(_LEAST_UNITS, -(-_BEGUN_PER_ROW * engine.rows // max(1, unit.trajectories)))
 
 
+def may_wait(ready: int, *, engines: int, under_way: int) -> bool:
+    """Return whether an engine that has enough for its rows may be given another task.
+
+    It waits there until rows are free. So that no engine takes what another one's rows could begin
+    at once, this is only so while each could be given as many tasks as this one has.
+
+    Parameters
+    ----------
+    ready
+        Tasks that can be begun now.
+    engines
+        That share them, those that have yet to start among them.
+    under_way
+        Tasks that this engine has.
+    """
+    return engines == 1 or ready > engines * under_way
+
+
 class Room(Protocol):
-    """Where a stream's engine is: an :class:`stp.campaign.workers.EngineRoom`, or a likeness."""
+    """Where a stream's engine is: an :class:`stp.campaign.workers.EngineRoom`, or a stand-in."""
 
     @property
     def attempts(self) -> int:
@@ -78,7 +96,7 @@ class Room(Protocol):
         """Return the engine of a model, opened if it is not."""
 
     def subject(self, name: str, /) -> Subject:
-        """Return how a model is spoken to."""
+        """Return how a model is prompted."""
 
     def drop(self) -> None:
         """Close an engine that failed."""
@@ -164,6 +182,11 @@ class Stream:
             return not self._running
         room = len(self._running) < self.window and not self._ready
         return room and self._engine.wants_more
+
+    @property
+    def runs_short(self) -> bool:
+        """Whether rows stay empty if no other task is begun."""
+        return self.wants and (self._engine is None or self._engine.rows_to_spare)
 
     @property
     def pause_seconds(self) -> float | None:
@@ -361,7 +384,7 @@ class Stream:
             self._recall(engine, running)
             error = _named(running, entry.error, index)
             _LOG.warning(
-                "attempt %d on %s failed: %s", running.attempt, running.task.unit, _line(error)
+                "attempt %d on %s failed: %s", running.attempt, running.task.unit, first_line(error)
             )
             self._again(running, error, suspect=False)
             return
@@ -395,7 +418,9 @@ class Stream:
         self._owners, self._ready = {}, []
         self._room.drop()
         self._engine = None
-        _LOG.warning("attempt %d on %s failed: %s", lost[0].attempt, _names(lost), _line(error))
+        _LOG.warning(
+            "attempt %d on %s failed: %s", lost[0].attempt, _names(lost), first_line(error)
+        )
         for running in lost:
             self._again(running, error, suspect=True)
 
@@ -407,12 +432,12 @@ class Stream:
             if self._failure is None:
                 self._failure = EngineError(
                     f"the engine failed {running.attempt} times on {running.task.unit}: "
-                    f"{_line(error)}; nothing of it was graded: run the same command again to go "
-                    "on there"
+                    f"{first_line(error)}; nothing of it was graded: run the same "
+                    "command again to continue there"
                 )
                 self._failure.__cause__ = error
             return
-        # Other units go on meanwhile: a time to begin again at, where tenacity would sleep.
+        # Other units continue meanwhile: a time to begin again at, where tenacity would sleep.
         wait = self._room.retry_seconds * 2 ** (running.attempt - 1)
         running.again_at = time.monotonic() + wait
         running.attempt += 1
@@ -457,7 +482,7 @@ class LocalPool:
                 yield from stream.step()
 
     def close(self) -> None:
-        """Nothing: the room is closed by whoever made it."""
+        """Do nothing: the caller closes the room."""
 
 
 def _named(running: _Running, error: BaseException, index: int) -> BaseException:
@@ -480,6 +505,7 @@ def _names(running: list[_Running]) -> str:
     return f"{running[0].task.unit}{more}"
 
 
-def _line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's text; its class if it has none."""
     text = str(error).strip()
     return text.splitlines()[0] if text else type(error).__name__

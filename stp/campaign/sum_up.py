@@ -11,7 +11,7 @@ from stp.campaign.summaries import CellSummary, read_summary, summary_mark, writ
 def sum_up(store: Store, config: CampaignConfig, manifest: Manifest) -> None:
     """Write the summaries of all cells whose shards are not those of the summary that is there.
 
-    The caller holds the folder's lock, and has written what it had to write.
+    The caller holds the folder's lock, and has written all its rows.
 
     Raises
     ------

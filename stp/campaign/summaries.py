@@ -1,9 +1,9 @@
-"""What a cell's shards say, summed up in one file, so that nobody opens thousands to say it again.
+"""What a cell's shards say, summed up in one file, so that thousands need not be opened again.
 
 ``summaries/MODEL/BENCHMARK.parquet`` has a row for every question, with the counts that a list of
 questions shows, and says in its metadata how far the cell is. It is written when a run ends, and
-holds for the shards that were there then: each by its name, size and time of writing. Where one of
-these differs it is no longer true, and whoever asks reads the shards themselves.
+holds for the shards that were there then: each by its name, size and time of writing. If one of
+these differs, the summary is out of date, and the shards themselves are read.
 """
 
 import hashlib
@@ -67,7 +67,7 @@ class CellSummary:
 
 
 def summary_mark(store: Store, config: CampaignConfig, record: CellRecord) -> str | None:
-    """Return a digest of what a cell's summary is made from; None where none can be kept.
+    """Return a digest of what a cell's summary is made from; None if none can be kept.
 
     It covers what was asked, and of every shard its name, size and time of writing.
     """
@@ -83,7 +83,7 @@ def summary_mark(store: Store, config: CampaignConfig, record: CellRecord) -> st
 
 
 def read_summary(store: Store, record: CellRecord, mark: str | None) -> CellSummary | None:
-    """Return a cell's summary; None where there is none for these shards, or it is damaged."""
+    """Return a cell's summary; None if there is none for these shards, or it is damaged."""
     if mark is None or not store.exists(_path(record)):
         return None
     try:

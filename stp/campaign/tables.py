@@ -8,7 +8,7 @@ it took. So a shard can be trusted, or found torn or out of date, by itself.
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
@@ -90,7 +90,7 @@ SCHEMAS: dict[TableName, pa.Schema] = {
     "positions": pa.schema([*_POSITION, ("tokens", pa.int64())]),
     "probes": _PROBES,
     "verdicts": _VERDICTS,
-    # Of one round of more probes at chosen positions; samples go on counting where those before
+    # Of one round of more probes at chosen positions; samples continue counting where those before
     # ended.
     "more_probes": _PROBES,
     "more_verdicts": _VERDICTS,
@@ -151,7 +151,7 @@ class ShardInfo:
     work
         What it took.
     counts
-        How many of its rows are of which kind; None where nobody counted.
+        How many of its rows are of which kind; None if nobody counted.
     """
 
     rows: int
@@ -240,14 +240,14 @@ def encode_shard(
 
 
 def counts_of(table: pa.Table) -> dict[str, int]:
-    """Return the counts that a table takes along; empty where nobody counted."""
+    """Return the counts that a table takes along; empty if nobody counted."""
     return {
         key: value for text in _kept_counts(table.schema) for key, value in json.loads(text).items()
     }
 
 
 def _kept_counts(schema: pa.Schema) -> list[str]:
-    """Return the counts that a table takes along, as text; none where nobody counted."""
+    """Return the counts that a table takes along, as text; none if nobody counted."""
     text = (schema.metadata or {}).get(_COUNTS)
     return [] if text is None else [text.decode()]
 
@@ -309,15 +309,19 @@ def numbers(column: pa.ChunkedArray) -> npt.NDArray[Any]:
 
     The library's own way loads pandas, half a second for whoever asks for a line.
     """
-    parts = [np.empty(0, column.type.to_pandas_dtype())]
+    empty = np.empty(0, column.type.to_pandas_dtype())
+    return np.concatenate(list(_parts(column)) or [empty])
+
+
+def _parts(column: pa.ChunkedArray) -> Iterator[npt.NDArray[Any]]:
+    """Yield the numbers of a column as they lie there, chunk after chunk, without a copy."""
     for chunk in column.chunks:
         plain = chunk.cast(pa.uint8()) if pa.types.is_boolean(chunk.type) else chunk
         dtype = np.dtype(plain.type.to_pandas_dtype())
         if len(plain):
             values = plain.buffers()[1]
             start = plain.offset * dtype.itemsize
-            parts.append(np.frombuffer(values, dtype, count=len(plain), offset=start))
-    return np.concatenate(parts[1:] or parts)
+            yield np.frombuffer(values, dtype, count=len(plain), offset=start)
 
 
 def trajectory_source(unit: Unit) -> str:
@@ -363,9 +367,16 @@ def _hash_values(digest: "hashlib._Hash", values: pa.ChunkedArray) -> None:
         _hash_values(digest, pc.list_flatten(values))
     elif pa.types.is_string(values.type):
         digest.update(numbers(pc.binary_length(values)).tobytes())
-        digest.update(b"".join(values.cast(pa.binary()).to_pylist()))
+        for chunk in values.chunks:
+            # The texts lie one after the other between the first one's start and the last one's
+            # end: of a large table every further copy counts.
+            _, ends, text = chunk.buffers()
+            if len(chunk) and text is not None:
+                places = np.frombuffer(ends, np.int32, len(chunk) + 1, offset=4 * chunk.offset)
+                digest.update(memoryview(text)[int(places[0]) : int(places[-1])])
     else:
-        digest.update(numbers(values).tobytes())
+        for part in _parts(values):
+            digest.update(part)
 
 
 def _open(name: TableName, content: Any, path: str) -> tuple[ShardInfo, pq.ParquetFile]:
@@ -389,7 +400,7 @@ def _said(name: TableName, metadata: pq.FileMetaData, path: str) -> ShardInfo:
             counts=json.loads(raw[_COUNTS.decode()]) if _COUNTS.decode() in raw else None,
         )
     except (KeyError, ValueError, TypeError) as error:
-        raise TornShardError(_torn(name, path, f"it is no shard of {name}")) from error
+        raise TornShardError(_torn(name, path, f"it is not a shard of {name}")) from error
     if version != SCHEMA_VERSION:
         raise StoreError(
             f"{path}: written with schema version {version}, and this is {SCHEMA_VERSION}; "
@@ -397,7 +408,7 @@ def _said(name: TableName, metadata: pq.FileMetaData, path: str) -> ShardInfo:
         )
     schema = metadata.schema.to_arrow_schema().remove_metadata()
     if raw.get("stp.table") != name or not _fits(name, schema):
-        raise TornShardError(_torn(name, path, f"it is no shard of {name}"))
+        raise TornShardError(_torn(name, path, f"it is not a shard of {name}"))
     if metadata.num_rows != rows:
         raise TornShardError(_torn(name, path, "its rows are not the ones that were written"))
     return info

@@ -20,7 +20,7 @@ from stp.seeds import sample_seed
 
 
 class OnProgress(Protocol):
-    """Who wants to know how far a unit is."""
+    """Receives the progress of a unit."""
 
     def __call__(self, fraction: float, samples: int, tokens: int = 0, /) -> None:
         """Take note of the fraction that is done, and what ended since the last call."""

@@ -14,7 +14,7 @@ from urllib.parse import quote
 Stage = Literal["generate", "probe", "grade", "rounds", "signals"]
 STAGES: tuple[Stage, ...] = ("generate", "probe", "grade")
 """The stages of a run. Rounds of more probes follow where the plan is adaptive; signals are read
-when somebody asks for them."""
+on request."""
 
 TableName = Literal[
     "questions",

@@ -1,7 +1,7 @@
-"""A watchdog for engines that hang: no call of a library can be ended from outside it.
+"""A watchdog for engines that hang: a library call cannot be stopped from outside.
 
-So the process ends. What is written is whole, and the same command goes on with the units that were
-in work.
+So the process ends. What is written is whole, and the same command continues the units that were
+under way.
 """
 
 import contextlib
@@ -35,12 +35,12 @@ def end_at_once() -> None:
 
 
 class Watchdog:
-    """Looks whether an engine still gets something from its model.
+    """Checks whether an engine still gets results from its model.
 
     Parameters
     ----------
     stall_seconds
-        How long it may get nothing.
+        How long it may get no result.
     on_stall
         Called then, once, from a thread of its own, with one line that says so.
     """

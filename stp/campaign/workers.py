@@ -45,7 +45,7 @@ _UNITS_PER_CHECKER = 32
 
 
 class EngineRoom:
-    """Keeps at most one model open, and knows how patient to be with it.
+    """Keeps at most one model open, with the limits for failures.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class EngineRoom:
             self._engine = None
 
     def subject(self, name: str) -> Subject:
-        """Return how a model is spoken to."""
+        """Return how a model is prompted."""
         if self._subject is None or self._subject.name != name:
             located = self._prepared.located(name)
             record = self._prepared.manifest.model_record(name)
@@ -125,7 +125,7 @@ class EngineRoom:
         described = engine.describe()
         if record.engine and record.engine != described:
             _LOG.warning(
-                "%s runs otherwise than before: %s, now %s", name, record.engine, described
+                "%s runs differently than before: %s, now %s", name, record.engine, described
             )
         self._engine, self._model = engine, name
         if not record.engine:
@@ -146,7 +146,7 @@ class Worker(ABC):
 
 
 class _Questions:
-    """The questions of the cell in work, read once."""
+    """The questions of the current cell, read once."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -329,7 +329,7 @@ class GradeWorker(Worker):
 
 
 def _verdict_file() -> Path | None:
-    """Return the file that keeps verdicts for later runs, or None where none can be written.
+    """Return the file that keeps verdicts for later runs, or None if none can be written.
 
     It lies in the folder that ``STP_CACHE_DIR`` names, else in the user's cache folder.
     """

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "demo": ("demo", "Probe the demo model on 40 questions and report what it finds."),
-    "run": ("campaigns", "Run a campaign, or go on with one that was stopped."),
+    "run": ("campaigns", "Run a campaign, or continue one that was stopped."),
     "status": ("campaigns", "Show how far a campaign is: done, rate, time left, prefill."),
     "grade": ("campaigns", "Grade a campaign's answers, without a model."),
     "report": ("report", "Write a campaign's report: an HTML page and figures."),

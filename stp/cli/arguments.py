@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from data.errors import MisuseError
+
 Folder = Annotated[
     str, typer.Argument(metavar="FOLDER", help="A campaign's folder: a path or an fsspec URL.")
 ]
@@ -53,3 +55,23 @@ def filled_by(name: str, make: Callable[..., Any]) -> Callable[[Callable[..., No
         return run
 
     return decorate
+
+
+def out_folder(path: Path) -> Path:
+    """Return the folder that a command writes into, with ``~`` replaced, before any work is done.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If it is a file, or a release: what is added to one would be taken for a change of it.
+    data.errors.StoreError
+        If it cannot be written.
+    """
+    from stp.files import check_writable
+
+    path = path.expanduser()
+    if path.exists() and not path.is_dir():
+        raise MisuseError(f"{path}: is no folder; name another one to write into")
+    if (path / "manifest.sha256").exists():
+        raise MisuseError(f"{path}: is a release, and stays as it is; name another folder")
+    return check_writable(path)

@@ -59,7 +59,7 @@ def run(
         str,
         typer.Argument(
             metavar="CONFIG",
-            help="A campaign file (TOML), or a campaign's folder to go on with it.",
+            help="A campaign file (TOML), or a campaign's folder to continue it.",
         ),
     ],
     out: Annotated[
@@ -75,9 +75,9 @@ def run(
     dry: DryRun = False,
     prompts: PromptsOption = None,
 ) -> None:
-    """Run a campaign, or go on with one that was stopped.
+    """Run a campaign, or continue one that was stopped.
 
-    Killed, stopped or failed, a run loses at most the units in work: the same command goes on.
+    Killed, stopped or failed, a run loses at most the units under way: the same command continues.
     """
     from stp.campaign.lock import Part
 
@@ -85,6 +85,12 @@ def run(
     settings, folder = _campaign_of(config, out)
     if prompts is not None:
         settings = settings.with_prompts(str(prompts))
+    if settings.engine.name == "server" and settings.probing.answer_end == "box":
+        typer.echo(
+            'a server cannot end an answer at its box: with probing.answer_end = "box" answers are '
+            "cut afterwards, and no tokens are saved",
+            err=True,
+        )
     if dry:
         from stp.cli.dry_run import dry_run
 
@@ -180,8 +186,8 @@ def grade(
         bool,
         typer.Option(
             "--again",
-            help="Grade everything anew, not only what is missing. The references are those that "
-            "the campaign was begun with; mended ones are taken with --references.",
+            help="Grade everything again, not only what is missing. The references are those that "
+            "the campaign started with; corrected ones are given with --references.",
         ),
     ] = False,
     references: Annotated[
@@ -214,13 +220,13 @@ def grade(
         from stp.cli.verdicts import grade_diff
 
         if again:
-            raise MisuseError("say --diff or --again: the one writes nothing, the other all anew")
+            raise MisuseError("give either --diff, which writes nothing, or --again")
         grade_diff(folder, unsandboxed=unsandboxed)
         return
     from stp.campaign.run import grade_campaign
 
     if references is not None and not again:
-        raise MisuseError("--references needs --again: with other references all is graded anew")
+        raise MisuseError("--references needs --again, since everything is graded again")
     if benchmark is not None and references is None:
         raise MisuseError("--benchmark says whose --references are given; give these too")
     # With other references, verdicts on the old ones are not taken for done.
@@ -253,7 +259,7 @@ def status(folder: Folder) -> None:
 
     found = campaign_status(folder)
     console = Console(highlight=False)
-    state = "complete" if found.finished else f"not done; go on with: stp run {quote(found.url)}"
+    state = "complete" if found.finished else f"not done; continue: stp run {quote(found.url)}"
     if found.running is not None:
         state = f"running ({found.running}); what follows counts the units that are done"
     console.print(f"{found.name} in {found.url}: {state}", markup=False, soft_wrap=True)
@@ -267,7 +273,7 @@ def status(folder: Folder) -> None:
         if read := found.signals.get(cell.cell.folder):
             line = f"    signals: {read.trajectories:,} of {read.total:,} trajectories"
             go_on = read.trajectories < read.generated
-            more = f"; go on with: stp signals {quote(found.url)}" if go_on else ""
+            more = f"; continue: stp signals {quote(found.url)}" if go_on else ""
             console.print(line + more, markup=False, soft_wrap=True)
     print_shares(console, found.shares)
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -309,7 +315,7 @@ def watched(go_on: str, work: "Callable[[Observer, threading.Event], RunResult]"
         result = work(observer, asked.event)
     if asked.signal is not None and not result.finished:
         done = f"{result.units} unit{'' if result.units == 1 else 's'}"
-        typer.echo(f"stopped after {done}, as asked; go on with: {go_on}", err=True)
+        typer.echo(f"stopped after {done}, as asked; continue: {go_on}", err=True)
         raise typer.Exit(128 + asked.signal)
     return result
 
@@ -319,8 +325,7 @@ def _say_how_it_ended(
 ) -> None:
     if result.waiting:
         typer.echo(
-            f"{result.waiting} units wait for the stage before; go on with: stp run "
-            f"{quote(folder)}",
+            f"{result.waiting} units wait for the stage before; continue: stp run {quote(folder)}",
             err=True,
         )
         return

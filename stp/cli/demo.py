@@ -19,7 +19,8 @@ def demo(
 ) -> None:
     """Probe the demo model on 40 questions and report what it finds.
 
-    It takes a minute or two on two cores. Stopped or killed, the same command goes on where it was.
+    It takes a minute or two on two cores. Stopped or killed, the same command continues where it
+    was.
     """
     typer.echo("preparing: model, questions, prompts", err=True)
     out = out.expanduser()

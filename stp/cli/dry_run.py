@@ -35,10 +35,10 @@ def dry_run(config: "CampaignConfig", folder: str) -> None:
             f"graded; nothing was written; next: stp report {quote(folder)}", soft_wrap=True
         )
         return
-    check_engine(config.engine.name, config.engine.options)
     notes = Console(stderr=True, highlight=False)
     with shown_progress(notes, at_once=True) as progress:
         progress.stage("preparing: models, questions, prompts")
+        check_engine(config.engine.name, config.engine.options)
         plan = plan_campaign(
             config,
             open_model=configured_engine(config),

@@ -8,44 +8,60 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from stp.cli.lines import duration
 
-CPU_SECONDS = 2.0
-"""Work of the process between lines. Short commands on a busy machine say nothing."""
-WAIT_SECONDS = 10.0
-"""Time between lines of a command that only waits."""
-_LOOKS_EVERY_SECONDS = 0.2
-
-_ended = threading.Event()
+SECONDS_BETWEEN_LINES = 1.8
+"""Nobody waits two seconds for a word: to look whether a line is due takes time as well."""
+LOOKS_EVERY_SECONDS = 0.1
 
 
-def progress_is_shown() -> None:
-    """End the lines: from here on somebody knows better how far the command is."""
-    _ended.set()
+@dataclass(slots=True)
+class _Speaker:
+    """Who speaks: nobody any more where it has ended. When a line was said, or the work began."""
+
+    ended: threading.Event = field(default_factory=threading.Event)
+    said_at: float | None = None
+
+
+_speaker = _Speaker()
+
+
+def progress_is_shown() -> float | None:
+    """End the lines: from here on the command shows its own progress.
+
+    Returns
+    -------
+    float or None
+        Since when nothing was said, by the monotonic clock; None where no line was due.
+    """
+    _speaker.ended.set()
+    since, _speaker.said_at = _speaker.said_at, None
+    return since
 
 
 @contextlib.contextmanager
 def early_lines() -> Iterator[None]:
     """Say now and then that a command is at work, until :func:`progress_is_shown` or the end.
 
-    Only where the error stream is no terminal: there people see that the prompt is not back.
+    Only where the error stream is not a terminal: there people see that the prompt is not back.
     """
-    _ended.clear()
+    _speaker.ended.clear()
     if not sys.stderr.isatty():
+        _speaker.said_at = time.monotonic()
         threading.Thread(target=_speak, name="early lines", daemon=True).start()
     try:
         yield
     finally:
-        _ended.set()
+        progress_is_shown()
 
 
 def _speak() -> None:
     begin = said_at = time.monotonic()
-    worked = time.process_time()
-    while not _ended.wait(_LOOKS_EVERY_SECONDS):
-        now, work = time.monotonic(), time.process_time()
-        if work - worked >= CPU_SECONDS or now - said_at >= WAIT_SECONDS:
+    while not _speaker.ended.wait(LOOKS_EVERY_SECONDS):
+        now = time.monotonic()
+        if now - said_at >= SECONDS_BETWEEN_LINES:
             sys.stderr.write(f"at work: {duration(now - begin)} elapsed\n")
             sys.stderr.flush()
-            said_at, worked = now, work
+            _speaker.said_at = said_at = now

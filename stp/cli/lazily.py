@@ -12,12 +12,12 @@ from stp.cli import COMMANDS, first_help
 
 
 class CommandGroup(TyperGroup):
-    """A group of commands, one of which may be meant where the first word names none."""
+    """A group of commands with a default: used if the first word names no command."""
 
     default: ClassVar[str | None] = None
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the default command before what names none."""
+        """Put the default command before arguments that name no command."""
         first = args[0] if args else ""
         if self.default and first not in self.commands and first not in ctx.help_option_names:
             args = [self.default, *args]

@@ -1,4 +1,4 @@
-"""Words of the command line that need nothing heavy: times, rates, and what a stranger wrote."""
+"""Texts of the command line that need nothing heavy: times, rates, untrusted text."""
 
 
 def printable(text: str) -> str:
@@ -11,7 +11,7 @@ def printable(text: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time as a person would say it.
+    """Return a duration in words.
 
     Examples
     --------

@@ -129,7 +129,7 @@ def run(
     batch: BatchOption = 32,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of the samples.")] = None,
 ) -> None:
-    """Answer questions with full thinking and with the method; goes on where it was stopped."""
+    """Answer questions with full thinking and with the method; continues where it was stopped."""
     from data.errors import MisuseError
     from stp.campaign.sections import BenchmarkConfig
     from stp.cli.progress import shown_progress
@@ -153,7 +153,8 @@ def run(
         with stop_on_signals(screen.console) as stopped:
             result = run_live(ready, tasks, out, batch=batch, progress=screen, stop=stopped.event)
     if not result.finished:
-        typer.echo(f"stopped after {result.made} trajectories; the same command goes on", err=True)
+        done = f"stopped after {result.made} trajectories"
+        typer.echo(f"{done}; the same command continues", err=True)
         raise typer.Exit(128 + (stopped.signal or 0))
     from evaluator.live.compare import read_live, summary
 

@@ -1,4 +1,4 @@
-"""The command ``stp``: what there is, and how errors are shown.
+"""The command ``stp``: its subcommands, and how errors are shown.
 
 Every command lives in a module of its own that imports what it needs when it is called, so that
 ``stp --help`` and ``stp X --help`` load neither numpy nor torch.

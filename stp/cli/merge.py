@@ -29,8 +29,7 @@ def merge(
         return
     lacking = ", ".join(f"{stage} {count:,}" for stage, count in result.missing.items() if count)
     typer.echo(
-        f"of {result.units:,} units some lack a stage ({lacking}); go on with: stp run "
-        f"{quote(out)}",
+        f"of {result.units:,} units some lack a stage ({lacking}); continue: stp run {quote(out)}",
         err=True,
     )
 

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stp.cli import optimal_making
-from stp.cli.arguments import MODEL_HELP, AllowIncompleteOption, PromptsOption, ReplicatesOption
+from stp.cli.arguments import (
+    MODEL_HELP,
+    AllowIncompleteOption,
+    PromptsOption,
+    ReplicatesOption,
+    out_folder,
+)
 from stp.cli.lazily import CommandGroup
 from stp.cli.optimal_options import (
     AllowUndecided,
@@ -46,7 +52,7 @@ optimal.command("show")(show)
 @optimal.command("run")
 def run(
     model: Annotated[str, typer.Argument(help=MODEL_HELP)],
-    out: Annotated[Path, typer.Option("--out", help="The run's folder, made or gone on with.")],
+    out: Annotated[Path, typer.Option("--out", help="The run's folder, made or continued.")],
     subsets: Annotated[
         str | None,
         typer.Option(
@@ -89,7 +95,7 @@ def run(
     ] = None,
     prompts: PromptsOption = None,
 ) -> None:
-    """Ask a model all questions with every method and seed; goes on where it was stopped."""
+    """Ask a model all questions with every method and seed; continues where it was stopped."""
     from rich.console import Console
 
     from data.prompts import Prompts, load_prompts
@@ -274,10 +280,9 @@ def compare(
     from evaluator.optimal.results import make_results
     from evaluator.optimal.stored import load_run
     from stp.cli.progress import shown_progress
-    from stp.files import check_writable
 
     check_t_max(t_max)
-    out = check_writable(out.expanduser())
+    out = out_folder(out)
     console = Console(highlight=False)
     runs = [load_run(folder) for folder in folders or []]
     with shown_progress() as progress:

@@ -18,7 +18,7 @@ from stp.cli.optimal_options import (
 
 def build(
     out: Annotated[
-        Path, typer.Argument(help="The data set's folder: a new one, or one to go on with.")
+        Path, typer.Argument(help="The data set's folder: a new one, or one to continue.")
     ],
     generator: Annotated[
         str, typer.Option("--generator", help=f"Who writes questions. {MODEL_HELP}")
@@ -30,7 +30,7 @@ def build(
         str | None, typer.Option("--judge", help="Who compares answers.", show_default="generator")
     ] = None,
     domains: Annotated[
-        str, typer.Option("--domains", help="'all', a number (the first so many), or names; with ;")
+        str, typer.Option("--domains", help="'all', a number of the first ones, or names; with ;")
     ] = "all",
     types: Annotated[
         str, typer.Option("--types", help="numeric, choice, short, open; comma-separated.")

@@ -7,7 +7,7 @@ import typer
 SeedsOption = Annotated[int, typer.Option("--seeds", min=1, help="Responses to each question.")]
 Limit = Annotated[
     int | None,
-    typer.Option("--limit", min=1, help="Only so many questions of each benchmark."),
+    typer.Option("--limit", min=1, help="Most questions of each benchmark."),
 ]
 MaxTokens = Annotated[
     int | None, typer.Option("--max-tokens", min=1, help="Most tokens of a response.")

@@ -1,4 +1,4 @@
-"""``stp probes``: what probes of the same trajectories say when they are asked in two ways."""
+"""``stp probes``: compare probes of the same trajectories that were asked in two ways."""
 
 from typing import Annotated
 

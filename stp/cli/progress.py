@@ -1,4 +1,4 @@
-"""The one way in which commands show how far they are: the stage at work, and the time it has left.
+"""How all commands show their progress: the current stage, and the time that it has left.
 
 On a terminal it is a bar; elsewhere, and on a terminal that cannot move its cursor, a line every
 few seconds, also while work reports nothing. Work may have dozens of stages: a bar for each would
@@ -18,15 +18,13 @@ from rich.progress import Progress as Bars
 from rich.text import Text
 
 from data.progress import Progress
-from stp.cli.early_lines import progress_is_shown
+from stp.cli.early_lines import LOOKS_EVERY_SECONDS, SECONDS_BETWEEN_LINES, progress_is_shown
 from stp.cli.lines import duration, printable
 
-SECONDS_BETWEEN_LINES = 2.0
 SECONDS_BETWEEN_LATER_LINES = 10.0
 LATER_SECONDS = 600.0
 """From when on lines come seldom: the log of a night must stay readable."""
 
-LOOKS_EVERY_SECONDS = 0.2
 LEAST_FRACTION = 0.05
 """The first pieces also compile and warm up, and say little about the rest."""
 
@@ -40,11 +38,12 @@ def shown_progress(console: Console | None = None, *, at_once: bool = False) -> 
     console
         Where; left out: the error stream.
     at_once
-        The first stage is a line at once, where there is no bar; else the first line comes after
+        The first stage is a line at once, if there is no bar; else the first line comes after
         some seconds, and short work says nothing.
     """
-    progress_is_shown()
-    screen = Screen(console or Console(stderr=True, highlight=False), at_once=at_once)
+    quiet_since = progress_is_shown()
+    console = console or Console(stderr=True, highlight=False)
+    screen = Screen(console, at_once=at_once, quiet_since=quiet_since)
     ended = threading.Event()
 
     def beat() -> None:
@@ -102,17 +101,23 @@ class Screen(Progress):
         A terminal gets a bar, anything else lines.
     at_once
         See :func:`shown_progress`.
+    quiet_since
+        When the last line before was said, by the monotonic clock; left out: just now.
     """
 
-    def __init__(self, console: Console, *, at_once: bool = False) -> None:
+    def __init__(
+        self, console: Console, *, at_once: bool = False, quiet_since: float | None = None
+    ) -> None:
         super().__init__(self.show)
         self.console = console
         self._moves = console.is_terminal and not console.is_dumb_terminal
         self._bar: _Bars | None = None
         self._at_work: dict[str, _AtWork] = {}
-        self._begin = self._between_since = time.monotonic()
+        self._begin = time.monotonic()
         self._between = "starting"
-        self._last = -math.inf if at_once else self._begin
+        self._quiet_since = self._begin if quiet_since is None else quiet_since
+        self._between_since = self._quiet_since
+        self._last = -math.inf if at_once else self._quiet_since
         self._lock = threading.RLock()
 
     def show(
@@ -131,15 +136,15 @@ class Screen(Progress):
         Parameters
         ----------
         stage
-            Its name; a stranger may have had a hand in it.
+            Its name; it may hold untrusted text.
         done, total
-            How much is done, and all of it; 0: nobody knows how much there is.
+            The amount done, and the total; 0: the total is not known.
         unit
             What is counted.
         rate
             How fast it goes, in words.
         left
-            Seconds left, where somebody knows better than the pace since the stage began.
+            Seconds left, if the caller has a better estimate than the pace since the stage began.
         beside
             Other stages are at work at the same time, and stay until their :meth:`end`.
         """
@@ -168,10 +173,10 @@ class Screen(Progress):
             self._between, self._between_since = name, time.monotonic()
 
     def beat(self) -> None:
-        """Say a line where nothing was said for a while: work that is at it may report nothing."""
+        """Print a line if nothing was printed for a while: long work may report nothing."""
         with self._lock:
             now = time.monotonic()
-            if self._moves or now - max(self._last, self._begin) < self._pause(now):
+            if self._moves or now - max(self._last, self._quiet_since) < self._pause(now):
                 return
             name, begin, counted = self._between, self._between_since, ":"
             for stage, work in self._at_work.items():
@@ -209,7 +214,7 @@ class Screen(Progress):
         self._bar.update(task, completed=done, total=total or None, how=how)
 
     def say(self, line: str) -> None:
-        """Print a line above the bar: as text, whatever a stranger has put into a name of it."""
+        """Print a line above the bar, as plain text: it may hold untrusted names."""
         with self._lock:
             self._last = time.monotonic()
             self.console.print(printable(line), markup=False, soft_wrap=True, highlight=False)
@@ -223,7 +228,7 @@ class Screen(Progress):
 
     @contextlib.contextmanager
     def aside(self) -> Iterator[None]:
-        """Make room for something else that is printed."""
+        """Hide the bar while something else is printed."""
         self.stop()
         yield
 
@@ -231,7 +236,7 @@ class Screen(Progress):
 def _line(
     stage: str, done: float, total: int, unit: str, rate: str, left: float | None, elapsed: float
 ) -> str:
-    """Return a line that always says which time it has: what is left, or what went by."""
+    """Return a line that always has a time: the time left, or the time passed."""
     if not total:
         return stage
     parts = [f"{stage}: {done:,.0f} of {total:,} {unit}".rstrip(), rate]

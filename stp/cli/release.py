@@ -116,7 +116,7 @@ def _fraction(text: str):  # type: ignore[no-untyped-def]
     try:
         return Fraction(text)
     except (ValueError, ZeroDivisionError) as error:
-        raise MisuseError(f"{text!r} is no fraction; write 1/2 or 0.5") from error
+        raise MisuseError(f"{text!r} is not a fraction; write 1/2 or 0.5") from error
 
 
 def register(app: typer.Typer) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     ResponseSide = tuple[Responses, Sequence[tuple[int, ResponseRow]]]
 
 _NARROW = 72
-"""Below so many columns two texts stand one below the other."""
+"""On a narrower terminal two texts are shown one below the other."""
 
 
 def show_pairs(
@@ -36,7 +36,7 @@ def show_pairs(
     first, second
         Responses, and the rows chosen of them with their places.
     cases
-        So many pairs are shown as texts, those with the largest ratio first.
+        How many pairs are shown as texts, those with the largest ratio first.
     limit
         Lines of the list, which is shown without texts.
     thinking
@@ -93,7 +93,7 @@ def _by_key(side: "ResponseSide") -> "dict[str, tuple[int, ResponseRow]]":
 def _names(
     first: "ResponseSide", second: "ResponseSide", pair: "Pair[ResponseRow]"
 ) -> tuple[str, str]:
-    """Return what the two sides are called: runs, and methods where there are any."""
+    """Return what the two sides are called: runs, and methods if there are any."""
 
     def name(responses: "Responses", row: "ResponseRow") -> str:
         return f"{responses.name}, {row.method}" if row.method else responses.name

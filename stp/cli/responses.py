@@ -41,7 +41,7 @@ def show(
     ] = None,
     cases: Annotated[
         int,
-        typer.Option("--cases", min=0, help="With --against: so many pairs of texts, in columns."),
+        typer.Option("--cases", min=0, help="With --against: pairs to show as texts, in columns."),
     ] = 0,
 ) -> None:
     """Show a run's responses: a list, one response, or two models on the same questions."""

@@ -1,4 +1,4 @@
-"""Text of strangers on a terminal: a model's output must not move its cursor or set its title."""
+"""Untrusted text on a terminal: a model's output must not move its cursor or set its title."""
 
 import sys
 

@@ -66,7 +66,7 @@ def serve(
         policy, settings = ready.plan.policy, None
         if setting_bounds is not None:
             if policy is None:
-                raise MisuseError("--setting-bounds is of a method; name it with --method")
+                raise MisuseError("--setting-bounds needs a method; name it with --method")
             settings = policy.between(*setting_bounds)
         progress.stage("loading the model")
         options = ServerOptions(

@@ -1,4 +1,4 @@
-"""Lines about rows that are not what they are taken for, cell by cell."""
+"""Lines about rows that may mislead, cell by cell."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from stp.cli.seen import seen
 def print_shares(
     console: Console, cells: Sequence[CellShares], *, only_noticed: bool = False
 ) -> None:
-    """Print which rows of every cell are not what they are taken for, and what to do."""
+    """Print which rows of every cell may mislead, and what to do."""
     for cell in cells:
         for share in cell.shares:
             if share.noticed:

@@ -31,7 +31,7 @@ class Order(StrEnum):
     DEGRADATION = "degradation"
 
     def key(self, item: "QuestionSummary") -> float:
-        """Return where a question stands: what is not known yet comes last, all else as asked."""
+        """Return a question's sort key: unknown values come last."""
         if self is Order.ASKED:
             return 0.0
         value = item.gain if self is Order.GAIN else item.degradation
@@ -65,7 +65,7 @@ def show(
         typer.Option(
             "--sort",
             help="The list's order: as asked, or the largest gain (what thinking brings) or "
-            "degradation (what thinking on to the end costs) first.",
+            "degradation (what thinking to the end costs) first.",
         ),
     ] = Order.ASKED,
 ) -> None:
@@ -147,11 +147,11 @@ def _show_list(
         console.print(name, style="bold")
         heading, *lines = _lines(sorted(items, key=sort.key), console.width)
         console.print(heading, style="bold", soft_wrap=True)
-        # A console lays out every line anew, and there may be a hundred thousand of them.
+        # A console lays out every line again, and there may be a hundred thousand of them.
         typer.echo("\n".join(lines))
     console.print(
         "P(0), P(n): right probes without and with all thinking; \u0394P = P(n) - P(0); AD: what "
-        "thinking on to the end costs; own: original answers"
+        "thinking to the end costs; own: original answers"
     )
 
 

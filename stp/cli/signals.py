@@ -42,7 +42,7 @@ def signals(
         typer.Option("--engine", help="Another engine than the campaign's: transformers or vllm."),
     ] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Read everything anew, with these settings.")
+        bool, typer.Option("--again", help="Read everything again, with these settings.")
     ] = False,
     ray: Annotated[
         str | None,
@@ -56,7 +56,7 @@ def signals(
     """Read signals for termination methods at every step.
 
     Log-probabilities, entropies, hidden states. Needs the model, and trajectories that are
-    generated. Killed or stopped, the same command goes on.
+    generated. Killed or stopped, the same command continues.
     """
     from stp.campaign.lock import Part
     from stp.campaign.signals import signals_campaign
@@ -85,7 +85,7 @@ def signals(
 def _settings(
     layers: str | None, trial_tokens: int | None, trial_prompt: str | None
 ) -> "SignalSettings | None":
-    """Return the settings asked for, or None where nothing was said."""
+    """Return the settings asked for, or None if nothing was said."""
     from pydantic import ValidationError
 
     from stp.campaign.signal_record import SignalSettings
@@ -111,7 +111,7 @@ def _number(name: str) -> int:
         return int(name)
     except ValueError:
         raise MisuseError(
-            f"--layers: {name!r} is no layer; give numbers, shares such as 50%, or 'none'"
+            f"--layers: {name!r} is not a layer; give numbers, shares such as 50%, or 'none'"
         ) from None
 
 

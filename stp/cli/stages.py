@@ -30,7 +30,7 @@ _LEAST_FRACTION = 0.1
 
 
 class TimeLeft:
-    """When a stage will end, from what its units take.
+    """When a stage will end, estimated from its units.
 
     Finished units say how long a trajectory takes, and where several units are under way, what is
     done of each counts too. Within a unit the short samples end first, so the progress of one that
@@ -126,7 +126,7 @@ class _Shown:
         self.left.finished(unit, unit.trajectories, time.monotonic())
 
     def rate(self) -> str:
-        """Return samples a second, and tokens a second where there are any."""
+        """Return samples a second, and tokens a second if there are any."""
         seconds = max(time.monotonic() - self.begin, 1e-9)
         rates = [f"{per_second(self.samples / seconds)} samples/s"]
         if self.tokens:

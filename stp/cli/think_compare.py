@@ -74,7 +74,7 @@ def _judged(console: "Console", runs: "Sequence[ThinkRun]", judge: str, samples:
 def compared(
     runs: "Sequence[ThinkRun]", pool: str, replicates: int, allow_incomplete: bool
 ) -> "Comparison":
-    """Return runs scored in one pool, behind a bar."""
+    """Return runs scored in one pool; a bar shows the progress."""
     from data.errors import ConfigError
     from evaluator.thinkbench import compare_runs
 
@@ -97,7 +97,7 @@ def say_page(console: "Console", path: Path) -> None:
 
 @contextmanager
 def status(text: str) -> "Iterator[None]":
-    """Say what goes on while the block runs: beside a spinner, or in a log as a line."""
+    """Show what is under way while the block runs: beside a spinner, or in a log as a line."""
     from stp.cli.progress import shown_progress
 
     with shown_progress(at_once=True) as progress:

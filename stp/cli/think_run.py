@@ -8,7 +8,7 @@ import typer
 
 from data.seeds import PAPER_SEED
 from stp.cli.arguments import MODEL_HELP, PromptsOption
-from stp.cli.think_compare import bar, compare_and_print, status
+from stp.cli.think_compare import compare_and_print, status
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -97,7 +97,7 @@ def run(
     attributes: AttributesOption = None,
     prompts: PromptsOption = None,
 ) -> None:
-    """Run models on the tasks; the same command goes on where it was stopped.
+    """Run models on the tasks; the same command continues where it was stopped.
 
     An option with several values, and several models, make a study: every combination is a run in
     a folder of its own below --out, and they are compared at the end.
@@ -105,6 +105,7 @@ def run(
     from rich.console import Console
 
     from data.prompts import Prompts, load_prompts
+    from evaluator.thinkbench.significance import DEFAULT_REPLICATES
     from stp.asking.model_names import parse_model
     from stp.cli.think_options import configurations, named_values
 
@@ -138,7 +139,7 @@ def run(
     ):
         raise failure
     if len(runs) > 1:
-        compare_and_print(console, runs, "global", 1000, allow_incomplete=True)
+        compare_and_print(console, runs, "global", DEFAULT_REPLICATES, allow_incomplete=True)
     if failure is not None:
         raise failure
 
@@ -166,17 +167,19 @@ def _runs(
     name: str | None,
     attributes: dict[str, Any],
 ) -> "Iterator[ThinkRun]":
-    """Run every model in every variant; each model is opened once."""
+    """Run every model in every variant: each model is opened once, and asked in one stream."""
     from evaluator.present.terminal import rich_table
-    from evaluator.thinkbench import run as run_config
+    from evaluator.thinkbench import StudyRun, run_study
     from evaluator.thinkbench.tables import summary_table
     from stp.asking import open_responder
+    from stp.cli.progress import shown_progress
     from stp.cli.think_options import folder_name
 
     for spec, model_name in zip(specs, _names(specs, name), strict=True):
         with status(f"Opening {spec.model}"):
             responder = open_responder(spec)
-        with responder:
+        with responder, shown_progress() as progress:
+            study = []
             for label, config in variants:
                 title = f"{model_name} {label}".strip()
                 parts = [model_name] if len(specs) > 1 else []
@@ -184,18 +187,13 @@ def _runs(
                 folder = out.expanduser()
                 if parts:
                     folder /= folder_name(" ".join(parts))
-                with bar(title) as advance:
-                    done = run_config(
-                        responder,
-                        folder,
-                        config,
-                        name=title,
-                        attributes=attributes,
-                        progress=advance,
-                    )
-                console.print(rich_table(summary_table(done)))
-                console.print(f"Run: {folder}", markup=False, soft_wrap=True)
-                yield done
+                shown = progress.within(title)
+                study.append(StudyRun(out=folder, config=config, name=title, progress=shown))
+            found = run_study(responder, study, attributes=attributes)
+        for one, done in zip(study, found, strict=True):
+            console.print(rich_table(summary_table(done)))
+            console.print(f"Run: {one.out}", markup=False, soft_wrap=True)
+            yield done
 
 
 def _names(specs: "Sequence[ModelSpec]", name: str | None) -> list[str]:
@@ -206,5 +204,13 @@ def _names(specs: "Sequence[ModelSpec]", name: str | None) -> list[str]:
         if len(specs) > 1:
             raise MisuseError("--name is for one model; several are called by their own names")
         return [name]
-    short = [spec.short_name for spec in specs]
-    return short if len(set(short)) == len(short) else [spec.model for spec in specs]
+    names = [spec.short_name for spec in specs]
+    if len(set(names)) < len(names):
+        names = [spec.model for spec in specs]
+    for place, found in enumerate(names):
+        if found in names[:place]:
+            raise MisuseError(
+                f"{found} is named twice; name each model once, and run another setting of one "
+                "into another --out with its own --name"
+            )
+    return names

@@ -69,7 +69,7 @@ def grade_diff(
 ) -> None:
     """List the stored verdicts that the checker of today would change, with the responses.
 
-    Nothing is written; `stp grade --again` grades anew.
+    Nothing is written; `stp grade --again` grades again.
     """
     from rich.console import Console
     from rich.text import Text

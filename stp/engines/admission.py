@@ -1,7 +1,7 @@
 """How many requests to have in flight, so that a cache of keys and values is not thrashed.
 
 vLLM lets requests in as long as their prompts fit, and throws the last ones out again when all have
-grown: then their prompts and all that they had written are prefilled anew, again and again if the
+grown: then their prompts and all that they had written are prefilled again, many times if the
 cache is small. So requests are handed to it only while what is in flight is expected to fit.
 
 What a request costs to decide on does not grow with the requests in flight: those of one token
@@ -219,7 +219,7 @@ class Admission:
         self._flight[request.place] = (own, tree.max_tokens, known.start(self._steps))
 
     def end(self, request: SampleRequest, tokens: int | None) -> None:
-        """Take note of a request that ended with so many tokens, or (None) was dropped."""
+        """Take note of a request that ended with a number of tokens, or (None) was dropped."""
         own, limit, began = self._flight.pop(request.place)
         self._own_tokens -= own
         known = self._limits[limit]

@@ -7,8 +7,8 @@ stop texts, for models whose end marker is written in ordinary tokens.
 
 Trees stream: whoever has work submits trees as long as the engine wants more, and lets it step;
 each step gives back the trees that ended in it. What comes next may depend on them, so a caller
-that decides about every sample by itself (go on, stop, ask something else) submits the next piece
-as a tree of its own. ``generate`` is the short form for work that is known beforehand.
+that decides about every sample by itself (continue, stop, ask something else) submits the next
+piece as a tree of its own. ``generate`` is the short form for work that is known beforehand.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ FinishReason = Literal["stop", "length"]
 
 
 GREEDY_BELOW: Final = 1e-5
-"""Temperatures below are greedy, as in vLLM: logits over one of them are no numbers any more."""
+"""Temperatures below are greedy, as in vLLM: logits over one of them are not numbers any more."""
 
 GREEDY_TOP_P: Final = 1e-6
 """A nucleus up to this mass is the likeliest token alone: no vocabulary has a million ids."""
@@ -58,7 +58,7 @@ class SamplingParameters:
 
     @property
     def greedy(self) -> str | None:
-        """What leaves one token to choose from, in words; None where chance decides.
+        """What leaves one token to choose from, in words; None if chance decides.
 
         Samples of one prompt are then copies of each other, whatever their seeds.
         """
@@ -72,7 +72,7 @@ class SamplingParameters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """A prompt that leaves the trunk after ``cut`` ids and goes on with ids of its own.
+    """A prompt that leaves the trunk after ``cut`` ids and continues with ids of its own.
 
     Attributes
     ----------
@@ -85,8 +85,8 @@ class Branch:
         its seed and its parameters, never on what it is batched with (up to floating-point noise).
     drawn
         How many of the prompt's last ids its samples have drawn themselves, in earlier trees. They
-        go on in their random streams, and penalties count these ids. An engine that cannot go on
-        in a stream takes another one, made from the seed and this number.
+        continue in their random streams, and penalties count these ids. An engine that cannot
+        continue in a stream takes another one, made from the seed and this number.
     """
 
     cut: int
@@ -95,7 +95,7 @@ class Branch:
     drawn: int = 0
 
     def stream_seed(self, seed: int) -> int:
-        """Return the seed of a stream of its own, for engines that cannot go on in one."""
+        """Return the seed of a stream of its own, for engines that cannot continue in one."""
         if not self.drawn:
             return seed
         digest = hashlib.blake2b(f"{seed} {self.drawn}".encode(), digest_size=8)
@@ -123,7 +123,7 @@ class PromptTree:
         together: the box may have been opened for the model. None: boxes end nothing.
     pause_ids, pause_after
         From its ``pause_after``-th token on, a sample ends with the first of these ids as well: a
-        caller decides there how to go on. Engines whose library knows no such number may end it
+        caller decides there how to continue. Engines whose library knows no such number may end it
         at an earlier one.
     sampling
         How tokens are drawn.
@@ -131,7 +131,8 @@ class PromptTree:
         Trees with one number build on each other: what an engine has computed for one may serve the
         next. It holds on to it until :meth:`Engine.end_session`.
     grows
-        Whether this tree's sample, its only one, is what the next trees of the session go on from.
+        Whether this tree's sample, its only one, is what the next trees of the session continue
+        from.
     """
 
     trunk_ids: tuple[int, ...]
@@ -239,7 +240,7 @@ class RequestError(EngineError):
         What is wrong, without its place.
     tree, branch
         Where: the tree's ticket, or its index where trees were handed over in one call, and the
-        index of the branch; ``branch`` is None where only the tree is known.
+        index of the branch; ``branch`` is None if only the tree is known.
     """
 
     def __init__(self, message: str, *, tree: int, branch: int | None = None) -> None:
@@ -269,7 +270,7 @@ class EndedTree:
     made
         What became of it; None if it failed.
     error
-        Why it failed. The rest of the tree was dropped; other trees go on.
+        Why it failed. The rest of the tree was dropped; other trees continue.
     usage
         Tokens that were worked on for it.
     """
@@ -336,7 +337,7 @@ class Engine(ABC):
 
     @property
     def repeats_exactly(self) -> bool:
-        """Whether the same trees, submitted to an idle engine, give the same tokens to the bit.
+        """Whether the same trees, submitted to an idle engine, give the same tokens bit for bit.
 
         Only as long as they are alone: floating-point noise depends on what is batched together.
         """
@@ -352,6 +353,11 @@ class Engine(ABC):
         again that waits, and the rest of one tree.
         """
         return self._waiting < self.rows
+
+    @property
+    def rows_to_spare(self) -> bool:
+        """Whether rows are empty, or will be in the next step, unless more trees are submitted."""
+        return sum(flight.left for flight in self._flights.values()) < self.rows
 
     @property
     def busy(self) -> bool:

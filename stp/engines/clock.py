@@ -43,7 +43,7 @@ class Pace:
             raise MisuseError(f"the batch sizes of a pace must rise from 1: {self.rows}")
 
     def step(self, rows: int) -> float:
-        """Return the seconds of a step with so many rows.
+        """Return the seconds of a step with a number of rows.
 
         Examples
         --------
@@ -61,7 +61,7 @@ class Pace:
         return (1 - share) * self.step_seconds[place - 1] + share * self.step_seconds[place]
 
     def times(self, factor: float) -> "Pace":
-        """Return a pace that takes so many times as long."""
+        """Return a pace that takes ``factor`` times as long."""
         steps = tuple(factor * seconds for seconds in self.step_seconds)
         return Pace(self.rows, steps, factor * self.prefill_seconds)
 
@@ -139,7 +139,7 @@ class ClockEngine(Engine):
         self._queue.add(ticket, tree)
 
     def _work(self) -> None:
-        """Go on to the next step in which a sample ends."""
+        """Continue to the next step in which a sample ends."""
         while len(self._running) < self._rows and self._queue.first is not None:
             request, _ = self._queue.pop()
             fresh = max(0, len(request.prompt_ids) - request.shared_tokens)
@@ -172,5 +172,5 @@ class ClockEngine(Engine):
 
 @functools.lru_cache(maxsize=1 << 16)
 def _made(tokens: int) -> Completion:
-    """Return a sample of so many tokens; millions of them share theirs."""
+    """Return a sample of a number of tokens; samples of one length share them."""
     return Completion(token_ids=(0,) * tokens, finish="stop")

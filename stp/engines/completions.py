@@ -1,7 +1,7 @@
-"""HTTP of an OpenAI-compatible completions route: one reply, however often it must be asked for.
+"""HTTP of an OpenAI-compatible completions route: one reply, with retries.
 
-What may pass (no connection, a time-out, 429, 5xx, an answer that is cut off or no JSON) is tried
-again after a wait that doubles and is jittered; what the server refuses is not.
+Temporary failures (no connection, a time-out, 429, 5xx, an answer that is cut off or not JSON) are
+tried again after a wait that doubles and is jittered; a refusal of the server is not.
 """
 
 import email.utils
@@ -53,7 +53,7 @@ class UnansweredError(EngineError):
 
 
 class _PassingError(Exception):
-    """What may pass: why, and how long the server asks to wait."""
+    """A temporary failure: why, and how long the server asks to wait."""
 
     def __init__(self, reason: str, *, wait_seconds: float = 0.0) -> None:
         super().__init__(reason)
@@ -62,7 +62,7 @@ class _PassingError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """Where a server is, and how patient to be with it.
+    """Where a server is, with time limit and attempts.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Server:
     attempts: int
 
     def client(self, connections: int) -> httpx.AsyncClient:
-        """Return a client that keeps so many connections."""
+        """Return a client that keeps a number of connections."""
         headers = {"Authorization": f"Bearer {self.api_key}"} if self.api_key else {}
         return httpx.AsyncClient(
             base_url=self.url,
@@ -184,9 +184,9 @@ async def _once(
     try:
         reply = json.loads(response.content)
     except (ValueError, RecursionError) as error:
-        raise _PassingError(f"an answer that is no JSON: {quoted(response.text)!r}") from error
+        raise _PassingError(f"an answer that is not JSON: {quoted(response.text)!r}") from error
     if not isinstance(reply, dict):
-        raise _PassingError(f"an answer that is no JSON object: {quoted(response.text)!r}")
+        raise _PassingError(f"an answer that is not a JSON object: {quoted(response.text)!r}")
     return reply
 
 

@@ -3,9 +3,9 @@
 A tree's trunk is prefilled once. Branches are admitted in order while there is room: their
 suffixes go through the model as one batch, each tail is copied to the branch's samples, and from
 then on every row of every tree decodes in one batch. Rows that end leave; waiting branches come
-in, and trees that are submitted meanwhile queue up behind them. When the tails outgrow their
+in, and trees that are submitted meanwhile wait after them. When the tails outgrow their
 memory, the last rows go back to the queue with what they have generated: their random streams
-depend on seed and step only, so they go on as they would have.
+depend on seed and step only, so they continue as they would have.
 
 Names:
 
@@ -493,7 +493,7 @@ class Decoder:
         return tokens
 
     def _going(self, row: _Row, tails: Tails, place: int, cut: int) -> bool:
-        """Return whether a row goes on after its newest token; if not, tell of its completion.
+        """Return whether a row continues after its newest token; if not, tell of its completion.
 
         Its keys and values are ``cut`` tokens of its trunk, and ``tails`` at ``place``.
         """
@@ -557,7 +557,7 @@ class Decoder:
         return kept.trunk if most == length else kept.trunk.copy(most, length)
 
     def _grow(self, session: int, row: _Row, tails: Tails, place: int, cut: int) -> None:
-        """Keep a row that ended: its trunk, and its tail behind it.
+        """Keep a row that ended: its trunk, followed by its tail.
 
         The newest token has not been through the model yet.
         """
@@ -599,7 +599,7 @@ class Decoder:
             return
         kept = [i for i, row in enumerate(self._rows) if row is not None]
         budget = self._limits.memory_bytes // self._model.bytes_per_token - self._trunk_tokens()
-        # The last rows came last and have the least to lose; one row is always left to go on.
+        # The last rows came last and have the least to lose; one row is always left to continue.
         while len(kept) > 1 and len(kept) * needed > budget:
             row = self._rows[kept.pop()]
             assert row is not None

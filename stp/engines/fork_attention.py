@@ -130,7 +130,7 @@ class Trunk:
         self.values: dict[int, Tensor] = {}
 
     def write(self, layer: int, key: Tensor, value: Tensor) -> None:
-        """Put the new tokens' [J, S, D] behind those that are there."""
+        """Append the new tokens' [J, S, D]."""
         if layer not in self.keys:
             self.keys[layer] = key.new_empty(key.shape[0], self.capacity, key.shape[2])
             self.values[layer] = value.new_empty(value.shape[0], self.capacity, value.shape[2])
@@ -252,8 +252,8 @@ def plan_blocks(
 ) -> list[TrunkBlock]:
     """Divide rows into blocks.
 
-    Rows with one cut make a block without a mask. Neighbours are joined where the scores computed
-    in vain cost less than another block's calls.
+    Rows with one cut make a block without a mask. Neighbours are joined where the wasted
+    scores cost less than another block's calls.
 
     Parameters
     ----------
@@ -338,7 +338,7 @@ def _split_shape(scores: Tensor, bias: Tensor) -> tuple[int, ...]:
 
 
 def _bias(seen: Tensor, like: Tensor) -> Tensor:
-    """Return 0 where a key is seen and minus infinity elsewhere, in the dtype of the scores."""
+    """Return 0 if a key is seen and minus infinity elsewhere, in the dtype of the scores."""
     dtype = torch.float64 if like.dtype == torch.float64 else torch.float32
     return torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill_(
         ~seen, float("-inf")

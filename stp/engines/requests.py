@@ -97,7 +97,7 @@ class RequestQueue:
 
     @property
     def first(self) -> tuple[SampleRequest, PromptTree] | None:
-        """The sample whose turn it is, with its tree; None where none waits."""
+        """The sample whose turn it is, with its tree; None if none waits."""
         while self._first is None and self._trees:
             _, tree, requests = self._trees[0]
             request = next(requests, None)

@@ -122,7 +122,7 @@ class TreeReader:
     on_tokens
         Called with a tree and the number of its tokens that just went through the model.
     trunk_for
-        Returns a trunk with so many tokens' room for a tree, as full as one can be had if the
+        Returns a trunk with room for a number of tokens for a tree, as full as possible if the
         logits after the given cuts are wanted.
     """
 

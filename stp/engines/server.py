@@ -130,7 +130,7 @@ class ServerEngine(Engine):
         self.reports_cache = False
         """Whether the server says how much of a prompt it found in its cache."""
         self.block_tokens: int | None = None
-        """Tokens in a block of the server's cache; None where it does not say."""
+        """Tokens in a block of the server's cache; None if it does not say."""
         self._queue = RequestQueue()
         self._lock = threading.Lock()
         self._tasks: dict[_Task, SampleRequest] = {}
@@ -410,7 +410,7 @@ class ServerEngine(Engine):
         return StopTextWatcher(self._folder)
 
     def _beat(self) -> None:
-        """Show a watchdog that a failure is no hang: it has a time-out of its own."""
+        """Show a watchdog that a failure is not a hang: a request has its own time-out."""
         self.pulse += 1
 
     def _count_sample(self, request: SampleRequest, made: Completion, cached: int | None) -> None:
@@ -518,7 +518,7 @@ def _completion(reply: dict[str, Any], prompt_ids: list[int], limit: int) -> Com
     if not isinstance(ids, list) or not ids or not all(type(token) is int for token in ids):
         raise ValueError("an answer without token ids")
     if len(ids) > limit:
-        raise ValueError(f"an answer of {len(ids)} tokens where {limit} were the limit")
+        raise ValueError(f"an answer of {len(ids)} tokens with a limit of {limit}")
     if (echoed := choice.get("prompt_token_ids")) is not None and echoed != prompt_ids:
         raise ValueError("an answer to another prompt")
     if finish not in ("stop", "length"):

@@ -95,7 +95,7 @@ def check_signal_trees(
     context_limit, vocabulary
         Of the engine and its model.
     layers
-        Number of the last layer whose hidden states can be had; -1 where there are none.
+        Number of the last layer whose hidden states can be had; -1 if there are none.
 
     Raises
     ------

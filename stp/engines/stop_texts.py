@@ -49,7 +49,7 @@ class StopTextWatcher:
     def until_box(self, token_ids: Sequence[int], before: str) -> tuple[int, ...] | None:
         """Return the tokens up to the one that closes the first box; None if none is closed.
 
-        ``before`` is the text that they go on from.
+        ``before`` is the text that they continue from.
         """
         for count, token in enumerate(token_ids, start=1):
             if self._closes(token) and self._boxed(token_ids[:count], before):

@@ -11,6 +11,7 @@ import os
 from collections import deque
 from collections.abc import Sequence
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +22,10 @@ from stp.engines.checks import TreeChecker, check_model_folder, weights_hash
 
 try:
     import torch
+
+    # It is loaded with the model: loading takes longer than everything that comes before.
+    if find_spec("transformers") is None:
+        raise ModuleNotFoundError(name="transformers")
 
     from stp.engines.forked_model import ForkedModel, cannot_fork
 except ImportError as error:

@@ -358,7 +358,7 @@ class VllmEngine(Engine):
     def check_signals(self, trees: Sequence[SignalTree]) -> None:
         """Refuse trees that cannot be read; see :meth:`stp.engines.base.Engine.check_signals`.
 
-        A request is made for every prefix: dear where the vocabulary is large.
+        A request is made for every prefix, which is expensive if the vocabulary is large.
         """
         if self._engine.model_config.max_logprobs != -1:
             raise ConfigError(

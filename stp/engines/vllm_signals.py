@@ -86,7 +86,7 @@ class VllmReader:
         return None
 
     def supply(self, most: int) -> None:
-        """Hand prefixes over to vLLM, until so many are there."""
+        """Hand prefixes over to vLLM, up to a number under way."""
         while self._queue and len(self._running) < most:
             prefix = self._queue.popleft()
             name = f"signals-{prefix.ticket}-{prefix.place[0]}-{prefix.place[1]}"

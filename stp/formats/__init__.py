@@ -1,4 +1,4 @@
-"""How a model is spoken to, and where its thinking ends and its answer starts."""
+"""How a model is prompted, and where its thinking ends and its answer starts."""
 
 import lazy_loader
 

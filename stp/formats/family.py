@@ -174,7 +174,7 @@ class ModelFamily(BaseModel):
     def answer_text(self, text: str) -> str:
         """Return an answer's text without the family's tags around it.
 
-        A closing tag that text follows is left: what stands behind it may be the answer.
+        A closing tag that text follows is left: what follows it may be the answer.
 
         Examples
         --------
@@ -217,7 +217,7 @@ def get_family(name_or_path: str | Path) -> ModelFamily:
     MisuseError
         If there is no such family or file.
     ConfigError
-        If the file is no TOML, has an unknown key or a bad value; the message names each.
+        If the file is not TOML, has an unknown key or a bad value; the message names each.
     """
     if str(name_or_path).endswith(".toml"):
         path = Path(name_or_path)

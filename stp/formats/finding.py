@@ -54,8 +54,8 @@ class Found:
 def family_by_name(model_name: str) -> Found | None:
     """Return what a model's name says, or None if it fits no pattern.
 
-    The last part of a path or hub id counts. Of several patterns that fit the one with the most
-    letters decides: it knows more of the name.
+    The last part of a path or hub id counts. If several patterns fit, the one with the most letters
+    decides, as the most specific.
 
     Examples
     --------

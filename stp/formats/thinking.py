@@ -1,4 +1,4 @@
-"""A family bound to a tokenizer: prompts as token ids, and outputs parted into thinking and answer.
+"""A family bound to a tokenizer: prompts as token ids, and outputs split into thinking and answer.
 
 Ids are copied here, never decoded and encoded again. Text is made once for a prompt, and looked at
 (through the bytes of each token) only where a model writes its markers in ordinary tokens.
@@ -69,7 +69,7 @@ class ThinkingFormat:
     family, tokenizer
         As given.
     written
-        Whether thinking and answer are parted on text, not on ids.
+        Whether thinking and answer are separated by their text, not by ids.
     forms
         The bytes of every id.
     thinking_stop_ids
@@ -79,9 +79,7 @@ class ThinkingFormat:
     answer_stop_ids
         Ids that end the sampling of an answer.
     turn_end
-        The same with the places that name them.
-    stray_ids
-        Control tokens that no answer holds, but one that ran on into the next turn or thinks again.
+        The same with the places that name them, and how the next turn begins.
     end_ids
         The end of thinking alone: one id, unless the model writes it in ordinary tokens.
     close_ids
@@ -118,10 +116,6 @@ class ThinkingFormat:
         self.close_ids = exact_ids(tokenizer, family.thinking_end + family.answer_open, self.forms)
         self.turn_end = find_turn_end(family, tokenizer)
         self.answer_stop_ids = self.turn_end.ids
-        control = backend(tokenizer).get_added_tokens_decoder().items()
-        self.stray_ids = frozenset(
-            int(token_id) for token_id, token in control if token.content in self._control_tokens
-        ).difference(self.answer_stop_ids)
         ends = () if end_id is None else (end_id,)
         self.thinking_stop_ids = self.answer_stop_ids.union(ends)
         stop_texts = (family.thinking_end,) if self.written else ()
@@ -156,7 +150,7 @@ class ThinkingFormat:
         return has_text[np.where(inside, token_ids, len(self.forms))]
 
     def _missing_marker(self, end_id: int | None) -> str | None:
-        """Return a marker that is no token of the tokenizer, or None."""
+        """Return a marker that is not a token of the tokenizer, or None."""
         family, inner = self.family, backend(self.tokenizer)
         start = family.thinking_start.strip()
         if end_id is None:
@@ -215,7 +209,7 @@ class ThinkingFormat:
         return tuple(ids)
 
     def _encoded(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the ids of rendered prompts, with the start of thinking behind them."""
+        """Return the ids of rendered prompts, each followed by the start of thinking."""
         start = self.family.thinking_start
         # A template may open thinking with other white space around the marker than the family.
         opened = [
@@ -229,8 +223,8 @@ class ThinkingFormat:
         """Return a prompt that ends just before the answer: no thinking is asked for.
 
         Where the model has a mode without thinking (:attr:`ModelFamily.off_switch`), the prompt is
-        that mode's as the chat template writes it. Where it has none, an empty thinking is put
-        behind the prompt. Every "no thinking" of this project is this function's.
+        that mode's as the chat template writes it. If it has none, an empty thinking is put
+        after the prompt. Every "no thinking" of this project is made by this function.
 
         Parameters
         ----------
@@ -312,7 +306,7 @@ class ThinkingFormat:
         return texts
 
     def split(self, output_ids: Sequence[int]) -> SplitOutput:
-        """Part an output into thinking and answer.
+        """Split an output into thinking and answer.
 
         The output follows a prompt of :meth:`prompt_ids`; a start of thinking that it repeats is
         dropped. Without an end of thinking all of it is thinking.

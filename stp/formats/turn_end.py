@@ -1,4 +1,6 @@
-"""Where a model's turn ends: every id after which nothing that it writes belongs to its answer.
+"""Where a model's turn ends: the ids after which no text belongs to the answer.
+
+And, where a model writes on all the same, how the next turn looks that it writes.
 
 Four places name such ids, and no single one of them is enough: a model may name its end of turn in
 ``generation_config.json`` alone, while its tokenizer names the end of a document. All are taken:
@@ -37,21 +39,45 @@ by a template, letters are not."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnEnd:
-    """The ids that end a model's turn, by the place that names them.
+    """The ids that end a model's turn, by the place that names them, and what may follow them.
 
     Attributes
     ----------
     sources
         ``"family"``, ``"tokenizer"``, ``"generation_config"``, ``"config"``, ``"chat_template"``
         to their ids; places that name none are left out.
+    stray_ids
+        Control tokens that no answer holds, but one that ran on into the next turn or thinks again.
+    next_turn
+        Finds in an answer's bytes where the next turn begins that the chat template writes in
+        ordinary text, such as a line ``USER:``; None where it writes none.
     """
 
     sources: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    stray_ids: frozenset[int] = frozenset()
+    next_turn: re.Pattern[bytes] | None = None
 
     @property
     def ids(self) -> frozenset[int]:
         """All of them."""
         return frozenset().union(*self.sources.values())
+
+    def runs_on(self, answer_ids: Sequence[int], forms: Sequence[bytes]) -> bool:
+        """Return whether an answer goes on into the next turn, or into new thinking.
+
+        Parameters
+        ----------
+        answer_ids
+            The answer's.
+        forms
+            The bytes of every id, as :func:`stp.tokenizers.token_bytes` has them.
+        """
+        if not self.stray_ids.isdisjoint(answer_ids):
+            return True
+        if self.next_turn is None:
+            return False
+        known = (forms[entry] for entry in answer_ids if 0 <= entry < len(forms))
+        return self.next_turn.search(b"".join(known)) is not None
 
 
 def find_turn_end(family: ModelFamily | None, tokenizer: Tokenizer) -> TurnEnd:
@@ -72,6 +98,7 @@ def find_turn_end(family: ModelFamily | None, tokenizer: Tokenizer) -> TurnEnd:
     folder = Path(str(getattr(tokenizer, "name_or_path", "") or ""))
     generation, config = folder / "generation_config.json", folder / "config.json"
     control = backend(tokenizer).get_added_tokens_decoder()
+    between = _between_turns(family, tokenizer)
     found: dict[str, Iterable[int]] = {
         "family": () if family is None else _named(family, tokenizer),
         "tokenizer": _own(tokenizer),
@@ -80,15 +107,27 @@ def find_turn_end(family: ModelFamily | None, tokenizer: Tokenizer) -> TurnEnd:
             *_stop_strings(generation, tokenizer),
         ],
         "config": [entry for entry in _configured(config, tokenizer) if entry in control],
-        "chat_template": _written(family, tokenizer),
+        "chat_template": [
+            entry for text in between if (entry := _first_control_id(text, tokenizer)) is not None
+        ],
     }
     thinking = set() if family is None else _thinking_ids(family, tokenizer)
     sources = {name: tuple(sorted(set(ids) - thinking)) for name, ids in found.items()}
-    return TurnEnd(sources={name: ids for name, ids in sources.items() if ids})
+    ends: frozenset[int] = frozenset().union(*sources.values())
+    known = {
+        int(entry): token.content
+        for entry, token in control.items()
+        if token.special or entry in thinking or entry in ends
+    }
+    return TurnEnd(
+        sources={name: ids for name, ids in sources.items() if ids},
+        stray_ids=frozenset(known) - ends,
+        next_turn=_next_turn(between[-1], known.values()),
+    )
 
 
 def require_turn_end(turn_end: TurnEnd, name: str) -> None:
-    """Refuse a model whose answers nothing would end: they would run on into the next turn.
+    """Refuse a model without an end of turn: its answers would run on into the next turn.
 
     Raises
     ------
@@ -131,7 +170,7 @@ def _configured(path: Path, tokenizer: Tokenizer) -> list[int]:
     known = set(backend(tokenizer).get_vocab(with_added_tokens=True).values())
     if outside := sorted(set(found) - known):
         _LOG.warning(
-            "%s: eos_token_id %s is no token of the tokenizer, and ends no answer",
+            "%s: eos_token_id %s is not a token of the tokenizer, and ends no answer",
             path,
             ", ".join(map(str, outside)),
         )
@@ -145,7 +184,7 @@ def _stop_strings(path: Path, tokenizer: Tokenizer) -> list[int]:
     ids = {text: backend(tokenizer).token_to_id(str(text)) for text in texts}
     if unused := [text for text, token_id in ids.items() if token_id is None]:
         _LOG.warning(
-            "%s: the stop string %r is no single token, and ends no answer", path, unused[0]
+            "%s: the stop string %r is not a single token, and ends no answer", path, unused[0]
         )
     return [int(token_id) for token_id in ids.values() if token_id is not None]
 
@@ -158,7 +197,7 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}; restore it") from error
     if not isinstance(values, dict):
-        raise ConfigError(f"{path}: it is no configuration of a model; restore it")
+        raise ConfigError(f"{path}: it is not a configuration of a model; restore it")
     return values
 
 
@@ -177,8 +216,8 @@ def _thinking_ids(family: ModelFamily, tokenizer: Tokenizer) -> set[int]:
     return {int(token_id) for token_id in found if token_id is not None}
 
 
-def _written(family: ModelFamily | None, tokenizer: Tokenizer) -> list[int]:
-    """Return the control tokens that the chat template puts right after an assistant's message."""
+def _between_turns(family: ModelFamily | None, tokenizer: Tokenizer) -> list[str]:
+    """Return what the chat template puts after an answer: the last one, and one with a question."""
     asked = {"role": "user", "content": _ASKED}
     said = {"role": "assistant", "content": _SAID}
     later = {"role": "user", "content": _ASKED.lower()}
@@ -186,17 +225,44 @@ def _written(family: ModelFamily | None, tokenizer: Tokenizer) -> list[int]:
     for messages in ([asked, said], [asked, said, later]):
         text = _rendered(family, tokenizer, messages)
         _, said_there, after = text.rpartition(_SAID)
-        between = after.partition(later["content"])[0]
-        token_id = _first_control_id(between, tokenizer) if said_there else None
-        if token_id is not None:
-            found.append(token_id)
+        found.append(after.partition(later["content"])[0] if said_there else "")
     return found
+
+
+def _next_turn(between: str, control: Iterable[str]) -> re.Pattern[bytes] | None:
+    r"""Return what finds the next turn's beginning, as far as it is ordinary text.
+
+    Parameters
+    ----------
+    between
+        What the template writes between an answer and the next question.
+    control
+        Tokens that are found by their ids: only what stands behind the last of them is text.
+
+    Examples
+    --------
+    >>> finds = _next_turn("</s>\nUSER: ", ["</s>"])
+    >>> bool(finds.search(b"4.\nUSER: And 3 + 3?")), bool(finds.search(b"The USER: field is 4"))
+    (True, False)
+    """
+    for token in filter(str.strip, control):
+        between = between.rpartition(token)[2]
+    lines = [line.strip() for line in between.splitlines() if line.strip()]
+    if not any(map(str.isalpha, between)) or len(between.strip()) < 2:
+        return None
+    if words := _CONTROL.findall(between):
+        # No prose holds such a word, wherever in a line; the last is the next turn's own.
+        return re.compile(re.escape(words[-1].encode()))
+    text = rb"\s*\n\s*".join(re.escape(line.encode()) for line in lines)
+    # A word that has its line for itself must have that: "user" begins many a sentence.
+    alone = rb"[ \t]*(?:\r?\n|\Z)" if between.rstrip(" \t").endswith("\n") else b""
+    return re.compile(rb"(?:\A|\n)[ \t]*" + text + alone)
 
 
 def _rendered(
     family: ModelFamily | None, tokenizer: Tokenizer, messages: Sequence[dict[str, str]]
 ) -> str:
-    """Return a conversation's text; empty where there is no template, or it refuses."""
+    """Return a conversation's text; empty if there is no template, or it refuses."""
     template = None if family is None else family.chat_template
     if template is None and not getattr(tokenizer, "chat_template", None):
         return ""

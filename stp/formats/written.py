@@ -1,8 +1,8 @@
 """Thinking that stands in a text, between tags that the model wrote.
 
-A model of no known family may write them, a model whose thinking is off, a server that does not
-part the two, a function of somebody's own. Without a look at the text all of that would be answer,
-and the model one that thinks for no tokens.
+They may be written by a model of no known family, by a model whose thinking is off, by a server
+that does not separate the two, or by a user's own function. Without a look at the text all of it
+would count as answer, and the model as one that thinks for no tokens.
 """
 
 import re
@@ -80,7 +80,7 @@ def written_thinking(text: str, *, open_from_start: bool = False) -> WrittenThin
     if last is None:
         return WrittenThinking(start, len(text), len(text), closed=False) if opened else None
     if not opened and (quoted := _START.search(seen, 0, last.start())) is not None:
-        # The answer came first: only a whole block behind it is thinking of its own.
+        # The answer came first: only a whole block after it is further thinking.
         start = quoted.end()
     if _START.match(text, _after_blank(text, last.end())):
         return WrittenThinking(start, len(text), len(text), closed=False)
@@ -90,7 +90,7 @@ def written_thinking(text: str, *, open_from_start: bool = False) -> WrittenThin
 def part_ids(
     ids: Sequence[int], forms: Sequence[bytes]
 ) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
-    """Part an output by the tags that are written in its text.
+    """Split an output by the tags that are written in its text.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def part_ids(
         The ids of the thinking, those of the answer, and whether there is an answer. A token
         across a tag's end belongs to the answer if it holds some of its text.
     """
-    # Bytes that are no text keep their places.
+    # Bytes that are not text keep their places.
     text = b"".join(forms[token] for token in ids).decode("utf-8", "surrogateescape")
     found = written_thinking(text)
     if found is None:

@@ -96,3 +96,10 @@ def test_an_empty_option_does_not_move_the_others_values() -> None:
     reader = judge("C", (r"\frac{1}{2}", "", r"\frac{3}{4}", "2"))
     assert reader.extract(r"\boxed{0.75}") == "C"
     assert reader.extract(r"\boxed{\frac{4}{2}}") == "D"
+
+
+def test_two_options_of_one_value_are_told_apart_by_text_and_letter_only() -> None:
+    reader = judge(choices=(r"\frac{1}{2}", "0.5", "0.75"))
+    assert reader.extract(r"\boxed{\frac{2}{4}}") is None
+    assert reader.extract(r"\boxed{0.5}") == "B"
+    assert reader.extract(r"\boxed{\frac{3}{4}}") == "C"

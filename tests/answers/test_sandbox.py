@@ -231,7 +231,7 @@ def test_who_uses_little_of_a_processor_has_no_more_time(program: str) -> None:
     start = time.monotonic()
     assert run_program(program, None, "", 1.0).trouble == "time limit"
     # Four seconds, and what a busy machine took from them; not eleven times as long.
-    assert time.monotonic() - start < 20
+    assert time.monotonic() - start < 40
 
 
 REAPED = """
@@ -387,8 +387,13 @@ def test_a_limit_beyond_floats_is_refused() -> None:
         CodeTests.from_json(text)
 
 
+def test_spaces_around_a_line_of_output_do_not_count() -> None:
+    assert outputs_equal("yes \n  no\t\nmaybe", "yes\nno\nmaybe ")
+    assert not outputs_equal("y es\nno\nmaybe", "yes\nno\nmaybe")
+
+
 def test_large_outputs_are_compared_in_little_memory() -> None:
-    lines = ("1 " * 400_000, "1\n" * 400_000, "1 1\n" * 200_000)
+    lines = ("1 " * 100_000, "1\n" * 100_000, "1 1\n" * 50_000)
     tracemalloc.start()
     try:
         for text in lines:
@@ -396,7 +401,7 @@ def test_large_outputs_are_compared_in_little_memory() -> None:
                 tracemalloc.reset_peak()
                 before = tracemalloc.get_traced_memory()[0]
                 outputs_equal(text, expected)
-                assert tracemalloc.get_traced_memory()[1] - before < 4 * 2**20
+                assert tracemalloc.get_traced_memory()[1] - before < 2**20
     finally:
         tracemalloc.stop()
 

@@ -68,7 +68,7 @@ def test_stored_runs_know_their_models():
     function = {key: FUNCTION[key] for key in ("engine", "model", "source_hash")}
     assert identity(LOCAL) == local
     assert identity(FUNCTION) == function
-    # A run goes on with a server that has moved.
+    # A run continues a server that has moved.
     assert identity(API) == {"engine": "api", "model": "openai/x"}
 
 

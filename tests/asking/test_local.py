@@ -326,7 +326,7 @@ def test_a_group_that_cannot_be_asked_is_said_before_another_is(tokenizer):
         )
     assert not engine.trees
     asked = []
-    with pytest.raises(ConfigError, match="brings its own tools"):
+    with pytest.raises(ConfigError, match="has its own tools"):
         CallableResponder(asked.append).respond(
             group(REQUESTS, print), group(REQUESTS, print, tools=("calculator",))
         )

@@ -124,7 +124,7 @@ def test_a_prompt_is_dressed_once_on_each_side():
 def test_a_line_whose_values_cannot_be_is_no_response(tmp_path, values):
     path = tmp_path / "responses.jsonl"
     path.write_text(json.dumps({"id": "a", "text": "b", **values}) + "\n")
-    with pytest.raises(StoreError, match="is no stored response"):
+    with pytest.raises(StoreError, match="is not a stored response"):
         ResponseStore(path).read()
 
 

@@ -1,4 +1,3 @@
-import shutil
 import time
 
 import pytest
@@ -6,6 +5,7 @@ import pytest
 from evaluator.answers import SandboxMissingError
 from stp.asking import tools
 from stp.asking.tools import calculate, get_tools, run_python, use, written_call, written_request
+from tests.requirements import require_bubblewrap
 
 
 @pytest.mark.parametrize(
@@ -58,9 +58,9 @@ def test_the_calculator_is_exact(expression, value):
     ],
 )
 def test_nonsense_is_a_line_that_says_so(expression):
-    started = time.perf_counter()
+    started = time.process_time()
     assert calculate(expression).startswith("Error: ")
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 def test_a_long_chain_of_products_ends():
@@ -68,8 +68,11 @@ def test_a_long_chain_of_products_ends():
 
 
 @pytest.mark.bubblewrap
-@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 class TestPython:
+    @pytest.fixture(autouse=True)
+    def _bubblewrap(self):
+        require_bubblewrap()
+
     def test_what_a_program_prints_comes_back(self):
         assert run_python("print(sorted([3, -1, 2]))") == "[-1, 2, 3]"
         assert run_python("```python\nx = 6 * 7\nx\n```") == "42"

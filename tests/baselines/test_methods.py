@@ -124,7 +124,7 @@ def test_end_entropy_follows_a_running_variance():
         weight = 0.8 * weight + 0.2
         expected.append(variance / weight)
     assert scores(EndEntropy(), made) == pytest.approx(expected)
-    # Started anew, the trajectory before plays no part.
+    # Started again, the trajectory before plays no part.
     method = EndEntropy()
     assert scores(method, made) == scores(method, made)
     assert scores(EndEntropy(after="opening"), made)[2:] == [0.0] * 4
@@ -171,7 +171,7 @@ def test_think_switcher_learns_where_thinking_helps_and_the_same_each_time():
         method.fit(train, held)
         gains.append([method.score(view(prompt_hidden=row)) for row in test["prompt_hidden"]])
     assert gains[0] == gains[1]
-    # P(0) is 1 where nothing is needed, P(n) is 1 everywhere: thinking helps where d is large.
+    # P(0) is 1 if nothing is needed, P(n) is 1 everywhere: thinking helps where d is large.
     needs = np.round(d * 6) > 0
     assert np.mean((np.array(gains[0]) >= 0.5) == needs) > 0.85
 

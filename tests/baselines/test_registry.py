@@ -97,7 +97,7 @@ def test_unknown_signals_and_missing_names_are_refused(tmp_path):
         "class A(Router):\n    name = 'a'\n    needs = ('magic',)\n"
         "class B(Router):\n    pass\n"
     )
-    with pytest.raises(MisuseError, match="a: needs 'magic', which is no signal; there are"):
+    with pytest.raises(MisuseError, match="a: needs 'magic', which is not a signal; there are"):
         find_method(f"{path}:A")
     with pytest.raises(MisuseError, match="the class B has no name"):
         find_method(f"{path}:B")

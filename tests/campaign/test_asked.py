@@ -128,9 +128,9 @@ def test_a_mending_that_was_stopped_is_gone_on_with(place, monkeypatch):
         patched.setattr("stp.campaign.store.Store.write_shard", fail)
         with pytest.raises(KeyboardInterrupt):
             grade_campaign(folder, again=True, references=path)
-    with pytest.raises(StoreError, match="before they were mended"):
+    with pytest.raises(StoreError, match="before they were corrected"):
         load_curves(folder)
-    with pytest.raises(StoreError, match="were being mended when a run was stopped"):
+    with pytest.raises(StoreError, match="were being corrected when a run was stopped"):
         grade_campaign(folder)
     assert grade_campaign(folder, again=True, references=path).finished
     load_curves(folder)
@@ -142,7 +142,7 @@ def test_verdicts_on_the_references_from_before_are_not_read(place, monkeypatch)
     with monkeypatch.context() as patched:
         patched.setattr("stp.campaign.run.run_stages", lambda *_: None)
         grade_campaign(folder, again=True, references=path)
-    with pytest.raises(StoreError, match="before they were mended"):
+    with pytest.raises(StoreError, match="before they were corrected"):
         load_curves(folder)
     assert grade_campaign(folder).units == 2 * 2
     load_curves(folder)

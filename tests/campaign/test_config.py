@@ -72,8 +72,8 @@ def test_an_error_is_one_line_with_file_key_and_fix(text, parts):
     [
         ("[probing]\nprobes = 0", "or equal to 1"),
         ("[engine]\noptions = {a = 1979-05-27}", "valid JSON value"),
-        ("[probing]\nprobes = 0\nstep_tokens = 0", " (and 1 more to mend after it)"),
-        ("[probing]\nprobes = 0\n[generation]\nx = 1\ny = 2", " (and 2 more to mend after it)"),
+        ("[probing]\nprobes = 0\nstep_tokens = 0", " (and 1 more problems after it)"),
+        ("[probing]\nprobes = 0\n[generation]\nx = 1\ny = 2", " (and 2 more problems after it)"),
     ],
 )
 def test_an_error_counts_the_ones_after_it(text, end):
@@ -89,7 +89,7 @@ def test_a_misspelt_key_is_one_slip():
     ):
         with pytest.raises(ConfigError, match=r"did you mean '(models|path)'") as caught:
             parse_config(text, source="c.toml")
-        assert "more to mend" not in str(caught.value)
+        assert "more problems" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -98,6 +98,7 @@ def test_a_misspelt_key_is_one_slip():
         ('modles = 1\n[[benchmarks]]\nname = "demo"', "did you mean 'models'"),
         ('[[benchmarks]]\nname = "demo"', "'models' is missing; add a [[models]] table"),
         ('[models]\npath = "x"\n[[benchmarks]]\nname = "demo"', "as a [[models]] table"),
+        ('models = ["x"]\n[[benchmarks]]\nname = "demo"', "as a [[models]] table"),
         ('[[models]]\nname = "x"\n[[benchmarks]]\nname = "demo"', "models[0].path"),
         ('[[models]]\npath = "x"\nname = "../y"\n[[benchmarks]]\nname = "demo"', "models[0].name"),
         ("", "is missing"),

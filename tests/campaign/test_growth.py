@@ -138,6 +138,7 @@ def _grow_slowly(config, folder):
     )
 
 
+@pytest.mark.slow
 def test_killed_at_random_moments_while_it_grows(configure, opener, tmp_path):
     before = limited(configure(trajectories=1, probes=2), 5)
     now = limited(configure(trajectories=3, probes=4), 10)

@@ -82,5 +82,5 @@ def test_weights_in_parts(hub):
 def test_a_damaged_index(hub):
     repository, _, _ = hub
     (repository / "model.safetensors.index.json").write_text("[]")
-    with pytest.raises(MisuseError, match="no index of weights"):
+    with pytest.raises(MisuseError, match="not an index of weights"):
         locate_model(MODEL)

@@ -102,9 +102,9 @@ def _run_and_die(config, folder, stage, number):
 @pytest.mark.parametrize(
     ("items", "done", "values"),
     [
-        # Ten questions, killed in the sixth: five are kept, five are probed anew.
+        # Ten questions, killed in the sixth: five are kept, five are probed again.
         (10, 5, {"questions": 1, "trajectories": 1, "unit_trajectories": 1}),
-        # Sixteen trajectories of one question, killed after six: ten are probed anew.
+        # Sixteen trajectories of one question, killed after six: ten are probed again.
         (16, 6, {"trajectories": 16, "unit_trajectories": 1, "questions": 1, "probes": 1}),
     ],
 )

@@ -20,8 +20,9 @@ from tests.campaign.fakes import ScriptedEngine
 from tests.campaign.rows import rows_of
 from tests.campaign.test_signals import CONFIG as DEMO_CONFIG
 from tests.campaign.test_signals import SETTINGS
+from tests.requirements import require_module
 
-ray = pytest.importorskip("ray")
+ray = require_module("ray")
 
 ROOT = Path(__file__).parent.parent.parent
 

@@ -45,7 +45,7 @@ def test_the_words_are_sent_kept_and_part_of_what_the_campaign_is(configure, wor
     assert first.config_hash != second.config_hash
     rows = store.read_bytes("campaign.toml").decode()
     assert "Box it, please." in rows
-    # The folder's own file is enough to go on.
+    # The folder's own file is enough to continue.
     words.unlink()
     kept, _ = store.read_campaign()
     assert kept.content_hash() == theirs.content_hash()

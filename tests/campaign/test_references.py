@@ -95,7 +95,11 @@ def test_answers_are_taken(reference):
 @pytest.mark.parametrize(
     ("reference", "kind", "message"),
     [
-        ('{"fn_name": "f", "inputs": ["1"], "outputs": ["x"]}', "code", "output 1 of .* no JSON"),
+        (
+            '{"fn_name": "f", "inputs": ["1"], "outputs": ["x"]}',
+            "code",
+            "output 1 of .* is not JSON",
+        ),
         ("{}", "reasoning_gym", "no reference of a Reasoning Gym question"),
         (" ", "judged", "the reference is empty"),
     ],

@@ -226,7 +226,7 @@ def test_a_lost_campaign_file_is_said_and_written_again(copy, unbroken, configur
     if content is not None:
         path.write_bytes(content)
     for read in (campaign_status, load_curves, CampaignReader):
-        with pytest.raises(StoreError, match="writes it anew"):
+        with pytest.raises(StoreError, match="writes it again"):
             read(copy)
     assert run_campaign(configure(), copy, open_model=opener).units == 0
     assert Store(copy).read_campaign()[0] == configure()

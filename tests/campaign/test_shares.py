@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 
 import pyarrow.parquet as pq
 import pytest
@@ -126,8 +127,36 @@ def test_answers_that_run_on_and_ids_without_a_token(strange):
     assert cell.counts["unknown_ids"] == sum(4000 in row["answer_ids"] for row in rows) > 0
     assert cell.counts["outputs"] == len(rows)
     said = " ".join(cell.sentences())
-    assert "go on into the next turn" in said
+    assert "continue into the next turn" in said
     assert "answer_stops" in said
+
+
+class WritesOn(ScriptedEngine):
+    """Every fourth of its answers goes on with the next turn, in ordinary text."""
+
+    def _sample(self, tree, prompt, seed):
+        made = super()._sample(tree, prompt, seed)
+        if self._end in tree.stop_ids or seed % 4:
+            return made
+        later = self._tokenizer.encode("\nUSER: And 1 + 1?").ids
+        return dataclasses.replace(made, token_ids=(*made.token_ids[:-1], *later, self._stop))
+
+
+def test_answers_that_go_on_in_ordinary_text(configure, model_folder, tmp_path):
+    written = tmp_path / "written"
+    shutil.copytree(model_folder, written)
+    values = json.loads((written / "tokenizer_config.json").read_text())
+    template = "{% for m in messages %}{{ m.role | upper }}: {{ m.content }}\n{% endfor %}"
+    values["chat_template"] = template
+    (written / "tokenizer_config.json").write_text(json.dumps(values))
+    folder = tmp_path / "campaign"
+    run_campaign(configure(model=written), folder, open_model=lambda name, path: WritesOn(path))
+    (cell,) = campaign_shares(folder)
+    rows = [*table_rows(folder, "trajectories"), *table_rows(folder, "probes")]
+    tokenizer = WritesOn(written)._tokenizer
+    texts = [tokenizer.decode(row["answer_ids"]) for row in rows]
+    assert cell.counts["ran_on"] == sum("\nUSER: " in text for text in texts) > 0
+    assert "go on into the next turn" in " ".join(cell.sentences())
 
 
 class StoreTokenizer:
@@ -208,7 +237,7 @@ def test_a_finish_of_an_answer_that_is_cut_is_told(configure, tmp_path):
 
 
 def test_what_is_cut_is_said_before_anything_is_probed(configure, opener, tmp_path, caplog):
-    """Once for each kind, and while the run goes on."""
+    """Once for each kind, and while the run continues."""
     seen = []
 
     def said():

@@ -452,7 +452,7 @@ def test_an_actor_goes_on_with_other_units_while_one_waits_to_be_tried_again(con
     async def both():
         waits = asyncio.create_task(do(first))
         await asyncio.to_thread(failed.wait)
-        assert await actor.wanted() == 2
+        assert await actor.wanted(True) == 2
         return [await do(second), await waits]
 
     made = asyncio.run(both())

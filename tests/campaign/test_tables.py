@@ -96,7 +96,7 @@ def test_a_flipped_bit_is_found_or_harmless():
 
 
 def test_a_shard_of_another_table_is_refused():
-    with pytest.raises(TornShardError, match="no shard of positions"):
+    with pytest.raises(TornShardError, match="not a shard of positions"):
         decode(encode(probes([[1]])), name="positions")
 
 

@@ -5,11 +5,13 @@ import itertools
 import logging
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from data.errors import EngineError
 from evaluator.answers.mathematics import MathJudge
+from stp.campaign import watchdog
 from stp.campaign.graded import graded_answers
 from stp.campaign.run import grade_campaign, run_campaign
 from stp.campaign.status import campaign_shares
@@ -109,21 +111,35 @@ class _StalledError(Exception):
 
 
 def test_an_engine_that_gives_nothing_is_noticed_and_one_that_is_slow_is_not(
-    configure, unbroken, tmp_path
+    configure, unbroken, tmp_path, monkeypatch
 ):
-    config = configure("[engine]\nstall_seconds = 1.5\n")
+    config = configure("[engine]\nstall_seconds = 0.5\n")
     said: list[str] = []
-    hang = threading.Event()
+    hang, looked = threading.Event(), threading.Event()
+    now = 0.0
+
+    def clock():
+        looked.set()
+        return now
+
+    # The watchdog's time passes only where the engine lets it.
+    monkeypatch.setattr(watchdog, "time", SimpleNamespace(monotonic=clock))
 
     class Slow(ScriptedEngine):
         def work(self, trees):
+            nonlocal now
             if len(trees[0].branches) == 1:
                 if self.calls == 0:
                     for _ in range(8):  # Longer than it may hang, but it shows that it lives.
-                        time.sleep(0.25)
+                        now += 0.3
                         self.pulse += 1
+                        looked.clear()
+                        assert looked.wait(60)
                 return super().work(trees)
-            hang.wait(30)
+            while not hang.is_set():
+                now += 0.3
+                looked.clear()
+                assert looked.wait(60)
             raise _StalledError
 
     def on_stall(message):
@@ -135,7 +151,7 @@ def test_an_engine_that_gives_nothing_is_noticed_and_one_that_is_slow_is_not(
             config, tmp_path / "c", open_model=lambda name, path: Slow(path), on_stall=on_stall
         )
     (message,) = said
-    assert "gave nothing for 1.5 seconds on scripted on sevens, questions 0 to 2" in message
+    assert "gave nothing for 0.5 seconds on scripted on sevens, questions 0 to 2" in message
     assert "\n" not in message
     done = Store(tmp_path / "c").files("trajectories")
     assert done

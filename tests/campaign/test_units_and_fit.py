@@ -17,6 +17,7 @@ from stp.prefixes import probe_tree
 from stp.segmentation import boundary_token_ids, content_token_ids, segment
 from tests.campaign.fakes import ScriptedEngine, write_model_folder
 from tests.campaign.rows import table_rows
+from tests.effort import tries
 from tests.small_tokenizers import (
     CHATML_OPEN,
     THINK_WORDS,
@@ -170,14 +171,14 @@ LIMITS = {
 }
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=tries(300, 100), deadline=None)
 @given(text=st.sampled_from([text for text in SPELLED if len(text) <= 3]), **LIMITS)
 def test_answers_are_never_cut_where_boundaries_are_spelled_in_few_tokens(text, **limits):
     assert len(CONTENT[ids_of(TOKENIZER, f"{text}\n\n")[0]]) == len(text)
     assert set(probed(text, **limits)) <= {limits["probing"]}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=tries(300, 100), deadline=None)
 @given(text=st.sampled_from(["abcd", "abcdefgh"]), **LIMITS)
 def test_answers_are_cut_by_what_a_longer_boundary_takes(text, **limits):
     """Room is kept for three tokens of a boundary's text, one of them in the boundary's place."""

@@ -1,4 +1,4 @@
-"""Verdicts are kept for later runs, and a run goes on where they cannot be."""
+"""Verdicts are kept for later runs, and a run continues where they cannot be."""
 
 import logging
 

@@ -113,7 +113,7 @@ def test_verdicts_are_shown_and_compared_with_a_new_grading(stp, campaign):
     assert stp("show", "campaign", campaign).out == stp("show", campaign).out
     assert "0 of" in stp("grade", campaign, "--diff").out
     both = stp("grade", campaign, "--diff", "--again")
-    assert both.code == 2 and "say --diff or --again" in both.err
+    assert both.code == 2 and "give either --diff" in both.err
     assert "Missing argument" in stp("show").err
     assert rows_of(campaign) == before
 
@@ -168,6 +168,16 @@ def test_misuse_is_one_line_and_exit_code_2(stp, campaign_file, campaign, tmp_pa
     for command in (["status"], ["show"], ["grade"], ["report"]):
         assert_one_line(stp(*command, tmp_path / "nothing"), 2, "no campaign here")
     assert_one_line(stp("show", campaign, "-q", "sevens-77"), 2, "no question 'sevens-77'")
+
+
+@pytest.mark.parametrize(("engine", "said"), [("server", True), ("transformers", False)])
+def test_a_server_saves_nothing_by_ending_answers_at_their_box(stp, campaign_file, engine, said):
+    text = campaign_file.read_text().replace("[probing]", '[probing]\nanswer_end = "box"')
+    boxed = campaign_file.with_name(f"{engine}.toml")
+    boxed.write_text(f'{text}\n[engine]\nname = "{engine}"\n')
+    # Where the campaign goes is left out, so that nothing is run.
+    lines = stp("run", str(boxed)).err.splitlines()
+    assert any("no tokens are saved" in line for line in lines) == said
 
 
 def test_usage_errors_exit_with_2(stp):
@@ -253,7 +263,7 @@ def test_a_signal_ends_after_the_unit_and_says_how_to_go_on(
     process.join(60)
     assert process.exitcode == 128 + number, err.read_text()
     assert "finishing the units under way" in err.read_text()
-    assert f"go on with: stp run {folder}" in err.read_text()
+    assert f"continue: stp run {folder}" in err.read_text()
     assert 0 < len(Store(folder).files("trajectories")) < 5
     assert stp("run", folder).code == 0
     assert rows_of(folder) == rows_of(campaign)
@@ -288,7 +298,33 @@ def test_commands_that_are_suggested_can_be_typed(stp, campaign_file, tmp_path):
         "run", campaign_file, "--out", folder
     ).err.replace("\n", "")
     (folder / Store(folder).files("verdicts")[0]).unlink()
-    assert f"go on with: stp run {shlex.quote(str(folder))}" in stp("status", folder).out
+    assert f"continue: stp run {shlex.quote(str(folder))}" in stp("status", folder).out
     refused = stp("report", folder)
     assert refused.code == 1
-    assert f"go on with `stp run {shlex.quote(str(folder))}`" in refused.err
+    assert f"continue `stp run {shlex.quote(str(folder))}`" in refused.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("report", "{campaign}", "--out"),
+        ("analyze", "{campaign}", "--out"),
+        ("explore", "{campaign}", "--static"),
+        ("leaderboard", "build", "{campaign}", "--out"),
+        ("optimal", "compare", "{campaign}", "--out"),
+        ("think", "compare", "{campaign}", "--out"),
+    ],
+)
+def test_what_is_no_place_to_write_into_is_said_first(stp, campaign, tmp_path, command):
+    """A file, also above the folder; a release, whose files are checked."""
+    file, release = tmp_path / "file", tmp_path / "release"
+    file.touch()
+    release.mkdir()
+    (release / "manifest.sha256").touch()
+    given = [part.format(campaign=campaign) for part in command]
+    for place, words in ((file, "no folder"), (file / "x", "no folder"), (release, "a release")):
+        found = stp(*given, place)
+        assert found.code in (1, 2)
+        (line,) = found.err.strip().splitlines()
+        assert line.startswith(f"stp: error: {place}: ") and words in line
+    assert [path.name for path in release.iterdir()] == ["manifest.sha256"]

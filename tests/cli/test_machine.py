@@ -30,7 +30,8 @@ def run(*arguments, cwd=None, path=(), environment=(), stdout=subprocess.PIPE):
 
 
 def one_line(done, *parts):
-    lines = done.stderr.strip().splitlines()
+    # A busy machine makes a command say that it is at work.
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("at work: ")]
     assert len(lines) == 1, done.stderr
     assert lines[0].startswith("stp: error: ")
     assert "defect" not in lines[0]
@@ -106,7 +107,7 @@ def test_a_read_only_installation_without_a_home(tmp_path):
         (RuntimeError("can't start new thread"), "ulimit -u"),
         (RuntimeError("cannot cache function 'f': no locator available"), "NUMBA_CACHE_DIR"),
         (RuntimeError("Could not determine home directory."), "HOME"),
-        (ImportError("libstdc++.so.6: version not found"), "install it anew"),
+        (ImportError("libstdc++.so.6: version not found"), "install it again"),
         (UnicodeEncodeError("ascii", "\u00e9", 0, 1, "no"), "PYTHONUTF8=1"),
         (BrokenPipeError(errno.EPIPE, "Broken pipe"), "nobody reads"),
     ],

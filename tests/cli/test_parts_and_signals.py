@@ -28,7 +28,7 @@ def test_parts_are_run_and_merged(stp, campaign_file, campaign, tmp_path):
     merged = tmp_path / "merged"
     outcome = stp("merge", tmp_path / "part-1", "--out", merged)
     assert outcome.code == 0
-    assert f"go on with: stp run {merged}" in outcome.err and "probe 2" in outcome.err
+    assert f"continue: stp run {merged}" in outcome.err and "probe 2" in outcome.err
     outcome = stp("merge", tmp_path / "part-1", tmp_path / "part-2", "--out", merged)
     assert "8 shards written" in outcome.err and "all 5 units are done" in outcome.err
     assert rows_of(merged) == rows_of(campaign)
@@ -81,7 +81,7 @@ def test_wrong_engine_options_are_refused_before_anything_is_read(
 
 def test_signals_of_an_engine_that_shows_none(stp, campaign):
     assert_one_line(
-        stp("signals", campaign, "--layers", "middle"), 2, "'middle' is no layer", "50%"
+        stp("signals", campaign, "--layers", "middle"), 2, "'middle' is not a layer", "50%"
     )
     assert_one_line(stp("signals", campaign / "nothing"), 2, "no campaign here")
     outcome = stp("signals", campaign, "--layers", "none")
@@ -108,27 +108,27 @@ def test_status_counts_the_signals_that_are_read(stp, campaign, tmp_path):
     (folder / SIGNALS_FILE).unlink(missing_ok=True)
     assert "signals:" not in stp("status", folder).out
     read_signals(folder, 0)
-    assert f"signals: 0 of 20 trajectories; go on with: stp signals {folder}" in (
+    assert f"signals: 0 of 20 trajectories; continue: stp signals {folder}" in (
         stp("status", folder).out
     )
     read_signals(folder, 3)
-    assert "signals: 12 of 20 trajectories; go on with" in stp("status", folder).out
+    assert "signals: 12 of 20 trajectories; continue" in stp("status", folder).out
     read_signals(folder, 5)
     assert "signals: 20 of 20 trajectories\n" in stp("status", folder).out
-    # What is not generated cannot be read: `stp run` is what goes on.
+    # What is not generated cannot be read: `stp run` is what continues.
     store = Store(folder)
     name = store.files("trajectories")[0]
     (folder / name).rename(tmp_path / "aside")
     out = stp("status", folder).out
-    assert "signals: 16 of 20 trajectories\n" in out and f"go on with: stp run {folder}" in out
+    assert "signals: 16 of 20 trajectories\n" in out and f"continue: stp run {folder}" in out
     (folder / store.files("signals")[1]).unlink()
-    assert "signals: 12 of 20 trajectories; go on with: stp signals" in stp("status", folder).out
+    assert "signals: 12 of 20 trajectories; continue: stp signals" in stp("status", folder).out
     (tmp_path / "aside").rename(folder / name)
     read_signals(folder, 5)
     # Other trajectories than those that were read.
     rows, info = store.read_checked("trajectories", name)
     store.write_shard("trajectories", name, rows.slice(1), source=info.source)
-    assert "signals: 16 of 20 trajectories; go on with" in stp("status", folder).out
+    assert "signals: 16 of 20 trajectories; continue" in stp("status", folder).out
 
 
 def test_status_says_what_makes_a_torn_file_again(stp, campaign, tmp_path):
@@ -153,7 +153,7 @@ def test_status_says_what_makes_a_torn_file_again(stp, campaign, tmp_path):
     store.write_bytes(SIGNALS_FILE, b"{")
     out = stp("status", folder).out
     assert f"torn: signals.json; `stp signals {folder} --again` makes it again" in out
-    assert "trajectories; go on" not in out and "complete" in out
+    assert "trajectories; continue" not in out and "complete" in out
 
 
 @pytest.mark.parametrize(

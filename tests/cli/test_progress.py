@@ -106,9 +106,9 @@ def test_elsewhere_there_is_a_line_at_once_and_then_now_and_then(monkeypatch, cl
             pass
     assert console.file.getvalue().splitlines() == [
         "starting",
-        # Six were done when it began, and four more in less than a second.
-        f"{LONG}\N{SYMBOL FOR ESCAPE}: 10 of 50, 8 s left",
-        f"{LONG}\N{SYMBOL FOR ESCAPE}: 20 of 50, 6 s left",
+        # Six were done when it began, and three more in less than a second.
+        f"{LONG}\N{SYMBOL FOR ESCAPE}: 9 of 50, 8 s left",
+        f"{LONG}\N{SYMBOL FOR ESCAPE}: 18 of 50, 6 s left",
     ]
 
 
@@ -224,12 +224,24 @@ def test_examples_run(module):
 
 
 def test_a_command_that_loads_long_is_not_silent(monkeypatch, capsys):
-    monkeypatch.setattr(early_lines, "CPU_SECONDS", 0.01)
+    monkeypatch.setattr(early_lines, "SECONDS_BETWEEN_LINES", 0.01)
     with early_lines.early_lines():
         deadline = time.monotonic() + 60
         while "at work" not in (said := capsys.readouterr().err) and time.monotonic() < deadline:
             sum(range(10_000))
         with shown_progress(Console(file=StringIO())):
-            assert early_lines._ended.is_set()
+            assert early_lines.progress_is_shown() is None
     assert said.startswith("at work: ")
     assert said.endswith(" elapsed\n")
+
+
+def test_a_line_is_due_two_seconds_after_the_last_one_whoever_said_it(clock):
+    console = Console(file=StringIO(), width=80)
+    with early_lines.early_lines():
+        clock[0] += 1.5
+        with shown_progress(console) as progress:
+            progress.beat()
+            assert not console.file.getvalue()
+            clock[0] += 0.4
+            progress.beat()
+            assert console.file.getvalue() == "starting: 2 s elapsed\n"

@@ -17,40 +17,41 @@ fork = multiprocessing.get_context("fork")
 
 
 class Hanging(ScriptedEngine):
-    """Makes trajectories, and then nothing any more."""
+    """Makes trajectories, and then nothing before it may go on."""
+
+    may_go_on = fork.Event()
 
     def work(self, trees):
         if len(trees[0].branches) > 1:
-            time.sleep(3600)
+            self.may_go_on.wait(3600)
         return super().work(trees)
 
 
-def _in_a_process(arguments, err, engine):
+def _in_a_process(arguments, err):
     with Path(err).open("w") as file:
         os.dup2(file.fileno(), 2)
         sys.stderr = file
-        use_scripted_engine(0.3)
-        if engine is not None:
-            run_module.open_engine = lambda name, folder, **options: engine(folder)
+        use_scripted_engine(0)
+        run_module.open_engine = lambda name, folder, **options: Hanging(folder)
         main(arguments)
 
 
-def _start(arguments, err, engine=None):
-    process = fork.Process(
-        target=_in_a_process, args=([str(item) for item in arguments], str(err), engine)
-    )
+def _start(arguments, err):
+    process = fork.Process(target=_in_a_process, args=([str(item) for item in arguments], str(err)))
     process.start()
     return process
 
 
 def test_the_second_of_two_runs_is_refused_and_the_first_goes_on(campaign_file, campaign, tmp_path):
     folder = tmp_path / "c"
+    Hanging.may_go_on.clear()
     first = _start(["run", campaign_file, "--out", folder], tmp_path / "first")
     deadline = time.monotonic() + 60
     while not Store(folder).files("trajectories") and time.monotonic() < deadline:
         time.sleep(0.02)
     second = _start(["run", campaign_file, "--out", folder], tmp_path / "second")
     second.join(60)
+    Hanging.may_go_on.set()
     assert second.exitcode == 1
     said = (tmp_path / "second").read_text().strip().splitlines()[-1]
     assert said.startswith("stp: error: ")
@@ -65,7 +66,8 @@ def test_an_engine_that_hangs_ends_the_run_in_one_line_and_loses_nothing(
 ):
     folder, file = tmp_path / "c", campaign_file.with_name("stalling.toml")
     file.write_text(campaign_file.read_text() + "\n[engine]\nstall_seconds = 2\n")
-    process = _start(["run", file, "--out", folder], tmp_path / "err", Hanging)
+    Hanging.may_go_on.clear()
+    process = _start(["run", file, "--out", folder], tmp_path / "err")
     process.join(60)
     assert process.exitcode == 1
     lines = (tmp_path / "err").read_text().splitlines()

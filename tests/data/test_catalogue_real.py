@@ -1,4 +1,4 @@
-"""Benchmarks read from real question files, where there are any."""
+"""Benchmarks read from real question files, if there are any."""
 
 from collections import Counter
 

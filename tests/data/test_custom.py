@@ -169,9 +169,9 @@ def test_choices_in_every_form(tmp_path, form, columns, row):
 @pytest.mark.parametrize(
     "form, row, message",
     [
-        ("letter", {"answer": "C", "options": ["four", "five"]}, "'C' is no letter from A to B"),
-        ("letter", {"answer": "AB", "options": ["four", "five"]}, "'AB' is no letter"),
-        ("index", {"answer": 2, "options": ["four", "five"]}, "'2' is no place from 0 to 1"),
+        ("letter", {"answer": "C", "options": ["four", "five"]}, "'C' is not a letter from A to B"),
+        ("letter", {"answer": "AB", "options": ["four", "five"]}, "'AB' is not a letter"),
+        ("index", {"answer": 2, "options": ["four", "five"]}, "'2' is not a place from 0 to 1"),
         ("text", {"answer": "six", "options": ["four", "five"]}, "'six' is not exactly one option"),
         ("letter", {"answer": "A", "options": ["four"]}, "1 options"),
         ("letter", {"answer": "A", "options": ["four", " "]}, "an option is empty"),
@@ -229,8 +229,8 @@ def test_a_description_nested_without_end_is_one_line(tmp_path):
     ("gold", "message"),
     [
         ("3", "must be a JSON object"),
-        ('{"fn_name": "f", "inputs": ["1"], "outputs": ["yes"]}', "no JSON: 'yes'"),
-        ('{"fn_name": "f", "inputs": ["x"], "outputs": ["1"]}', "input 1 of function f is no JSON"),
+        ('{"fn_name": "f", "inputs": ["1"], "outputs": ["yes"]}', "is not JSON: 'yes'"),
+        ('{"fn_name": "f", "inputs": ["x"], "outputs": ["1"]}', "input 1 of function f is not"),
         (
             '{"fn_name": null, "inputs": ["1"], "outputs": ["1"], "time_limit_seconds": 1e400}',
             "time_limit_seconds is inf",

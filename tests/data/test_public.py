@@ -1,4 +1,4 @@
-"""Local copies and the hub: same files, same questions, and advice where there are none."""
+"""Local copies and the hub: same files, same questions, and advice if there are none."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Finding benchmarks: by name, by entry point, and what is said where there is none."""
+"""Finding benchmarks: by name, by entry point, and what is said if there is none."""
 
 import subprocess
 import sys

@@ -1,11 +1,11 @@
 """Whether two campaigns have the same curves within sampling error.
 
 The test: under the hypothesis that two engines sample from one distribution, the trajectories of a
-question are exchangeable between them. So each question's trajectories are dealt anew, 9,999 times,
-and a statistic's difference between the two sides is compared with those of the deals. Statistics,
-each a mean over trajectories: thinking tokens L(n), accuracy without thinking, accuracy with all of
-it, and accuracy averaged over all positions. The p-values are two-sided; the least of the four is
-multiplied by four (Bonferroni).
+question are exchangeable between them. So each question's trajectories are dealt again, 9,999
+times, and a statistic's difference between the two sides is compared with those of the deals.
+Statistics, each a mean over trajectories: thinking tokens L(n), accuracy without thinking, accuracy
+with all of it, and accuracy averaged over all positions. The p-values are two-sided; the least of
+the four is multiplied by four (Bonferroni).
 """
 
 import numpy as np

@@ -223,6 +223,7 @@ def test_those_that_wait_are_let_in_for_less_than_twice_the_best_price(running, 
         if gathering.enough(waiting, running):
             waiting, passes = 0, passes + 1
     assert gathering.enough(max(1, running), running)
+
     # The best rhythm: let in after as many steps as the price is least for.
     def price(rhythm: int) -> float:
         comers = max(1.0, rhythm / every)

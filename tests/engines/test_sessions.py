@@ -44,7 +44,7 @@ def whole_tree(format, prompt, seed, sampling):
 
 
 def piece_of(tree, output, boundary_ids, session, pause_after):
-    """Return the tree that goes on after ``output``."""
+    """Return the tree that continues after ``output``."""
     ids = tree.trunk_ids + output
     branch = tree.branches[0]
     if output:

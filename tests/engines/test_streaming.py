@@ -95,7 +95,7 @@ def test_trees_are_read_beside_those_that_are_sampled(engine_of):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_an_idle_engine_knows_nothing_of_what_was_before(seed, engine_of):
-    """On a CPU the same trees give the same tokens to the bit, whatever ran or was dropped."""
+    """On a CPU the same trees give the same tokens bit for bit, whatever ran or was dropped."""
     engine = engine_of("qwen3", max_rows=4)
     assert engine.repeats_exactly
     draws = random.Random(seed)

@@ -328,7 +328,7 @@ def test_a_model_of_another_class_than_its_config_says_is_refused(tmp_path, mode
     config |= {"model_type": "llama", "architectures": ["LlamaForCausalLM"]}
     (folder / "config.json").write_text(json.dumps(config))
     with pytest.raises(
-        EngineError, match=r"is no LlamaForCausalLM.* has, unlike the class"
+        EngineError, match=r"is not a LlamaForCausalLM.* has, unlike the class"
     ) as caught:
         open_engine("transformers", folder)
     assert "\n" not in str(caught.value)
@@ -351,7 +351,7 @@ def test_what_lies_beside_the_decoder_does_no_harm(tmp_path, model_folder):
 def test_weights_that_are_no_numbers_are_named(tmp_path, model_folder):
     folder = shutil.copytree(model_folder("qwen3"), tmp_path / "nan")
     _rewrite(folder, lambda tensors: tensors["model.norm.weight"].fill_(float("nan")))
-    with pytest.raises(EngineError, match="logits that are no numbers"):
+    with pytest.raises(EngineError, match="logits that are not numbers"):
         open_engine("transformers", folder)
 
 

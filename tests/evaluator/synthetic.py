@@ -1,6 +1,9 @@
 """Made-up curves and texts, for tests of what comes after probing."""
 
+from contextlib import contextmanager
+
 import numpy as np
+import pytest
 
 from evaluator.report.data import ReportData
 from stp.curves import Curves
@@ -46,3 +49,11 @@ def make_report(curves, **changes):
         "settings": (("Probes", str(curves.probes)),),
     }
     return ReportData(**(values | changes))
+
+
+@contextmanager
+def undrawn():
+    """Let figures be written as empty files: for tests of pages, of which drawing is the most."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("evaluator.present.figure_style._drawn", lambda figure, form: b"")
+        yield

@@ -56,9 +56,9 @@ def test_a_folder_is_held_by_one_and_free_afterwards(tmp_path):
         ('{"a": 1}'.encode("utf-16"), "utf-8"),
         (b'{"a": "\\ud800"}', "surrogates not allowed"),
         (b'{"\\udc80": 1}', "surrogates not allowed"),
-        (b'{"a": NaN}', "NaN is no number"),
-        (b'{"a": -Infinity}', "-Infinity is no number"),
-        (b'{"a": 1e999}', "1e999 is no number"),
+        (b'{"a": NaN}', "NaN is not a number"),
+        (b'{"a": -Infinity}', "-Infinity is not a number"),
+        (b'{"a": 1e999}', "1e999 is not a number"),
         (b'{"a": ' + b"9" * 5000 + b"}", "digits"),
     ],
 )

@@ -12,6 +12,7 @@ from evaluator.analysis.overthinking import (
     summarise,
 )
 from stp.curves import Curves
+from tests.effort import tries
 
 
 def naive_trajectory(tokens, correct, probes):
@@ -54,7 +55,7 @@ def random_curves(draw):
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=tries(200, 70), deadline=None)
 @given(random_curves())
 def test_per_trajectory_equals_the_definitions(curves):
     frame = per_trajectory(curves)

@@ -21,7 +21,7 @@ from evaluator.report.build import write_report
 from evaluator.report.data import ReportData
 from evaluator.report.html import frontier_views
 from stp.curves import Curves
-from tests.evaluator.synthetic import make_curves, make_report
+from tests.evaluator.synthetic import make_curves, make_report, undrawn
 
 HOSTILE = (
     "</script><script>alert(1)</script><img src=x onerror=alert(2)> <!-- --> & \" ' `${x}` "
@@ -64,7 +64,8 @@ def page_of(data, folder):
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
     """A page of harmless texts."""
-    return page_of(make_report(make_curves(questions=2)), tmp_path_factory.mktemp("plain"))
+    with undrawn():
+        return page_of(make_report(make_curves(questions=2)), tmp_path_factory.mktemp("plain"))
 
 
 def test_page_holds_the_numbers_and_links_the_figures(tmp_path):
@@ -89,7 +90,8 @@ def test_page_holds_the_numbers_and_links_the_figures(tmp_path):
 
 def test_headline_says_how_sure_its_averages_are(tmp_path):
     curves = make_curves(questions=3, seed=1)
-    paths, _, parser = page_of(make_report(curves), tmp_path)
+    with undrawn():
+        paths, _, parser = page_of(make_report(curves), tmp_path)
     found = bootstrap_curves(curves).interval(Quantity(statistic="overthinking_ratio"))
     said = f"OR {found.estimate:.1%} ({100 * found.low:.1f} to {100 * found.high:.1f})"
     assert said in paths.headline.intervals
@@ -99,7 +101,8 @@ def test_headline_says_how_sure_its_averages_are(tmp_path):
 
 def test_a_report_of_curves_alone_has_no_empty_section(tmp_path):
     curves = Curves.of_lists([[0, 9, 20], [0, 7]], [[0.25, 1, 0.75], [0, 0.5]], probes=4)
-    _, source, parser = page_of(ReportData(name="mine", curves=curves), tmp_path)
+    with undrawn():
+        _, source, parser = page_of(ReportData(name="mine", curves=curves), tmp_path)
     sections = re.findall(r'<section id="([a-z]+)"', source)
     assert sections == [*re.findall(r'<a href="#([a-z]+)">', source), "files"]
     assert not {"settings", "progress"} & set(sections)
@@ -130,7 +133,8 @@ def test_hostile_text_stays_text(plain, tmp_path):
         curves, question_names=(HOSTILE,) * 2, benchmark_names=(HOSTILE,), model_names=(HOSTILE,)
     )
     data = replace(data, curves=named)
-    _, source, dirty = page_of(data, tmp_path / "dirty")
+    with undrawn():
+        _, source, dirty = page_of(data, tmp_path / "dirty")
     # The only new element is the paragraph of the warning.
     assert len(dirty.tags) - len(clean.tags) == dirty.tags.count("p") - clean.tags.count("p") == 1
     assert dirty.tags.count("script") == clean.tags.count("script") == 2
@@ -170,7 +174,7 @@ def test_headline_says_what_was_measured():
     )
     headline = make_headline(curves, summarise(per_trajectory(curves)), cell_frontiers(curves))
     assert headline.sentence == (
-        "75.0% of the thinking came after the best measured accuracy was reached, and thinking on "
+        "75.0% of the thinking came after the best measured accuracy was reached, and thinking "
         "to the end cost 50.0 points of accuracy."
     )
     exit_, fixed, routing = headline.strategies
@@ -192,7 +196,7 @@ def test_headline_without_loss_and_without_saving():
         tokens=[0, 9], correct=[0, 4], trajectory_offsets=[0, 2], question=[0], probes=4
     )
     headline = make_headline(curves, summarise(per_trajectory(curves)), cell_frontiers(curves))
-    assert headline.sentence.endswith("thinking on to the end cost no accuracy.")
+    assert headline.sentence.endswith("thinking to the end cost no accuracy.")
     assert headline.potential.startswith("Even with perfect choices")
 
 

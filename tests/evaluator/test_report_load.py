@@ -14,6 +14,7 @@ from stp.campaign.curves import load_curves
 from stp.campaign.run import run_campaign
 from tests.campaign.conftest import configure, model_folder, sevens  # noqa: F401
 from tests.campaign.fakes import ScriptedEngine
+from tests.evaluator.synthetic import undrawn
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +45,8 @@ def test_settings_and_provenance_are_those_of_the_campaign(campaign):
 
 
 def test_report_is_built_from_the_folder_alone(campaign, tmp_path):
-    paths = build_report(str(campaign), tmp_path / "report")
+    with undrawn():
+        paths = build_report(str(campaign), tmp_path / "report")
     source = paths.page.read_text(encoding="utf-8")
     assert "10 questions" in source
     assert f"<code>stp explore {campaign}</code>" in source
@@ -59,7 +61,8 @@ def test_an_incomplete_campaign_is_refused_unless_asked_for(campaign, tmp_path):
     data = load_report_data(copy, allow_incomplete=True)
     assert data.curves.trajectories < 30
     assert f"{data.curves.trajectories} of 30 trajectories" in data.warnings[0]
-    paths = build_report(str(copy), tmp_path / "report", allow_incomplete=True)
+    with undrawn():
+        paths = build_report(str(copy), tmp_path / "report", allow_incomplete=True)
     assert data.warnings[0] in paths.page.read_text(encoding="utf-8")
 
 

@@ -21,7 +21,7 @@ FLAGS = (
 )
 _READY = """
 const view = document.getElementById("view");
-return view && view.dataset.ready !== undefined
+return document.readyState === "complete" && (!view || view.dataset.ready !== undefined)
   && [...document.querySelectorAll(".echart")].filter((host) => host.offsetParent)
     .every((host) => host.dataset.drawn);
 """
@@ -41,7 +41,7 @@ class Page:
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
 
     def open(self, address):
-        """Open an address anew, and wait until all of it is shown."""
+        """Open an address again, and wait until all of it is shown."""
         self.driver.get("about:blank")
         self.driver.get(address)
         self.wait()

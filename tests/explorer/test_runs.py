@@ -25,11 +25,18 @@ from evaluator.thinkbench import run as run_model
 from evaluator.thinkbench.stored import load_run
 from stp.asking import CallableResponder
 from stp.cli.lazily import app
+from tests.evaluator.synthetic import undrawn
 from tests.optimal.test_run import general_plan
 from tests.otbench.campaigns import campaign, released
 from tests.thinkbench.test_run import SMALL, Solver
 
 NASTY = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _undrawn():
+    with undrawn():
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +166,7 @@ def test_a_sound_submission_is_added_and_a_changed_one_is_refused(runs, tmp_path
     with pytest.raises(MisuseError, match="there already"):
         add_submission(runs[0], board, "brief")
     for name in ("../up", "/etc", ".hidden", "a b", ""):
-        with pytest.raises(MisuseError, match="no name"):
+        with pytest.raises(MisuseError, match="not a name"):
             add_submission(runs[0], board, name or " ")
     forged = tmp_path / "forged"
     shutil.copytree(runs[1], forged)
@@ -288,3 +295,11 @@ def test_the_pages_of_runs_and_boards(runs, methods, tmp_path):
         page.run("document.querySelector('.switches input').click()")
         assert "off=" in page.run("return location.hash")
         assert page.count(".switches input:checked") == boxes - 1
+        # The report page of the run has the same view.
+        for width in (1400, 390):
+            page.look(width, dark=width == 390)
+            page.open((methods[1] / "otbench.html").as_uri())
+            assert page.count(".switches input") == boxes
+            assert page.overflow() <= 0
+            assert page.violations() == []
+        assert page.console() == []

@@ -20,11 +20,18 @@ from evaluator.otbench.run import evaluate, split_curves
 from evaluator.otbench.session import run_methods
 from evaluator.runs.record import RunRecord, finish_run
 from stp.files import json_lines
+from tests.evaluator.synthetic import undrawn
 from tests.explorer.browser import browser
 from tests.explorer.made import campaign, columns_of
 from tests.otbench.campaigns import released
 
 METHODS = ["constant_cap", "answer_convergence"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _undrawn():
+    with undrawn():
+        yield
 
 
 @pytest.fixture(scope="module")

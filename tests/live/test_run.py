@@ -1,4 +1,4 @@
-"""A live run in a folder: stopped and gone on with, compared with its release, chosen from it."""
+"""A live run in a folder: stopped and continued, compared with its release, chosen from it."""
 
 import json
 import threading

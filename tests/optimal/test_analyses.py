@@ -185,7 +185,7 @@ def test_several_ways_of_thinking_stand_below_each_other():
     rows.loc[rows["method"] == "step-by-step", "thinking_tokens"] = 77
     rows.loc[rows["method"] == "oracle-router", "thinking_tokens"] = 5
     assert thinking_methods(rows) == ["thinking", "step-by-step"]
-    table = groups_table(rows, "discipline")
+    table = groups_table(rows, "discipline", 1000)
     assert table.frame.index.names == ["method", "discipline"]
     assert (table.frame.loc["step-by-step", "thinking tokens"] == 77).all()
     deltas = deltas_table(rows, "discipline").frame
@@ -209,6 +209,21 @@ def test_figures_show_what_tables_hold():
             assert value == pytest.approx(groups[name, "thinking", group])
     subset = views["subsets-accuracy"]
     assert [name for name, _ in subset.series] == ["ovt-math", "ovt-general"]
+
+
+def test_every_table_counts_the_area_up_to_the_same_threshold():
+    rows = graded(2, questions=12)
+    tables = {table.name: table for table in all_tables(rows, score(rows, replicates=0, t_max=50))}
+    own = rows[rows["side"] != "none"]
+    groups = by_group(own, "discipline", t_max=50).xs("thinking", level="method")
+    expected = 100 * groups.groupby(level="discipline")["auc_oaa"].mean()
+    shown = tables["thinking_discipline"].frame["AUC OAA"]
+    assert shown.to_dict() == pytest.approx(expected.to_dict())
+    models, _ = by_size(rows, t_max=50)
+    assert tables["sizes"].frame["AUC OAA"].tolist() == pytest.approx(
+        (100 * models["auc_oaa"]).tolist()
+    )
+    assert models["auc_oaa"].tolist() != by_size(rows)[0]["auc_oaa"].tolist()
 
 
 def test_examples_of_a_model_that_thinks_by_default():

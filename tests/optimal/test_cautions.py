@@ -46,10 +46,19 @@ def test_a_function_without_a_switch(tmp_path):
     results = make_results([found], replicates=0)
     assert results.scores.rows == (("fn", "thinking"),)
     said = " ".join(results.cautions)
-    assert "fn, no-thinking: 8 of 8 responses without thinking (100.0%) think all the same" in said
+    what = "think although their thinking is off"
+    assert f"fn, no-thinking: 8 of 8 responses without thinking (100.0%) {what}" in said
     assert "Not given, since answers without thinking think: fn, no-thinking; fn, oracle-" in said
     page = write_results(results, tmp_path / "report", title="t").read_text()
-    assert page.index("think all the same") < page.index('class="lead"')
+    assert page.index("think although their thinking is off") < page.index('class="lead"')
+
+
+def test_answers_that_go_on_are_said():
+    rows = graded().assign(ran_on=None)
+    assert "next turn" not in " ".join(check_rows(rows).cautions)
+    rows["ran_on"] = [row % 2 == 0 for row in range(len(rows))]
+    said = " ".join(check_rows(rows).cautions)
+    assert "(50.0%) go on into the next turn" in said
 
 
 def test_nothing_is_left_of_no_thinking_alone(tmp_path):

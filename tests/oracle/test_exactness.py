@@ -17,9 +17,10 @@ from oracle.frontier import frontier_of_actions
 from oracle.prices import price_hull
 from oracle.search import BELOW_BASE, UNSETTLED
 from oracle.textbook import textbook_frontier
+from tests.effort import QUICK, tries
 from tests.oracle import generators, twins
 
-INSTANCES = 8_000
+INSTANCES = tries(8_000)
 
 
 def expected_rewards(cost, reward, budgets):
@@ -29,7 +30,7 @@ def expected_rewards(cost, reward, budgets):
 
 @pytest.mark.parametrize("generator", generators.ALL, ids=lambda g: g.__name__)
 def test_equals_the_textbook(generator, monkeypatch):
-    assert INSTANCES * len(generators.ALL) >= 100_000
+    assert QUICK or INSTANCES * len(generators.ALL) >= 100_000
     rng = np.random.default_rng([29, generators.ALL.index(generator)])
     settled = 0
     for trial in range(INSTANCES):
@@ -146,7 +147,7 @@ def frontier_of(reward, cost, offsets):
     return frontier_of_actions(make_actions(reward=reward, cost=cost, unit_offsets=offsets))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=tries(300, 100), deadline=None)
 @given(problems, st.randoms(use_true_random=False))
 def test_permutation_of_units_changes_nothing(problem, random):
     reward, cost, offsets = problem
@@ -158,7 +159,7 @@ def test_permutation_of_units_changes_nothing(problem, random):
     assert np.array_equal(one.reward, two.reward)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=tries(300, 100), deadline=None)
 @given(problems, st.floats(0, 1), st.integers(0, 30), st.floats(0, 1.2))
 def test_an_added_action_never_hurts(problem, where, gain, share):
     reward, cost, offsets = problem
@@ -173,7 +174,7 @@ def test_an_added_action_never_hurts(problem, where, gain, share):
     assert np.all(after.reward_within(before.cost) >= before.reward)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=tries(300, 100), deadline=None)
 @given(problems, st.lists(st.floats(0, 1.1), min_size=2, max_size=20))
 def test_more_budget_never_hurts(problem, shares):
     actions = make_actions(reward=problem[0], cost=problem[1], unit_offsets=problem[2])
@@ -185,7 +186,7 @@ def test_more_budget_never_hurts(problem, shares):
     assert np.all(np.diff(frontier.reward) > 0)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=tries(300, 100), deadline=None)
 @given(problems)
 def test_doubling_every_unit_scales_the_hull(problem):
     reward, cost, offsets = problem
@@ -207,7 +208,7 @@ def test_multiplicities_equal_units_written_out():
     from oracle.bootstrap import repeated_units
 
     rng = np.random.default_rng(53)
-    for _ in range(1500):
+    for _ in range(tries(1500, 500)):
         reward, cost, offsets = random_problem(rng)
         actions = make_actions(reward=reward, cost=cost, unit_offsets=offsets)
         prepared = core.prepare_core(actions)

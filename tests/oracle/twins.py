@@ -48,7 +48,7 @@ def exit_options(curves, s):
 
 
 def combined_options(curves, members):
-    """All at k = 0, or each trajectory at a position k >= 1 of its own (k = 0 where n = 0)."""
+    """All at k = 0, or each trajectory at a position k >= 1 of its own (k = 0 if n = 0)."""
     zero = [rows_of(curves, s)[0] for s in members]
     later = [list(rows_of(curves, s))[1:] or [rows_of(curves, s)[0]] for s in members]
     return [point(curves, zero)] + [point(curves, rows) for rows in itertools.product(*later)]

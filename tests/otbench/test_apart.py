@@ -389,8 +389,8 @@ def test_the_same_decisions_as_in_this_process(file):
     [
         ("Fails", r"ZeroDivisionError in line \d+ of .*theirs.py: division by zero"),
         ("Quits", "its process ended while it was asked to decide"),
-        ("Alike", "alike: decides otherwise when questions come in another order"),
-        ("Moody", "says of itself something else each time"),
+        ("Alike", "alike: decides differently when questions come in another order"),
+        ("Moody", "describes itself differently at each import"),
         ("Impostor", "its name is 'deer', as that of a method of this project"),
         ("Missing", "theirs.py has no class Missing"),
         ("Mean(most=1)", r"theirs\.py:Mean: no hyperparameter 'most'; it has shift"),

@@ -11,8 +11,15 @@ from evaluator.otbench.load import load_release
 from evaluator.otbench.release import write_release
 from stp.cli.main import main
 from stp.cli.progress import Screen
+from tests.evaluator.synthetic import undrawn
 from tests.otbench.campaigns import campaign, with_signals
 from tests.otbench.hub_server import Hub
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _undrawn():
+    with undrawn():
+        yield
 
 
 @pytest.fixture
@@ -203,7 +210,7 @@ def test_list_names_every_method(stp):
     ("arguments", "message"),
     [
         (("release", "{url}"), "say where the release goes"),
-        (("release", "{url}", "--out", "{new}", "--train", "x"), "'x' is no fraction"),
+        (("release", "{url}", "--out", "{new}", "--train", "x"), "'x' is not a fraction"),
         (("release", "{tmp}/gone", "--out", "{new}"), "gone"),
         (("otbench", "run", "{tmp}"), "no release .manifest.json is missing."),
         (("otbench", "compare", "{tmp}"), "no leaderboard file"),

@@ -11,6 +11,7 @@ from stp.campaign import load_curves, load_signals, run_campaign
 from stp.campaign.config import parse_config
 from stp.campaign.signal_rows import SignalSettings
 from stp.campaign.signals import signals_campaign
+from tests.evaluator.synthetic import undrawn
 
 pytestmark = pytest.mark.slow
 
@@ -35,6 +36,12 @@ questions = 20
 [engine.options]
 threads = 1
 """
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _undrawn():
+    with undrawn():
+        yield
 
 
 @pytest.fixture(scope="module")

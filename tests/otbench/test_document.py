@@ -9,10 +9,17 @@ from baselines.registry import BUILT_IN
 from baselines.signals import SIGNALS
 from evaluator.otbench.session import run_methods
 from stp.campaign.config import load_config
+from tests.evaluator.synthetic import undrawn
 from tests.otbench.campaigns import campaign, released, with_signals
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "otbench.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _undrawn():
+    with undrawn():
+        yield
 
 
 @pytest.mark.slow

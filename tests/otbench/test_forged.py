@@ -198,7 +198,7 @@ FORGED_TABLES = {
             lambda t: put(t, "end_logprob", 4, 0.5),
             "row 4: end_logprob cannot be 0.5",
         ),
-        "an entropy is no number": (
+        "an entropy is not a number": (
             lambda t: put(t, "entropy", 4, float("nan")),
             "row 4: entropy cannot be nan",
         ),
@@ -289,10 +289,13 @@ FORGED_TABLES = {
             "is there twice; a question has one split",
         ),
         "a question is gone": (lambda t: without(t, 3), "12 rows, and there must be 13"),
-        "a lot is another": (lambda t: put(t, "lot", 0, 0.5), "its lot is not the one of its name"),
-        "a lot is no number": (
+        "a lot is another": (
+            lambda t: put(t, "lot", 0, 0.5),
+            "its lot does not follow from its name",
+        ),
+        "a lot is not a number": (
             lambda t: put(t, "lot", 0, float("nan")),
-            "its lot is not the one of its name",
+            "its lot does not follow from its name",
         ),
         "a benchmark is in two groups": (
             lambda t: put(t, "group", 0, "other"),

@@ -7,6 +7,7 @@ import pytest
 from evaluator.otbench.hub import push_release
 from evaluator.otbench.integrity import ChangedReleaseError
 from tests.otbench.forging import CELL, lacking, refused, reseal, setting, write_raw, write_small
+from tests.requirements import require_module
 
 
 @pytest.fixture(scope="module")
@@ -26,15 +27,15 @@ FORGED_MANIFESTS = {
     "a cell twice": (lambda m: m["cells"].append(m["cells"][0]), "there twice"),
     "a file outside": (
         setting("cells", 0, "file", value="../x.parquet"),
-        "cells.0.file: '../x.parquet' is no plain name of a Parquet file",
+        "cells.0.file: '../x.parquet' is not a plain name of a Parquet file",
     ),
     "an absolute file": (
         setting("cells", 0, "file", value="/etc/x.parquet"),
-        "cells.0.file: '/etc/x.parquet' is no plain name of a Parquet file",
+        "cells.0.file: '/etc/x.parquet' is not a plain name of a Parquet file",
     ),
     "a file that holds a line break": (
         setting("cells", 0, "file", value="x\n.parquet"),
-        "is no plain name",
+        "is not a plain name",
     ),
     "a file that is not there": (
         setting("cells", 0, "file", value="x.parquet"),
@@ -94,9 +95,9 @@ FORGED_MANIFESTS = {
     "another seed": (setting("splits", "seed", value=1), "by the seed and its text it is in"),
     "a huge fraction": (
         setting("splits", "train", value="1e999999999"),
-        "splits.train: '1e999999999' is no fraction",
+        "splits.train: '1e999999999' is not a fraction",
     ),
-    "a fraction of nothing": (setting("splits", "train", value="1/0"), "'1/0' is no fraction"),
+    "a fraction of nothing": (setting("splits", "train", value="1/0"), "'1/0' is not a fraction"),
     "no test fraction": (
         setting("splits", "train", value="1"),
         "must leave test questions",
@@ -104,7 +105,7 @@ FORGED_MANIFESTS = {
     "other strata": (setting("splits", "stratified_by", value="x"), "splits.stratified_by: "),
     "an unknown signal": (
         lambda m: m["signals"].append("clairvoyance"),
-        "signals.*'clairvoyance' is no signal",
+        "signals.*'clairvoyance' is not a signal",
     ),
     "fewer signals than there are": (
         lambda m: m["signals"].remove("entropy"),
@@ -140,15 +141,14 @@ def test_a_forged_manifest_is_refused_and_says_where(copy, name):
         (setting("files", value={}), "files: questions.parquet is not among them"),
         (lacking("files", "questions.parquet"), "files: questions.parquet is not among them"),
         (lacking("files", f"hidden/{CELL}"), f"files: hidden/{CELL} is not among them"),
-        (setting("files", "../x", value={}), "'../x' is no file within the release"),
-        (setting("files", "/etc/passwd", value={}), "is no file within the release"),
-        (setting("files", "a\0b", value={}), "is no file within the release"),
-        (setting("files", "", value={}), "'' is no file within the release"),
+        (setting("files", "../x", value={}), "'../x' is not a file within the release"),
+        (setting("files", "/etc/passwd", value={}), "is not a file within the release"),
+        (setting("files", "a\0b", value={}), "is not a file within the release"),
+        (setting("files", "", value={}), "'' is not a file within the release"),
         (setting("files", "README.md", value=3), "files.README.md: "),
         (lacking("files", "README.md", "sha256"), "files.README.md.sha256: Field required"),
         (setting("files", "README.md", "bytes", value=-1), "files.README.md.bytes: "),
-        (setting("files", "README.md", "bytes", value=1), "and 1 were written"),
-        (setting("files", "README.md", "blocks", value=[]), "README.md: changed"),
+        (setting("files", "README.md", "bytes", value=1), "; 1 were written"),
         (setting("files", "README.md", "sha256", value="0"), "README.md: changed"),
         (lambda m: m["files"].update({"x" * 5000: m["files"]["README.md"]}), "cannot be read"),
         (lacking("schema_version"), "schema_version is missing"),
@@ -170,7 +170,7 @@ def test_a_manifest_that_is_none_is_refused(copy, content):
 
 
 def test_a_forged_release_is_not_sent_to_the_hub(copy, monkeypatch):
-    pytest.importorskip("huggingface_hub")
+    require_module("huggingface_hub")
     reseal(copy, change_files=lacking("name"))
     with pytest.raises(ChangedReleaseError, match="name: Field required"):
         push_release(copy, "somebody/something")

@@ -10,6 +10,7 @@ import pytest
 
 from data.errors import StpError
 from evaluator.otbench.cells import KEYS
+from tests.effort import tries
 from tests.otbench.forging import (
     added,
     digest_of,
@@ -29,6 +30,8 @@ def made(tmp_path_factory):
     folder = write_small(tmp_path_factory.mktemp("forged"))
     return folder, digest_of(folder)
 
+
+MANIFESTS = tries(150, 50)
 
 # Measured values: nothing else in a release says what they are.
 _PLAUSIBLE = {
@@ -142,7 +145,7 @@ def _outcome(folder, before):
     return "same" if found == before else "other"
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(tries(4, 1)))
 def test_tables_changed_at_random_are_refused_or_give_the_same_numbers(made, tmp_path, seed):
     rng, outcomes = np.random.default_rng(seed), []
     for number in range(40):
@@ -159,7 +162,7 @@ def test_manifests_changed_at_random_are_refused_or_give_the_same_numbers(made, 
     rng, outcomes = np.random.default_rng(9), []
     folder = shutil.copytree(made[0], tmp_path / "copy")
     original = (folder / "manifest.json").read_bytes()
-    for number in range(150):
+    for number in range(MANIFESTS):
         write_raw(folder, original)
         reseal(
             folder,
@@ -172,5 +175,5 @@ def test_manifests_changed_at_random_are_refused_or_give_the_same_numbers(made, 
             assert [cell["layers"] for cell in said["cells"]] != [[2, 5]] * 4 or [
                 cell["prompt_layers"] for cell in said["cells"]
             ] != [[2, 5]] * 4, number
-    assert outcomes.count("refused") > 75
+    assert outcomes.count("refused") > MANIFESTS / 2
     assert outcomes.count("same") > 0

@@ -182,7 +182,7 @@ class Rememberer(EarlyExit):
 
 def test_a_method_that_remembers_test_questions_is_refused():
     made = measured(curves(questions=10, seed=3))
-    with pytest.raises(MisuseError, match="rememberer: decides otherwise when questions come in"):
+    with pytest.raises(MisuseError, match="rememberer: decides differently when questions come in"):
         decide(Rememberer(), made, lots(made.curves))
 
 
@@ -203,7 +203,7 @@ class Gossip(EarlyExit):
 
 def test_a_method_that_remembers_and_answers_alike_when_asked_again_is_refused():
     made = measured(curves(questions=30, seed=3))
-    with pytest.raises(MisuseError, match="gossip: decides otherwise when questions come in"):
+    with pytest.raises(MisuseError, match="gossip: decides differently when questions come in"):
         decide(Gossip(), made, lots(made.curves))
 
 

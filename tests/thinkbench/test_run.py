@@ -21,6 +21,7 @@ from evaluator.thinkbench import ThinkConfig, grade, load_run
 from evaluator.thinkbench import run as run_model
 from evaluator.thinkbench.questions import make_request, plan_questions
 from stp.asking import CallableResponder, ModelSpec, Settings
+from tests.requirements import require_module
 
 SMALL = ThinkConfig(tasks=("sum", "mode", "comparison"), samples=4, folds=2, sizes=(8,))
 
@@ -47,7 +48,7 @@ class Solver:
 
 def strict(text):
     def refuse(constant):
-        raise AssertionError(f"{constant} is no JSON")
+        raise AssertionError(f"{constant} is not JSON")
 
     return json.loads(text, parse_constant=refuse)
 
@@ -142,11 +143,11 @@ from evaluator.thinkbench import run as run_model
 from stp.asking import CallableResponder
 from tests.thinkbench.test_run import SMALL, Solver
 solver = Solver()
-def slow(prompt):
-    time.sleep(0.05)
+def hanging(prompt):
+    if sum(solver.calls.values()) == 12:
+        time.sleep(1000)
     return solver(prompt)
-print("ready", flush=True)
-run_model(CallableResponder(slow, name="solver"), sys.argv[1], SMALL)
+run_model(CallableResponder(hanging, name="solver"), sys.argv[1], SMALL)
 """
 
 
@@ -164,6 +165,8 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path):
         if responses.exists() and responses.read_bytes().count(b"\n") >= 5:
             break
         time.sleep(0.01)
+    else:
+        raise AssertionError("five responses did not come")
     process.send_signal(signal.SIGKILL)
     process.wait()
     process.stdout.close()
@@ -200,7 +203,7 @@ def test_grading_again_needs_no_model(tmp_path):
     with pytest.raises(MisuseError, match="no run here"):
         load_run(tmp_path / "nowhere")
     (tmp_path / "run.json").write_text("{}")
-    with pytest.raises(StoreError, match="no record"):
+    with pytest.raises(StoreError, match="not a record"):
         load_run(tmp_path)
 
 
@@ -347,7 +350,7 @@ def test_boards_are_looked_at(text, answered, right):
 
 
 def test_puzzles_come_from_reasoning_gym_and_their_own_solutions_are_right(tmp_path):
-    gym = pytest.importorskip("reasoning_gym")
+    gym = require_module("reasoning_gym")
     config = ThinkConfig(
         tasks=("n_queens", "tower_of_hanoi"),
         samples=3,
@@ -400,7 +403,7 @@ def test_graded_rows_that_were_changed_are_made_anew(tmp_path, caplog, change):
     assert loaded.graded == run.graded
     assert loaded.measures == run.measures
     (said,) = caplog.messages
-    assert "is not as it was written" in said and "graded anew" in said
+    assert "is not as it was written" in said and "graded again" in said
     grade(tmp_path)
     caplog.clear()
     assert load_run(tmp_path).graded == run.graded
@@ -497,10 +500,10 @@ def test_a_folder_without_an_answer_takes_another_configuration(tmp_path):
         ({"asked": {"tasks": ["sum"]}}, "no ThinkConfig of this version .folds is missing"),
         ({"asked": {**to_plain(SMALL), "samples": -1}}, "samples must be at least 1"),
         ({"asked": {**to_plain(SMALL), "tasks": [3]}}, "no ThinkConfig of this version .tasks.0: "),
-        ({"asked": 3}, "no record of a run"),
-        ({"models": 3}, "no record of a run"),
-        ({"attributes": []}, "no record of a run"),
-        ({"name": None}, "no record of a run"),
+        ({"asked": 3}, "not a record of a run"),
+        ({"models": 3}, "not a record of a run"),
+        ({"attributes": []}, "not a record of a run"),
+        ({"name": None}, "not a record of a run"),
     ],
 )
 def test_a_record_that_was_changed_is_named(tmp_path, change, message):
@@ -526,10 +529,10 @@ def test_json_without_end_is_no_defect_of_ours(tmp_path):
     [
         (
             "plan.json",
-            "is no run of stp think run and is not empty \\(it holds plan.json\\); choose",
+            "is not a run of stp think run and is not empty \\(it holds plan.json\\); choose",
         ),
         ("questions.jsonl", "not empty \\(it holds questions.jsonl\\); choose a new folder"),
-        ("run.json", "is no record of a run"),
+        ("run.json", "is not a record of a run"),
     ],
 )
 def test_a_folder_of_something_else_is_refused_as_it_is(tmp_path, held, said):

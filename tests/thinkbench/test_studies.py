@@ -7,8 +7,15 @@ import statistics
 import pytest
 
 from data.errors import MisuseError
+from data.progress import Progress
 from evaluator.runs.pairs import median_ratio, pair_responses
-from evaluator.thinkbench import ThinkConfig, compare_runs, write_comparison
+from evaluator.thinkbench import (
+    StudyRun,
+    ThinkConfig,
+    compare_runs,
+    run_study,
+    write_comparison,
+)
 from evaluator.thinkbench import run as run_model
 from evaluator.thinkbench.folds import fold_scores
 from evaluator.thinkbench.insights import accuracies_beside, insights, score_contours
@@ -17,7 +24,7 @@ from evaluator.thinkbench.questions import plan_questions
 from evaluator.thinkbench.study_tables import cases_table, models_table, paired, pairs_table
 from evaluator.thinkbench.tables import comparison_tables, summary_table
 from evaluator.thinkbench.variants import families, matched_pairs, studies, variant_of
-from stp.asking import CallableResponder
+from stp.asking import CallableResponder, Responder
 from stp.cli.main import main
 from tests.thinkbench.test_run import Solver
 
@@ -52,6 +59,62 @@ def runs(tmp_path_factory):
         made(folder, "Low", 3, 60, model="Dial", reasoning_effort="low"),
         made(folder, "High", 2, 300, model="Dial", reasoning_effort="high"),
     ]
+
+
+class _OneCall(Responder):
+    """Answers through another, and remembers how many groups each call had."""
+
+    def __init__(self, inner):
+        self.inner, self.calls = inner, []
+
+    def respond(self, *groups):
+        self.calls.append([len(group.requests) for group in groups])
+        self.inner.respond(*groups)
+
+    def describe(self):
+        return self.inner.describe()
+
+
+def test_the_runs_of_a_study_are_one_stream_and_each_is_as_alone(tmp_path):
+    configs = {style: dataclasses.replace(CONFIG, style=style) for style in ("standard", "concise")}
+    solvers = {style: Solver(config, wrong=IDS[:2]) for style, config in configs.items()}
+
+    def answer(prompt):
+        solver = next(each for each in solvers.values() if prompt in each.references)
+        return solver(prompt) | {"output_tokens": len(prompt)}
+
+    asking = _OneCall(CallableResponder(answer, name="m"))
+
+    def figures(graded):
+        return graded.id, graded.right, graded.tokens
+
+    def study():
+        said = {style: [] for style in configs}
+        runs = [
+            StudyRun(
+                out=tmp_path / style,
+                config=config,
+                progress=Progress(lambda _, *counts, style=style: said[style].append(counts)),
+            )
+            for style, config in configs.items()
+        ]
+        return run_study(asking, runs), said
+
+    runs, said = study()
+    assert asking.calls == [[len(IDS), len(IDS)]]
+    assert all(counts[-1] == (len(IDS), len(IDS)) for counts in said.values())
+    for run, (style, config) in zip(runs, configs.items(), strict=True):
+        alone = run_model(CallableResponder(answer, name="m"), tmp_path / f"{style}-alone", config)
+        assert run.record.asked == alone.record.asked
+        assert [figures(one) for one in run.graded] == [figures(one) for one in alone.graded]
+
+    # It was stopped, and goes on: only what is missing is asked.
+    path = tmp_path / "concise" / "responses.jsonl"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-5]))
+    asking.calls.clear()
+    again, _ = study()
+    assert asking.calls == [[5]]
+    assert [len(run.graded) for run in again] == [len(IDS), len(IDS)]
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,12 @@ from evaluator.thinkbench.agreement import cohens_kappa
 from evaluator.thinkbench.error_kinds import ERROR_KINDS, error_kind, question_numbers
 from evaluator.thinkbench.judge import read_label
 from evaluator.thinkbench.patterns import PATTERNS, repeats_itself, trace_pattern
+from tests.effort import tries
 from tests.thinkbench.taxonomy import labelled_traces, wrong_answers
 
 TRACES = labelled_traces()
 WRONG = wrong_answers()
+HUGE = tries(1_000_000, 300_000)
 
 
 def test_there_are_enough_labels_of_every_kind():
@@ -78,10 +80,10 @@ def test_short_traces_have_no_pattern():
 @pytest.mark.parametrize(
     "text",
     [
-        "a" * 1_000_000,
-        "ab " * 300_000,
-        "Wait, no. The sum is 4. Check again. " * 25_000,
-        "\\" * 10**6,
+        "a" * HUGE,
+        "ab " * (HUGE // 3),
+        "Wait, no. The sum is 4. Check again. " * (HUGE // 40),
+        "\\" * HUGE,
     ],
 )
 def test_a_huge_trace_takes_linear_time(text):

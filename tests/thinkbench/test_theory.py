@@ -89,8 +89,8 @@ def graded(**changes):
         "id": "q", "task": "sum", "category": "basic", "fold": 0, "size": 8, "answer": "1",
         "right": False, "followed": True, "reason": "", "tokens": 10, "estimated_by": "",
         "thinking_tokens": None, "answer_tokens": None, "words": 5, "characters": 20,
-        "finish": "stop", "seconds": 0.0, "tool_calls": 1, "parted": False, "error": None,
-        "pattern": None,
+        "finish": "stop", "seconds": 0.0, "tool_calls": 1, "parted": False, "ran_on": None,
+        "error": None, "pattern": None,
     }  # fmt: skip
     return Graded(**{**values, **changes})
 
@@ -112,13 +112,13 @@ def test_tokens_per_word_are_measured_where_they_were_counted():
 @pytest.mark.parametrize(
     ("written", "calls", "kind"),
     [
-        ("calculator: 45 * 67 *\nError: this is no arithmetic expression", 1, "syntax error"),
+        ("calculator: 45 * 67 *\nError: this is not an arithmetic expression", 1, "syntax error"),
         ("python: print(\nSyntaxError: \'(\' was never closed", 1, "syntax error"),
         ("Action: calculator\nAction Input: hanoi(5)\nObservation: Error: no function hanoi of 1 "
          "numbers", 1, "wrong tool"),
         ("abacus: 3\nError: no tool abacus; there are calculator", 1, "wrong tool"),
         ("calculator: 45 * 67\n3015", 1, "incorrect logic"),
-        ("calculator: 45 *\nError: this is no arithmetic expression\ncalculator: 45 * 2\n90", 2,
+        ("calculator: 45 *\nError: this is not an arithmetic expression\ncalculator: 45 * 2\n90", 2,
          "incorrect logic"),
         ("python: x()\nError: the program ran for 5 s and was stopped", 1, "other"),
         (None, 0, "no call"),

@@ -1,10 +1,10 @@
 """Latent curves: the accuracies behind the counts.
 
 C(k) right answers of 16 are a noisy reading of P(k), and a maximum over noisy readings is too
-high. Neighbouring positions know of each other: here P moves along a trajectory as a hidden Markov
-chain, learned from all trajectories of a model, and OR, AD and frontiers are read off the
-posterior of P instead of the counts. The paper's own measures stay what they are; these stand
-beside them. ``docs/statistics.md`` says which number answers which question.
+high. Neighbouring positions are related: here P moves along a trajectory as
+a hidden Markov chain, learned from all trajectories of a model, and OR, AD and frontiers are read
+off the posterior of P instead of the counts. The paper's own measures stay what they are; these
+stand beside them. ``docs/statistics.md`` says which number answers which question.
 """
 
 from evaluator.analysis.latent.fitting import fit

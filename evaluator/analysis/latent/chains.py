@@ -1,7 +1,7 @@
 """Learning how accuracies move: one chain for every cell, by expectation-maximisation.
 
 Baum-Welch with a Dirichlet prior on every row. A cell's prior is centred on the chain of its
-model over all of its cells, so that a cell with few trajectories takes the others' word. The
+model over all of its cells, so a cell with few trajectories relies on the others. The
 model's own is centred on a mixture of few parts (no change; a small or a wider step, up or down;
 a jump, up or down), whose shares are learned too.
 """
@@ -28,8 +28,11 @@ PRIOR_MOVES = 1.0
 SHARED_MOVES = 20.0
 """Pseudo-moves from every level by which a cell's chain is held to its model's."""
 
-GAIN = 1e-4
-"""Learning ends when an iteration gains less log-posterior than this per position."""
+GAIN = 1e-5
+"""Learning ends when an iteration gains less log-posterior than this per position, or than"""
+
+LEAST_GAIN = 0.4
+"""this in all: a small cell's last gains are learned from noise, and fit other questions worse."""
 
 _SMALLEST = 1e-12
 # Shares before anything is learned: no change, then up and down by a step, by a few, by any number.
@@ -87,7 +90,7 @@ class Learned:
     iterations
         Of the model's learning.
     converged
-        Whether the last one gained less than :data:`GAIN` per position.
+        Whether the last one gained less than :data:`GAIN` and :data:`LEAST_GAIN` ask for.
     """
 
     chain: Chain
@@ -172,12 +175,12 @@ def expect(
 
 
 def combined(starts: FloatArray, moves: FloatArray, centre: Chain, weight: float) -> Chain:
-    """Return the chain of most posterior for counts and a prior (the M-step)."""
+    """Return the chain of the highest posterior for counts and a prior (the M-step)."""
     return normalised(starts + weight * centre.start, moves + weight * centre.move)
 
 
 def normalised(start: FloatArray, move: FloatArray) -> Chain:
-    """Return the chain in proportion to the weights; nothing is quite impossible in it."""
+    """Return the chain in proportion to the weights; no probability is 0."""
     start = np.maximum(start / start.sum(), _SMALLEST)
     move = np.maximum(move / move.sum(axis=1, keepdims=True), _SMALLEST)
     return Chain(start=start / start.sum(), move=move / move.sum(axis=1, keepdims=True))
@@ -201,7 +204,7 @@ def learn(
     cells
         The model's cells.
     iterations
-        At most so many.
+        The most iterations.
     pool
         Threads.
     progress
@@ -230,7 +233,7 @@ def learn(
         now = sum(e.log_likelihood for e in expected)
         done += 1
         progress(done, iterations)
-        converged = abs(now - before) < GAIN * positions
+        converged = abs(now - before) < max(GAIN * positions, LEAST_GAIN)
         before = now
     return [
         Learned(

@@ -1,13 +1,13 @@
 """Frontiers of the accuracies behind the counts.
 
 A frontier of counts chooses the luckiest counts and reports those same counts. Two frontiers of
-the posterior are not flattered by that: what somebody could reach who knew P (the frontier of a
+the posterior do not have this bias: what could be reached if P were known (the frontier of a
 drawn curve, on average over draws), and what the best decisions given the data reach (chosen by
-the posterior mean, and worth the posterior mean in expectation).
+the posterior mean, and scored with it).
 
-Who knows P gains on every drawn curve what its own frontier is above what the decisions are worth
-on it, never less than nothing. The mean of these gains is added to what the decisions are worth;
-so a few draws do, and who knows never seems to reach less than who decides.
+On every drawn curve, knowing P gains the difference between that curve's own frontier and the
+value of the decisions on it, which is never negative. The mean of these gains is added to the
+value of the decisions; so a few draws are enough, and knowing is never below deciding.
 """
 
 from dataclasses import dataclass, replace
@@ -38,8 +38,8 @@ class LatentFrontier:
     measured
         Frontier of the counts, as the paper reports it.
     knowing
-        Who knew P. ``knowing_low`` and ``knowing_high`` are the 2.5th and 97.5th percentile of the
-        draws.
+        If P were known. ``knowing_low`` and ``knowing_high`` are the 2.5th and 97.5th percentile of
+        the draws.
     decided
         The best decisions given the data.
     """
@@ -55,7 +55,7 @@ class LatentFrontier:
 def latent_frontier(
     latent: LatentCurves, strategy: Strategy, *, model: int, benchmark: int, steps: int = 100
 ) -> LatentFrontier:
-    """Return a cell's frontiers: measured, of who knew P, and of the best decisions.
+    """Return a cell's frontiers: measured, if P were known, and of the best decisions.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def latent_frontier(
     Raises
     ------
     ValueError
-        If the curves have no such cell, or steps is no integer of 1 or more.
+        If the curves have no such cell, or steps is not an integer of 1 or more.
     """
     steps = whole_number("steps", steps, least=1)
     curves = latent.curves
@@ -106,6 +106,6 @@ def latent_frontier(
 
 
 def _valued(cell: Curves, accuracy: FloatArray) -> Curves:
-    """Return a cell whose counts are accuracies, in whole parts of one."""
+    """Return a cell whose counts are accuracies, as integer parts of one."""
     unit = min(max(_MOST_REWARD // cell.trajectories, _COARSEST), _FINEST)
     return replace(cell, correct=np.rint(accuracy * unit).astype(np.int32), probes=unit)

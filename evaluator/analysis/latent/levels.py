@@ -1,4 +1,4 @@
-"""The values that an accuracy can take in the chain, and how likely counts are under each.
+"""The values that an accuracy can take in the chain, and the likelihood of counts under each.
 
 The levels are equally spaced in arcsin(sqrt(P)): a count's noise has about the same width
 everywhere on that scale, so the grid is as fine as counts can tell apart, finer near 0 and 1, and

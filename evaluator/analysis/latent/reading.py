@@ -81,7 +81,7 @@ def interval_widths(latent: LatentCurves, probes: int, *, seed: int = 0) -> tupl
     Raises
     ------
     ValueError
-        If there are not so many probes.
+        If there are fewer probes.
     """
     curves = latent.curves
     probes = whole_number("probes", probes, least=1, most=curves.probes)

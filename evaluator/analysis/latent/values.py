@@ -44,7 +44,7 @@ TAIL = 0.025
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LatentCurves:
-    """What counts say of the accuracy P(k) behind them.
+    """What counts say about the accuracy P(k) behind them.
 
     Attributes
     ----------
@@ -64,8 +64,7 @@ class LatentCurves:
         Whether a trajectory's cell did not converge, so that everything here is read off its raw
         counts; bool ``(trajectories,)``.
     notes
-        Sentences on what to mind: cells that did not converge, or are too small to be learned
-        from.
+        Warnings: cells that did not converge, or are too small to learn from.
     """
 
     curves: Curves
@@ -99,7 +98,7 @@ class LatentCurves:
         return np.asarray(accuracy)
 
     def measures(self, tolerance: float = 0.03) -> FloatArray:
-        """Return what each drawn curve says of each trajectory.
+        """Return the measures of each trajectory on each drawn curve.
 
         Parameters
         ----------
@@ -194,7 +193,7 @@ class LatentCurves:
         error = CORRECTION_ERROR * np.abs(raw - values.mean(axis=0))
         # A correction of OR may be near 0 while two errors cancel; its posterior's width is not.
         error[0] = SPREAD_ERROR * values[:, 0].std(axis=0)
-        # P(0) and P(n) are no maxima: their counts are not flattered, and little is corrected.
+        # P(0) and P(n) are not maxima: their counts are not flattered, and little is corrected.
         error[2:4] = 0.0
         error[:, self.raw_s] = 0.0
         return np.asarray(error)

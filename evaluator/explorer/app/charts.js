@@ -2,21 +2,27 @@
 /* Charts by Apache ECharts, as SVG in the page's colours; the library is loaded with the first one. */
 (() => {
   const { el, number } = stp;
-  const LIBRARY = "app/echarts.common.min.js";
+  const LIBRARY = "app/echarts.common.min.js", PDF = ["app/jspdf.umd.min.js", "app/svg2pdf.umd.min.js"];
   const SERIES = 6, DASHES = ["solid", "dashed", "dotted", [9, 3, 2, 3]];
   const MARKERS = ["circle", "rect", "triangle", "diamond", "pin", "roundRect"];
   const drawn = new Set();
-  let library = null;
+  const loaded = new Map();
 
-  function load() {
-    // A page that is one file has it already.
-    library ||= window.echarts ? Promise.resolve(window.echarts) : new Promise((resolve, reject) => {
-      const script = el("script", { src: LIBRARY });
-      script.addEventListener("load", () => resolve(window.echarts));
-      script.addEventListener("error", () => reject(new Error("the charting library cannot be loaded")));
-      document.head.append(script);
-    });
-    return library;
+  /* Load one of the page's own files, once. */
+  function script(address) {
+    if (!loaded.has(address)) loaded.set(address, new Promise((resolve, reject) => {
+      const own = el("script", { src: address });
+      own.addEventListener("load", resolve);
+      own.addEventListener("error", () => { loaded.delete(address); reject(new Error(`${address} cannot be loaded`)); });
+      document.head.append(own);
+    }));
+    return loaded.get(address);
+  }
+  // A page that is one file has the library already, and figures as PDF beside it.
+  const single = Boolean(window.echarts);
+  async function load() {
+    if (!single) await script(LIBRARY);
+    return window.echarts;
   }
 
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
@@ -50,7 +56,7 @@
     const host = el("div", { class: "echart", role: "img", "aria-label": label });
     host.style.height = `${height}px`;
     const entry = {
-      host,
+      host, make,
       draw() {
         if (!host.isConnected) { this.close(); return; }
         load().then((echarts) => {
@@ -69,45 +75,46 @@
     drawn.add(entry);
     requestAnimationFrame(() => entry.draw());
     if (!save) return host;
-    const button = (kind) => el("button", { type: "button", class: "quiet", onclick: () => download(entry, kind, save, height) }, kind.toUpperCase());
-    return el("div", {}, host, el("p", { class: "save" }, "Save as ", button("svg"), " ", button("png"), " ", button("pdf")));
+    const said = el("span", { role: "status" });
+    const button = (kind) => [el("button", { type: "button", class: "quiet", onclick: () => { said.textContent = ""; download(entry, kind, save, height).catch((error) => { said.textContent = error.message; }); } }, kind.toUpperCase()), " "];
+    return el("div", {}, host, el("p", { class: "save" }, "Save as ", ["svg", "png", ...(single ? [] : ["pdf"])].map(button), said));
   }
 
   /* A figure for an article: white paper, the light colours, no buttons. */
   async function download(entry, kind, name, height) {
     const echarts = await load(), root = document.documentElement, before = root.dataset.theme;
-    root.dataset.theme = "light";
     const host = el("div", {});
     Object.assign(host.style, { width: "900px", height: `${height}px`, position: "absolute", left: "-9999px" });
     document.body.append(host);
-    const copy = echarts.init(host, null, { renderer: kind === "svg" ? "svg" : "canvas" });
-    copy.setOption({ animation: false, backgroundColor: "#ffffff", ...entry.make?.(false), ...entry.chart.getOption() });
-    const size = { type: kind === "svg" ? "svg" : "png", pixelRatio: 4, backgroundColor: "#ffffff" };
-    const address = kind === "pdf" ? URL.createObjectURL(await pdf(copy.getRenderedCanvas(size))) : copy.getDataURL(size);
-    copy.dispose();
-    host.remove();
-    if (before) root.dataset.theme = before; else delete root.dataset.theme;
-    el("a", { href: address, download: `${name}.${kind}` }).click();
+    const copy = echarts.init(host, null, { renderer: kind === "png" ? "canvas" : "svg" });
+    try {
+      root.dataset.theme = "light";
+      copy.setOption({ animation: false, backgroundColor: "#ffffff", ...entry.make(false) });
+      if (before) root.dataset.theme = before; else delete root.dataset.theme;
+      // Lines that were switched off stay away.
+      const [{ selected } = {}] = entry.chart.getOption().legend || [];
+      if (selected) copy.setOption({ legend: { selected } });
+      const address = kind === "pdf" ? await pdf(host.querySelector("svg")) : copy.getDataURL({ type: kind, pixelRatio: 4, backgroundColor: "#ffffff" });
+      el("a", { href: address, download: `${name}.${kind}` }).click();
+    } finally {
+      copy.dispose();
+      host.remove();
+    }
   }
 
-  /* A PDF of one page that holds a canvas as it is, 6 inches wide (600 dots an inch). */
-  async function pdf(canvas) {
-    const { width, height } = canvas, pixels = canvas.getContext("2d").getImageData(0, 0, width, height).data, colours = new Uint8Array(3 * width * height);
-    for (let i = 0, j = 0; i < pixels.length; i += 4) { colours[j++] = pixels[i]; colours[j++] = pixels[i + 1]; colours[j++] = pixels[i + 2]; }
-    const packed = new Uint8Array(await new Response(new Blob([colours]).stream().pipeThrough(new CompressionStream("deflate"))).arrayBuffer());
-    const wide = 432, high = (wide * height) / width, draw = `q ${wide} 0 0 ${high.toFixed(2)} 0 0 cm /I Do Q`, parts = [], offsets = [];
-    let size = 0;
-    const put = (part) => { parts.push(part); size += part.length; };
-    const object = (text, stream) => { offsets.push(size); put(`${offsets.length} 0 obj ${text}`); if (stream) { put("\nstream\n"); put(stream); put("\nendstream"); } put("\nendobj\n"); };
-    put("%PDF-1.4\n");
-    object("<< /Type /Catalog /Pages 2 0 R >>");
-    object("<< /Type /Pages /Kids [3 0 R] /Count 1 >>");
-    object(`<< /Type /Page /Parent 2 0 R /MediaBox [0 0 ${wide} ${high.toFixed(2)}] /Contents 4 0 R /Resources << /XObject << /I 5 0 R >> >> >>`);
-    object(`<< /Length ${draw.length} >>`, draw);
-    object(`<< /Type /XObject /Subtype /Image /Width ${width} /Height ${height} /ColorSpace /DeviceRGB /BitsPerComponent 8 /Filter /FlateDecode /Length ${packed.length} >>`, packed);
-    const start = size;
-    put(`xref\n0 ${offsets.length + 1}\n0000000000 65535 f \n${offsets.map((at) => `${String(at).padStart(10, "0")} 00000 n \n`).join("")}trailer << /Size ${offsets.length + 1} /Root 1 0 R >>\nstartxref\n${start}\n%%EOF\n`);
-    return new Blob(parts, { type: "application/pdf" });
+  /* A PDF of one page, 6 inches wide, in lines and letters. Its fonts have Latin letters alone. */
+  async function pdf(drawing) {
+    for (const text of drawing.querySelectorAll("text")) {
+      text.textContent = text.textContent.replaceAll("\u2212", "-").replaceAll("\u2026", "...");
+      const strange = /[^\u0000-\u00ff\u2013\u2014\u2018-\u201d\u2022\u20ac]/u.exec(text.textContent);
+      if (strange) throw new Error(`a PDF has no letter \u201c${strange[0]}\u201d: save as SVG or PNG`);
+    }
+    for (const address of PDF) await script(address);
+    const { width, height } = drawing.getBoundingClientRect(), wide = 432, high = (wide * height) / width;
+    drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    const paper = new window.jspdf.jsPDF({ unit: "pt", format: [wide, high], orientation: wide > high ? "landscape" : "portrait", compress: true });
+    await paper.svg(drawing, { x: 0, y: 0, width: wide, height: high });
+    return URL.createObjectURL(paper.output("blob"));
   }
 
   const redraw = () => [...drawn].forEach((entry) => entry.draw());

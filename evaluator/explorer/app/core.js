@@ -20,8 +20,8 @@ window.stp = (() => {
     act(entry);
   }
   window.stpPiece = (name, value) => settle(name, ({ resolve }) => {
-    // Texts to be searched are many and looked at once; of trajectories the last ones are kept.
-    if (!name.includes("/texts/")) pieces.set(name, value);
+    // Texts to be searched and rows of cells are large, and put away by who asked; of trajectories the last ones are kept.
+    if (!/\/(texts|cell)\//.test(name)) pieces.set(name, value);
     const many = [...pieces.keys()].filter((known) => known.includes("/t/"));
     if (many.length > PIECES_KEPT) pieces.delete(many[0]);
     resolve(value);

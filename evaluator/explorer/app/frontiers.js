@@ -34,26 +34,33 @@
   async function methods(page, place) {
     const { name, release, headlines } = await source(place), view = await piece(`${place}/rows`);
     where(name, [[name]]);
+    page.append(...headlines.map((line) => el("p", { class: "potential" }, line)), el("p", { class: "scope" }, `Release ${release}; ${plural(view.rows.length, "row")}`),
+      card("Methods beside what bounds them", methodView(view)), card("Rows", methodTable(view)));
+  }
+
+  /* The methods of a strategy, each of which is switched on and off. */
+  function methodView(view) {
     const present = Object.keys(view.strategies).filter((strategy) => view.rows.some((row) => row.strategy === strategy && !row.trivial));
+    let bands = address().query.has("bands");
     const host = el("div"), hidden = new Set((address().query.get("off") || "").split("\n").filter(Boolean));
     const box = el("select", { "aria-label": "Strategy", onchange: () => draw() }, present.map((strategy) => el("option", { value: strategy, selected: strategy === address().query.get("strategy") }, view.strategies[strategy])));
-    page.append(...headlines.map((line) => el("p", { class: "potential" }, line)), el("p", { class: "scope" }, `Release ${release}; ${plural(view.rows.length, "row")}`),
-      card("Methods beside what bounds them", el("div", { class: "bar" }, box), host), card("Rows", methodTable(view)));
     function draw() {
       remember({ strategy: box.value });
       const rows = view.rows.filter((row) => row.strategy === box.value && !row.trivial), trivial = view.rows.filter((row) => row.trivial && row.points.length > 1);
       const switches = el("fieldset", { class: "switches" }, el("legend", { class: "note" }, "Methods shown"), [...rows, ...trivial].map((row) => el("label", {}, el("input", {
         type: "checkbox", checked: !hidden.has(row.label), onchange: (event) => { if (event.target.checked) hidden.delete(row.label); else hidden.add(row.label); remember({ off: [...hidden].join("\n") }); draw(); },
       }), row.own ? el("strong", {}, `${row.label} (yours)`) : row.label)));
-      host.replaceChildren(switches, methodChart(view, rows, trivial, hidden, box.value));
+      host.replaceChildren(switches, methodChart(view, rows, trivial, { hidden, bands, strategy: box.value }));
     }
     if (present.length) draw();
+    const sure = view.rows.some((row) => row.points.some((point) => point.band)) ? el("label", {}, el("input", { type: "checkbox", checked: bands, onchange: (event) => { bands = event.target.checked; remember({ bands: bands ? "1" : null }); draw(); } }), " 95% intervals") : null;
+    return el("div", {}, el("div", { class: "bar" }, box, sure), host);
   }
 
-  function methodChart(view, rows, trivial, hidden, strategy) {
+  function methodChart(view, rows, trivial, { hidden, bands, strategy }) {
     const drawn = [...rows.map((row, i) => ({ row, look: () => look(i) })), ...trivial.map((row) => ({ row, look: () => ({ color: colour("muted"), dash: "dotted", marker: "none" }) }))].filter(({ row }) => !hidden.has(row.label));
-    // The frontier is known at every budget at which some method was measured.
-    const bound = new Map(rows.flatMap((row) => row.points.filter((point) => !unknown(point.frontier)).map((point) => [point.x, point.frontier])));
+    // A run without its release knows the frontier where some method was measured.
+    const known = view.frontiers?.[strategy], bound = new Map(known || rows.flatMap((row) => row.points.filter((point) => !unknown(point.frontier)).map((point) => [point.x, point.frontier])));
     const frontier = [...bound].sort((a, b) => a[0] - b[0]);
     const text = (row, point) => [`${row.label}, setting ${point.setting}`, `${percent(point.x)} of the tokens: accuracy ${percent(point.y)}`,
       ...(point.band ? [`95% interval ${percent(point.band[0])} to ${percent(point.band[1])}`] : []),
@@ -68,12 +75,16 @@
           const own = one.look(), data = kept(one);
           series.push({ name: one.row.label, type: "line", step: "end", symbol: own.marker, symbolSize: one.row.own ? 10 : 7, itemStyle: { color: own.color }, lineStyle: { color: own.color, type: own.dash, width: one.row.own ? 3.5 : 2 },
             data: data.map(({ point, i }) => ({ value: [point.x, point.y], lines: text(one.row, point), ...(i === one.row.selected && own.marker !== "none" ? { symbolSize: 15, itemStyle: { borderColor: colour("ink"), borderWidth: 2 } } : {}) })) });
-          const banded = data.filter(({ point }) => point.band);
+          // The setting that was selected may lie below the curve.
+          const chosen = one.row.points[one.row.selected];
+          if (!chosen.kept && own.marker !== "none") series.push({ name: one.row.label, type: "scatter", symbol: own.marker, symbolSize: 15, itemStyle: { color: own.color, borderColor: colour("ink"), borderWidth: 2 }, data: [{ value: [chosen.x, chosen.y], lines: text(one.row, chosen) }] });
+          // Those of several methods cover each other: they are asked for, and one's own are always there.
+          const banded = bands || one.row.own ? data.filter(({ point }) => point.band) : [];
           if (banded.length && own.marker !== "none") {
             series.push(...interval(one.row.label, banded.map(({ point }) => [point.x, ...point.band]), own.color, 0.1));
           }
         }
-        if (frontier.length) series.push({ name: "frontier, where methods were measured", type: "line", step: "end", data: frontier, symbol: "none", lineStyle: { color: colour(strategy), width: 2.6 }, itemStyle: { color: colour(strategy) } });
+        if (frontier.length) series.push({ name: known ? "frontier" : "frontier, where methods were measured", type: "line", step: "end", data: frontier, symbol: "none", lineStyle: { color: colour(strategy), width: 2.6 }, itemStyle: { color: colour(strategy) } });
         series.push(frontierEnds(view));
         return { ...frontierFrame(narrow), tooltip: tooltip(({ data, seriesName }) => tip(data.lines || [seriesName, `${percent((data.value || data)[0])} of the tokens: ${percent((data.value || data)[1])}`])), series };
       },
@@ -97,5 +108,5 @@
     }).node;
   }
 
-  Object.assign(stp, { frontiers, methods });
+  Object.assign(stp, { frontiers, methods, methodView });
 })();

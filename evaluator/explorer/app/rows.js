@@ -4,6 +4,7 @@
   const { el, link, card, folded, percent, points, number, plural, MISSING, piece, where, address, remember, table } = stp;
   const ENDS = { end: "closed", limit: "cut", stop: "output ended", off: "none", unknown: MISSING };
   const CODES = ["end", "limit", "stop", "off", "unknown"];
+  const REDRAW = 500;
   const OWN = { 1: "right", 0: "wrong", "-1": MISSING };
 
   const source = async (place) => (await piece("index")).sources[place];
@@ -31,7 +32,7 @@
       starts.push(start);
       start += one.count;
     });
-    return { count, columns, questions, cell: (r) => cells[own[r]], inside: (r) => r - starts[own[r]], at: (cell, row) => starts[cells.indexOf(cell)] + row,
+    return { count, columns, questions, part: (r) => own[r], cell: (r) => cells[own[r]], inside: (r) => r - starts[own[r]], at: (cell, row) => starts[cells.indexOf(cell)] + row,
       asked: (r) => asked[r], question: (r) => questions[asked[r]], missing: read.reduce((sum, one) => sum + one.missing, 0) };
   }
 
@@ -56,16 +57,17 @@
       card("Cells", el("p", { class: "intro" }, "A cell is one model on one benchmark. Choose one to see its trajectories; the one with the largest fall comes first."), state, host),
       folded("Settings and provenance", el("dl", { class: "reading" }, settings.map(([term, text]) => [el("dt", {}, term), el("dd", {}, text)]))));
     const draw = () => host.replaceChildren(table({ title: "Cells", columns, count: cells.length }).node);
+    // The figures of a cell need all of its rows: those that are not known yet come one cell after the other.
+    const later = [];
+    let missing = 0, drawn = performance.now();
+    const put = (c, read) => { if (read.means) means.set(c, read.means); missing += read.missing; };
+    cells.forEach((cell, c) => { if (cell.missing === undefined) later.push(c); else put(c, cell); });
     draw();
-    // The figures of a cell need all of its rows: they come one cell after the other.
-    let missing = 0;
-    for (let c = 0; c < cells.length; c++) {
-      state.textContent = `Reading cell ${c + 1} of ${cells.length}`;
-      const read = await piece(`${place}/means/${c}`);
+    for (const [done, c] of later.entries()) {
+      state.textContent = `Reading cell ${done + 1} of ${later.length}`;
+      put(c, await piece(`${place}/means/${c}`));
       if (!view.isConnected || !host.isConnected) return;
-      if (read.means) means.set(c, read.means);
-      missing += read.missing;
-      draw();
+      if (performance.now() - drawn > REDRAW || done + 1 === later.length) { draw(); drawn = performance.now(); }
     }
     state.textContent = missing ? `${plural(missing, "trajectory", "trajectories")} not graded yet; figures are of the rest.` : "";
   }
@@ -77,22 +79,22 @@
     where(title, [[name, `/${place}`], [title]]);
     const data = await rows(place, list), { columns: c, count } = data;
     const ratio = (r) => (c.L[r] ? (c.L[r] - c.kt[r]) / c.L[r] : 0);
-    const share = (key) => (r) => c[key][r] / probes;
     const open = (r) => `/${place}/t/${data.cell(r)}/${data.inside(r)}`;
     const fraction = (key, heading, value, hint, filter = true) => ({ key, name: heading, kind: "number", filter, hint, scale: 100, value, show: (r) => percent(value(r)) });
+    const probed = (key, heading, hint, filter = true) => ({ key, name: heading, kind: "number", filter, hint, scale: 100 / probes, array: c[key], show: (r) => percent(c[key][r] / probes) });
     const several = list.length > 1;
     const columns = [
       { key: "text", name: "Question", kind: "text", filter: true, code: data.asked, names: data.questions.map((question) => question.slice(0, 3).join("\n")), show: (r) => data.question(r)[0], link: (r) => open(r) + (sought() ? `?find=${encodeURIComponent(sought())}` : "") },
-      ...(several ? [{ key: "cell", name: "Cell", kind: "choice", filter: true, value: (r) => cellName(cells[data.cell(r)]) }] : []),
+      ...(several ? [{ key: "cell", name: "Cell", kind: "choice", filter: true, code: (r) => data.part(r), names: list.map((cell) => cellName(cells[cell])) }] : []),
       ...(kind === "release" ? [{ key: "split", name: "Split", kind: "choice", filter: true, value: (r) => data.question(r)[3] }] : []),
-      { key: "s", name: "Sample", kind: "number", value: (r) => c.s[r] },
-      fraction("fall", "Largest fall", (r) => c.fall[r] / probes, "Accuracy lost by one step, in percent"),
+      { key: "s", name: "Sample", kind: "number", array: c.s },
+      probed("fall", "Largest fall", "Accuracy lost by one step, in percent"),
       { key: "fk", name: "at step", kind: "number", value: (r) => (c.fk[r] ? c.fk[r] : NaN), show: (r) => (c.fk[r] ? number(c.fk[r]) : MISSING) },
       fraction("ad", "AD", (r) => (c.L[r] ? (c.cb[r] - c.cn[r]) / probes : 0), "P(k*) less P(n)"),
       fraction("or", "OR", ratio, "Share of thinking tokens after k*"),
-      fraction("p0", "P(0)", share("c0"), "Accuracy without thinking", false), fraction("pn", "P(n)", share("cn"), "Accuracy after all of the thinking"),
-      { key: "L", name: "Tokens", kind: "number", filter: true, value: (r) => c.L[r] },
-      { key: "n", name: "Steps", kind: "number", value: (r) => c.n[r] },
+      { ...probed("c0", "P(0)", "Accuracy without thinking", false), key: "p0" }, { ...probed("cn", "P(n)", "Accuracy after all of the thinking"), key: "pn" },
+      { key: "L", name: "Tokens", kind: "number", filter: true, array: c.L },
+      { key: "n", name: "Steps", kind: "number", array: c.n },
       { key: "shape", name: "Curve", kind: "choice", filter: true, hint: "Flat: one accuracy throughout. Non-monotone: it falls somewhere.", value: (r) => (c.flat[r] ? "flat" : c.up[r] ? "never falls" : "non-monotone") },
       { key: "end", name: "Thinking", kind: "choice", filter: true, hint: "Closed by the model, cut at the limit, ended with the output, or none", value: (r) => ENDS[CODES[c.end[r]]] },
       { key: "own", name: "Own answer", kind: "choice", filter: true, hint: "The trajectory's own answer", value: (r) => OWN[c.own[r]] },
