@@ -3,20 +3,26 @@
 Every arm makes the same trajectories in the same run, in turns of some questions each: plain
 generation (two calls of the engine, no runner), the runner without a method, and every early-exit
 method at the setting that OTBench selects on validation questions. A turn goes through all arms, so
-that what else the machine does meets all of them. Seconds are those of the process's CPU on one
-thread; answers a minute are by the clock. Stopped, the same command continues; the table is printed
-at the end.
+that what else the machine does meets all of them. Seconds are those of the CPU on one thread;
+answers a minute are by the clock. Stopped, the same command continues; the table is printed at the
+end.
+
+Without a release it measures what the runner costs without a method. Other programs on the machine
+change the time by more than a few percent from one second to the next, so plain generation and the
+runner run side by side, each on its own engine, and take turns every few steps.
 
     python scripts/benchmarks/live.py RELEASE --out FOLDER
-    python scripts/benchmarks/live.py --out FOLDER --engine vllm     # the runner's overhead alone
+    python scripts/benchmarks/live.py --out FOLDER --repeats 5 [--engine vllm]
 """
 
 import argparse
 import gc
+import statistics
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, cast
@@ -35,12 +41,13 @@ from stp.asking.store import ResponseStore
 from stp.campaign.fit import answer_limit
 from stp.campaign.sections import BenchmarkConfig, EngineConfig, ModelConfig
 from stp.cli.progress import Screen, shown_progress
-from stp.engines.base import Branch, Engine, PromptTree, TreeCompletions
+from stp.engines.base import Branch, EndedWork, Engine, PromptTree, TreeCompletions
 from stp.seeds import sample_seed
 
 KIND: Final = "scripts/benchmarks/live.py"
 PLAIN: Final = "full thinking, plain generation"
 RUNNER: Final = "full thinking, the runner"
+STEPS_OF_A_SIDE: Final = 8
 LIMITS: Final = {
     "generation": {"thinking_limit": 512, "answer_tokens": 32},
     "probing": {"step_tokens": 16, "answer_tokens": 32},
@@ -132,12 +139,70 @@ def by_runner(engine: Engine, plan: Plan, tasks: Sequence[LiveTask], batch: int)
     ]
 
 
-def row_of(arm: str, turn: Turn, work: Callable[[], list[Made]], plan: Plan) -> dict[str, Any]:
+class _Side:
+    """An engine that hands over to the other side's after some steps, and waits for its turn."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine, self._steps = engine, 0
+        self.other: _Side | None = None
+        self.turn = threading.Event()
+        self.waited_seconds = 0.0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def step(self) -> EndedWork:
+        """Do a step of the engine."""
+        self._steps += 1
+        if self._steps % STEPS_OF_A_SIDE == 0 and self.other is not None:
+            self.turn.clear()
+            self.other.turn.set()
+            self.wait()
+        return self._engine.step()
+
+    def wait(self) -> None:
+        """Wait for the turn; once the other side has ended, it is always this side's."""
+        began = time.perf_counter()
+        self.turn.wait()
+        self.waited_seconds += time.perf_counter() - began
+
+    def end(self) -> None:
+        """Leave all turns to the other side."""
+        if self.other is not None:
+            self.other.other = None
+            self.other.turn.set()
+
+
+def side_by_side(turn: Turn, engines: Sequence[Engine], plan: Plan) -> list[dict[str, Any]]:
+    """Return what plain generation and the runner took for a turn, while they took turns."""
+    sides = [_Side(engine) for engine in engines]
+    sides[0].other, sides[1].other = sides[1], sides[0]
+    # Who goes first, and on which engine, alternates.
+    sides[turn.number // 2 % 2].turn.set()
+
+    def work(arm: str, side: _Side) -> dict[str, Any]:
+        side.wait()
+        side.waited_seconds = 0.0
+        try:
+            row = row_of(arm, turn, cast("Engine", side), plan)
+        finally:
+            side.end()
+        return {**row, "clock_seconds": row["clock_seconds"] - side.waited_seconds}
+
+    arms = (PLAIN, RUNNER) if turn.number % 2 == 0 else (RUNNER, PLAIN)
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(work, arms, sides))
+
+
+def row_of(arm: str, turn: Turn, engine: Engine, plan: Plan) -> dict[str, Any]:
     """Return what an arm took for a turn, and what it gave."""
     gc.collect()
-    cpu, clock = time.process_time(), time.perf_counter()
-    made = work()
-    cpu, clock = time.process_time() - cpu, time.perf_counter() - clock
+    cpu, clock = time.thread_time(), time.perf_counter()
+    if arm == PLAIN:
+        made = _Plain(engine, plan, turn.batch).make(turn.tasks)
+    else:
+        made = by_runner(engine, plan, turn.tasks, turn.batch)
+    cpu, clock = time.thread_time() - cpu, time.perf_counter() - clock
     text = plan.subject.format.answer_text
     with Checker() as checker:
         verdicts = checker.check_many([(task.question, text(ids)) for task, _, _, ids in made])
@@ -228,23 +293,25 @@ def measure(options: argparse.Namespace, screen: Screen) -> list[dict[str, Any]]
         ]
         if missing:
             screen.stage("loading the model")
-            engine, plan = ready.open()
-            layers = {n for p in policies.values() for n in (*p.layers, *p.prompt_layers)}
-            plan = replace(plan, layers=tuple(sorted(layers)))
-            with closing(engine), store as rows:
-                shown = screen.stage("thinking")
+            with ExitStack() as opened, store as rows:
+                engine, plan = ready.open()
+                opened.enter_context(closing(engine))
+                layers = {n for p in policies.values() for n in (*p.layers, *p.prompt_layers)}
+                plan = replace(plan, layers=tuple(sorted(layers)))
+                engines = [engine]
+                if not policies:
+                    engines.append(opened.enter_context(closing(ready.open()[0])))
                 warm = tasks[: min(4, len(tasks))]
-                _Plain(engine, plan, len(warm)).make(warm)
-                by_runner(engine, plan, warm, len(warm))
+                for each in engines:
+                    _Plain(each, plan, len(warm)).make(warm)
+                    by_runner(each, plan, warm, len(warm))
+                shown = screen.stage("thinking")
                 for number, (turn, arm) in enumerate(missing, start=1):
-                    own, plain = replace(plan, policy=arms[arm]), arm == PLAIN
-
-                    def work(turn: Turn = turn, own: Plan = own, plain: bool = plain) -> list[Made]:
-                        if plain:
-                            return _Plain(engine, own, turn.batch).make(turn.tasks)
-                        return by_runner(engine, own, turn.tasks, turn.batch)
-
-                    rows.append_row(row_of(arm, turn, work, own))
+                    if policies:
+                        rows.append_row(row_of(arm, turn, engine, replace(plan, policy=arms[arm])))
+                    elif arm == PLAIN:
+                        for row in side_by_side(turn, engines, plan):
+                            rows.append_row(row)
                     shown(number, len(missing))
         return list(store.rows())
 
@@ -264,10 +331,10 @@ def markdown(rows: Sequence[Mapping[str, Any]]) -> str:
     heads += [f"answers a minute, batch {batch}" for batch in batches]
     lines = ["| " + " | ".join([*heads, "costs more time than it saves"]) + " |"]
     lines.append("|---|" + "---:|" * (len(heads) - 1) + "---|")
-    most = batches[-1]
+    largest = batches[-1]
     for arm in ordered:
-        count = total(arm, most, "trajectories")
-        tokens = [total(arm, most, name) for name in ("tokens", "signal_tokens")]
+        count = total(arm, largest, "trajectories")
+        tokens = [total(arm, largest, name) for name in ("tokens", "signal_tokens")]
         time_taken = [
             total(arm, batch, "cpu_seconds") / total(PLAIN, batch, "cpu_seconds")
             for batch in batches
@@ -277,14 +344,27 @@ def markdown(rows: Sequence[Mapping[str, Any]]) -> str:
             for batch in batches
         ]
         dearer = [str(batch) for batch, share in zip(batches, time_taken, strict=True) if share > 1]
-        shown = [arm, f"{100 * total(arm, most, 'right') / count:.0f}"]
+        shown = [arm, f"{100 * total(arm, largest, 'right') / count:.0f}"]
         shown += [f"{each / count:.1f}" for each in tokens]
-        shown.append(f"{100 * sum(tokens) / total(PLAIN, most, 'tokens'):.0f} %")
+        shown.append(f"{100 * sum(tokens) / total(PLAIN, largest, 'tokens'):.0f} %")
         shown += [f"{100 * share:.0f} %" for share in time_taken]
         shown += [f"{each:.0f}" for each in pace]
         said = f"at batch {', '.join(dearer)}" if dearer and arm not in (PLAIN, RUNNER) else ""
         lines.append("| " + " | ".join([*shown, said]) + " |")
     sizes = ", ".join(f"{total(PLAIN, batch, 'trajectories'):.0f}" for batch in batches)
+    for batch in batches:
+        shares = [
+            float(one["cpu_seconds"] / other["cpu_seconds"])
+            for one in rows
+            for other in rows
+            if one["arm"] == RUNNER and one["batch"] == batch
+            if other["arm"] == PLAIN and (other["batch"], other["turn"]) == (batch, one["turn"])
+        ]
+        middle, least, most = (100 * of(shares) for of in (statistics.median, min, max))
+        lines.append(
+            f"\nThe runner without a method at batch {batch}: {middle:.1f} % of the CPU of plain "
+            f"generation, median of {len(shares)} turns ({least:.0f} to {most:.0f} %)."
+        )
     lines.append(f"\nTrajectories at batch {', '.join(map(str, batches))}: {sizes}.")
     return "\n".join(lines)
 

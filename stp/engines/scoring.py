@@ -315,8 +315,9 @@ class TreeReader:
             places = torch.arange(stop - start, device=device)
             positions = cuts_there[:, None] + here.clamp_min(0)
             some = (step, ids[:, start:stop], positions, places)
+            states: list[Tensor] = []
             if layers is None:
-                logits, states = self._model.forward(*some), list[Tensor]()
+                logits = self._model.forward(*some)
             else:
                 logits, states = self._model.forward_seen(*some, layers)
             yield _Pass(start, ids[:, start + 1 : stop + 1], logits, states)

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from stp.engines.admission import Admission
+from stp.engines.admission import Admission, Gathering
 from stp.engines.base import Branch, PromptTree
 from stp.engines.requests import SampleRequest, sample_requests
 
@@ -207,3 +207,27 @@ def test_a_cache_that_is_too_small_by_far_is_seldom_overfull(seed):
     assert over <= 0.04 * steps
     # What would fit if every sample had the mean length is used for the greater part.
     assert most >= 8
+
+
+@pytest.mark.parametrize("running", [0, 1, 2, 7, 32, 500])
+@pytest.mark.parametrize("every", [1, 3, 1000])
+def test_those_that_wait_are_let_in_for_less_than_twice_the_best_price(running, every):
+    """Price: tokens lost by waiting, and half a pass of the batch for every time of letting in."""
+    gathering, waiting, lost, passes = Gathering(), 0, 0, 0
+    steps = 2000
+    for step in range(steps):
+        waiting += step % every == 0
+        if not waiting:
+            continue
+        lost += waiting
+        if gathering.enough(waiting, running):
+            waiting, passes = 0, passes + 1
+    assert gathering.enough(max(1, running), running)
+
+    # The best rhythm: let in after as many steps as the price is least for.
+    def price(rhythm: int) -> float:
+        comers = max(1.0, rhythm / every)
+        return steps / rhythm * (running / 2 + comers * (rhythm + 1) / 2)
+
+    best = min(price(rhythm) for rhythm in range(every, steps))
+    assert lost + passes * running / 2 <= 2 * best + 2 * running + 2

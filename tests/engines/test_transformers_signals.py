@@ -1,10 +1,13 @@
 """Signals in one pass, against a plain pass of the library's own attention for every position."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from data.errors import MisuseError
+from stp.engines.base import Branch, PromptTree
 from stp.engines.signals import Continuation, SignalTree
 from tests.engines.models import CONTEXT, FORKABLE, VOCABULARY
 
@@ -68,6 +71,55 @@ def test_one_pass_shows_what_a_pass_per_position_shows(kind, options, engine_of,
                 assert seen[j] == pytest.approx(plain(model, before)[0][token], abs=5e-4)
                 after, _ = plain(model, (*before, token))
                 assert spread[j] == pytest.approx(entropy(after), abs=1e-3)
+
+
+@pytest.mark.parametrize("kind", FORKABLE)
+@pytest.mark.parametrize("options", [{}, {"suffix_chunk_tokens": 9}], ids=["whole", "chunks"])
+def test_ends_of_sessions_are_read_together_as_each_from_its_beginning(kind, options, engine_of):
+    """Trunks of several lengths and layers; one session is unknown, one has too little."""
+    engine, draws = engine_of(kind, **options), np.random.default_rng(5)
+    trees = []
+    for session, length in enumerate((20, 33, 47, 61)):
+        ids = tuple(draws.integers(VOCABULARY, size=length).tolist())
+        branch = Branch(cut=length, suffix_ids=(), seeds=(session,))
+        tree = PromptTree(
+            trunk_ids=ids, branches=(branch,), max_tokens=4, session=session, grows=session != 3
+        )
+        if session:
+            ((made,),) = engine.generate([tree])[0]
+            ids += made.token_ids
+        cuts = {0: (1, len(ids)), 1: (len(ids),)}.get(session, (len(ids) - 1, len(ids)))
+        items = tuple(
+            Continuation(cut=len(ids) - back, suffix_ids=tuple(range(1, 2 + size)))
+            for back, size in ((1, 5), (2, 1), (1, 2))[: session + 1]
+        )
+        trees.append(
+            SignalTree(
+                trunk_ids=ids,
+                cuts=cuts,
+                end_id=3,
+                layers=((), (0, 2), (1,), (2,))[session],
+                continuations=items if session != 2 else (),
+                session=session,
+            )
+        )
+    alone = engine.signals([replace(tree, session=None) for tree in trees])
+    before = engine.usage.prefill_tokens
+    together = engine.signals(trees)
+    spent = engine.usage.prefill_tokens - before
+    assert spent < len(trees[0].trunk_ids) + len(trees[3].trunk_ids) + 40
+    for session in range(4):
+        engine.end_session(session)
+    for one, other in zip(alone, together, strict=True):
+        assert other.other_id.tolist() == one.other_id.tolist()
+        for name in ("end_logprob", "entropy", "other_logprob"):
+            assert getattr(other, name) == pytest.approx(getattr(one, name), abs=3e-4)
+        assert other.hidden.keys() == one.hidden.keys()
+        for layer, states in one.hidden.items():
+            assert other.hidden[layer] == pytest.approx(states, abs=3e-2)
+        for name in ("suffix_logprobs", "suffix_entropies"):
+            for mine, theirs in zip(getattr(other, name), getattr(one, name), strict=True):
+                assert mine == pytest.approx(theirs, abs=5e-4)
 
 
 def test_a_trunk_is_read_once(engine_of):
