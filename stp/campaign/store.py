@@ -425,7 +425,7 @@ class Store:
         return decode_shard(table, pa.BufferReader(buffer), path=f"{self.url}/{name}")
 
     def read_columns(self, name: str, columns: Sequence[str]) -> pa.Table:
-        """Return some columns of a shard, unchecked: where reading all of it would take too long.
+        """Return some columns of a shard, where reading all takes too long; each page is checked.
 
         Raises
         ------
@@ -438,7 +438,7 @@ class Store:
     def read_batches(
         self, name: str, columns: Sequence[str] | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a shard, some at a time, all columns or some; unchecked.
+        """Yield the rows of a shard, some at a time, all columns or some; each page is checked.
 
         Raises
         ------
@@ -452,7 +452,7 @@ class Store:
     def _opened(self, name: str) -> Iterator[pq.ParquetFile]:
         try:
             with self._fs.open(self._plain(name), "rb") as file:
-                yield pq.ParquetFile(file)
+                yield pq.ParquetFile(file, page_checksum_verification=True)
         except (pa.ArrowException, OSError) as error:
             raise StoreError(f"{self.url}/{name}: cannot be read: {error}") from error
 
