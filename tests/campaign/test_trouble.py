@@ -239,3 +239,17 @@ def test_files_of_a_campaign_that_have_no_end_are_refused(kind, configure, tmp_p
         (folder / name).write_bytes(kept)
     signal.alarm(0)
     assert campaign_status(folder).finished
+
+
+@pytest.mark.parametrize("read", [load_curves, graded_answers])
+def test_a_torn_file_is_named_once_by_who_leaves_it_out(read, configure, tmp_path, caplog):
+    folder = tmp_path / "c"
+    run_campaign(configure(), folder, open_model=lambda name, path: ScriptedEngine(path))
+    torn = sorted((folder / "probes").rglob("*.parquet"))[0]
+    torn.write_bytes(torn.read_bytes()[:-9])
+    caplog.clear()
+    for _ in range(2):
+        with contextlib.suppress(StpError):
+            read(folder)
+    said = [record.getMessage() for record in caplog.records if "is torn" in record.getMessage()]
+    assert len(said) == 1 and torn.name in said[0] and "stp run" in said[0]
