@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from data.errors import StoreError
+from data.files import plain_file
 
 _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -199,7 +200,7 @@ def json_object(content: bytes, where: str) -> dict[str, Any]:
 
 def _content(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return plain_file(path).read_bytes()
     except FileNotFoundError:
         raise
     except OSError as error:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from data.errors import one_line
+from data.files import plain_file
 from evaluator.otbench.columns import RANGES
 from evaluator.otbench.integrity import ChangedReleaseError, shown
 from stp.ragged import Array, IntArray
@@ -47,7 +48,7 @@ def check_columns(path: Path, schema: pa.Schema, rows: int | None = None) -> Non
         Names the column, or both numbers.
     """
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(plain_file(path)) as file:
             found, count = file.schema_arrow, file.metadata.num_rows
     except _UNREADABLE as error:
         raise _unreadable(path, error) from error
@@ -75,7 +76,7 @@ def read_columns(
     every = pa.schema([*schema, *((name, pa.string()) for name in owners)])
     texts = [field.name for field in every if field.type == pa.string()]
     try:
-        with pq.ParquetFile(path, read_dictionary=texts) as file:
+        with pq.ParquetFile(plain_file(path), read_dictionary=texts) as file:
             _check_footer(path, file.schema_arrow, file.metadata.num_rows, every, rows)
             table = file.read(columns=every.names).unify_dictionaries()
             table.validate(full=True)

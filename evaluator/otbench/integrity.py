@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from data.errors import MisuseError, StoreError
+from data.files import plain_file
 from data.progress import NOBODY, Progress
 from evaluator.otbench.columns import SIGNAL_COLUMNS
 from evaluator.otbench.splits import SplitRule
@@ -238,12 +239,12 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
             f"`stp release {quote(str(folder))} --out RELEASE`"
         )
     try:
-        encoded = path.read_bytes()
+        encoded = plain_file(path).read_bytes()
     except OSError as error:
         raise ChangedReleaseError(f"{path}: cannot be read: {error.strerror}") from error
     checksum = hashlib.sha256(encoded).hexdigest()
     try:
-        written = (folder / CHECKSUM).read_text(encoding="utf-8").split()[0]
+        written = plain_file(folder / CHECKSUM).read_text(encoding="utf-8").split()[0]
     except (OSError, UnicodeDecodeError, IndexError) as error:
         raise ChangedReleaseError(f"{folder / CHECKSUM}: missing or unreadable") from error
     if written != checksum:

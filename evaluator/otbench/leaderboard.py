@@ -24,6 +24,7 @@ from pydantic import ValidationError
 
 from baselines.registry import BUILT_IN, MethodDescription, locate
 from data.errors import MisuseError
+from data.files import plain_file
 from evaluator.analysis.intervals import central_range
 from evaluator.otbench.apart import isolation_of
 from evaluator.otbench.asked import AskedMethod, ask
@@ -267,7 +268,7 @@ def read_rows(paths: Iterable[Path]) -> list[Row]:
         file = path / ROWS if path.is_dir() else path
         try:
             # Not splitlines(): U+2028 and its kind may stand in a name.
-            lines = file.read_text(encoding="utf-8").split("\n")
+            lines = plain_file(file).read_text(encoding="utf-8").split("\n")
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or "no text"
             raise MisuseError(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from data.errors import MisuseError, StoreError
+from data.files import plain_file
 from evaluator.answers import CHECKER_VERSION
 from stp.files import json_bytes, json_lines, read_error, read_json, read_json_lines, write_durably
 
@@ -119,7 +120,7 @@ def file_digest(path: Path) -> str | None:
         If it cannot be read.
     """
     try:
-        with path.open("rb") as file:
+        with plain_file(path).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except FileNotFoundError:
         return None

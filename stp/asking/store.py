@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import IO, Any
 
 from data.errors import StoreError
+from data.files import plain_file
 from stp.asking.base import Request, Response
 from stp.files import json_bytes, json_object, read_error, sync_folder, write_error
 
@@ -115,7 +116,7 @@ class ResponseStore:
 
     def _lines(self) -> list[bytes]:
         try:
-            content = self.path.read_bytes()
+            content = plain_file(self.path).read_bytes()
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -126,7 +127,7 @@ class ResponseStore:
     def _cut_torn_line(self) -> None:
         if not self.path.exists():
             return
-        content = self.path.read_bytes()
+        content = plain_file(self.path).read_bytes()
         whole = content.rfind(b"\n") + 1
         if whole < len(content):
             _LOG.warning("%s: cutting off a line that was not finished", self.path)

@@ -21,6 +21,7 @@ from typing import Any
 from fsspec.implementations.local import LocalFileSystem
 
 from data.errors import MisuseError, StoreError
+from data.files import plain_file
 
 _LOG = logging.getLogger(__name__)
 
@@ -94,7 +95,7 @@ def folder_holder(fs: Any, path: str) -> str | None:
     import fcntl
 
     try:
-        with Path(path).open(encoding="utf-8", errors="replace") as file:
+        with plain_file(Path(path)).open(encoding="utf-8", errors="replace") as file:
             return None if _try_lock(file, fcntl.LOCK_SH) else _holder(file.read())
     except OSError:  # No run was ever here, or not on this machine.
         return None

@@ -1,5 +1,7 @@
 """How far a campaign is, from the summaries of its cells, or the footers of its shards."""
 
+import functools
+import logging
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +31,8 @@ from stp.campaign.tables import (
     verdict_source,
 )
 from stp.campaign.units import STAGE_TABLES, STAGES, Stage, TableName, Unit
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +69,16 @@ class UnitState:
         return "grade" in self.works
 
 
-def unit_state(store: Store, unit: Unit) -> UnitState:
-    """Return how far a unit is."""
+@functools.lru_cache(maxsize=1_024)
+def _say_torn(url: str, name: str, argument: str) -> None:
+    """Say once that a file is torn: units are looked at many times."""
+    _LOG.warning(
+        "%s/%s is torn, and is left out here; `stp run %s` makes it again", url, name, argument
+    )
+
+
+def unit_state(store: Store, unit: Unit, *, quiet: bool = False) -> UnitState:
+    """Return how far a unit is; say which of its files is torn, unless the caller does."""
     torn: list[str] = []
 
     def info(table: TableName) -> ShardInfo | None:
@@ -74,6 +86,8 @@ def unit_state(store: Store, unit: Unit) -> UnitState:
             return store.shard_info(table, unit.shard(table))
         except TornShardError:
             torn.append(unit.shard(table))
+            if not quiet:
+                _say_torn(store.url, unit.shard(table), store.argument)
             return None
 
     works: dict[Stage, Work] = {}
@@ -297,7 +311,7 @@ def cell_progress(
     for unit in store.plan(config, record):
         progress.units += 1
         progress.trajectories += unit.trajectories
-        state = unit_state(store, unit)
+        state = unit_state(store, unit, quiet=True)
         progress.torn += state.torn
         counts.update(unit_counts(store, unit, state))
         for stage, work in state.works.items():

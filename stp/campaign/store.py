@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 from fsspec.implementations.local import LocalFileSystem
 
 from data.errors import MisuseError, StoreError, StoreMismatchError, StpError
+from data.files import plain_file
 from stp.campaign.config import CampaignConfig, parse_config
 from stp.campaign.growth import asks_for_more, whole_lot
 from stp.campaign.lock import Part, folder_holder, folder_lock, part_lock, waiting_lock
@@ -92,6 +93,11 @@ class Store:
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}"
 
+    def _plain(self, name: str) -> str:
+        """Return where a file is; one that has no end is an OSError."""
+        path = self._path(name)
+        return str(plain_file(Path(path))) if self._local else path
+
     def exists(self, name: str) -> bool:
         """Return whether a file is there."""
         with self._reaching():
@@ -106,7 +112,7 @@ class Store:
             If it cannot be read.
         """
         try:
-            return bytes(self._fs.cat_file(self._path(name)))
+            return bytes(self._fs.cat_file(self._plain(name)))
         except OSError as error:
             raise StoreError(read_error(f"{self.url}/{name}", error)) from error
 
@@ -419,7 +425,7 @@ class Store:
         return decode_shard(table, pa.BufferReader(buffer), path=f"{self.url}/{name}")
 
     def read_columns(self, name: str, columns: Sequence[str]) -> pa.Table:
-        """Return some columns of a shard, unchecked: where reading all of it would take too long.
+        """Return some columns of a shard, where reading all takes too long; each page is checked.
 
         Raises
         ------
@@ -432,7 +438,7 @@ class Store:
     def read_batches(
         self, name: str, columns: Sequence[str] | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a shard, some at a time, all columns or some; unchecked.
+        """Yield the rows of a shard, some at a time, all columns or some; each page is checked.
 
         Raises
         ------
@@ -445,8 +451,8 @@ class Store:
     @contextlib.contextmanager
     def _opened(self, name: str) -> Iterator[pq.ParquetFile]:
         try:
-            with self._fs.open(self._path(name), "rb") as file:
-                yield pq.ParquetFile(file)
+            with self._fs.open(self._plain(name), "rb") as file:
+                yield pq.ParquetFile(file, page_checksum_verification=True)
         except (pa.ArrowException, OSError) as error:
             raise StoreError(f"{self.url}/{name}: cannot be read: {error}") from error
 
@@ -463,6 +469,7 @@ class Store:
             return None
         try:
             # Thousands of footers: on a disk here fsspec's layers cost more than these.
+            self._plain(name)
             with Path(path).open("rb") if self._local else self._fs.open(path, "rb") as file:
                 return shard_info(table, file, path=said)
         except FileNotFoundError:

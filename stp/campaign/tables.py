@@ -235,7 +235,10 @@ def encode_shard(
         **{_COUNTS.decode(): text for text in _kept_counts(table.schema)},
     }
     sink = BytesIO()
-    pq.write_table(table.replace_schema_metadata(metadata), sink, compression="zstd")
+    # Where only some columns are read, a digest of the rows says nothing; these do.
+    pq.write_table(
+        table.replace_schema_metadata(metadata), sink, compression="zstd", write_page_checksum=True
+    )
     return sink.getvalue()
 
 

@@ -13,6 +13,8 @@ from data.errors import StpError
 from stp.cli import first_help
 from stp.machine import machine_trouble
 
+_LONGEST_LINE = 2_000
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and end the process.
@@ -102,6 +104,9 @@ def _fail(message: str, code: int) -> None:
         from stp.cli.seen import seen
 
         line = seen(line)
+    if len(line) > _LONGEST_LINE:
+        # A value of thousands of characters; what to do about it stands at the end.
+        line = f"{line[: _LONGEST_LINE // 2]} ... {line[-_LONGEST_LINE // 2 :]}"
     sys.stderr.write(f"stp: error: {line}\n")
     try:
         sys.stdout.flush()

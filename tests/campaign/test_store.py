@@ -13,6 +13,7 @@ from data.errors import MisuseError, StoreError
 from stp.campaign import lock
 from stp.campaign.lock import FolderInUseError
 from stp.campaign.store import Store
+from stp.campaign.tables import make_table
 
 fork = multiprocessing.get_context("fork")
 
@@ -242,3 +243,31 @@ def test_a_remote_store_that_cannot_be_reached_is_one_line(monkeypatch):
     for ask in (store.is_campaign, lambda: store.files("probes")):
         with pytest.raises(StoreError, match=r"campaign-x: the store cannot be reached: no cred"):
             ask()
+
+
+def test_some_columns_of_a_damaged_shard_are_those_written_or_an_error(tmp_path):
+    """The digest is of all rows; what is read in part has a checksum for each page."""
+    store = Store(tmp_path / "c")
+    ids = list(range(40))
+    rows = make_table(
+        "positions",
+        {
+            **dict.fromkeys(("model", "benchmark"), ["m"] * 40),
+            **dict.fromkeys(("question", "trajectory", "position", "tokens"), ids),
+        },
+    )
+    store.write_shard("positions", "p.parquet", rows, source="s")
+    path = tmp_path / "c" / "p.parquet"
+    whole = path.read_bytes()
+    written = store.read_columns("p.parquet", ["question", "tokens"])
+    refused = 0
+    for place in range(4, len(whole) - 8, 3):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
+        try:
+            found = store.read_columns("p.parquet", ["question", "tokens"])
+            said = store.shard_info("positions", "p.parquet")
+        except StoreError:
+            refused += 1
+            continue
+        assert found.equals(written) or said is None, place
+    assert refused > 50

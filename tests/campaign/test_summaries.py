@@ -44,9 +44,9 @@ def opened(monkeypatch):
     units = []
     real = status_module.unit_state
 
-    def remember(store, unit):
+    def remember(store, unit, **how):
         units.append(unit)
-        return real(store, unit)
+        return real(store, unit, **how)
 
     monkeypatch.setattr(status_module, "unit_state", remember)
     monkeypatch.setattr("stp.campaign.reader.unit_state", remember)

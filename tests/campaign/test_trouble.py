@@ -1,20 +1,23 @@
 """Requests that fail, engines that hang, clocks that jump: nothing is lost, nothing is graded."""
 
+import contextlib
 import decimal
 import itertools
 import logging
+import os
+import signal
 import threading
 import time
 from types import SimpleNamespace
 
 import pytest
 
-from data.errors import EngineError
+from data.errors import EngineError, StoreError, StpError
 from evaluator.answers.mathematics import MathJudge
-from stp.campaign import watchdog
+from stp.campaign import load_curves, watchdog
 from stp.campaign.graded import graded_answers
 from stp.campaign.run import grade_campaign, run_campaign
-from stp.campaign.status import campaign_shares
+from stp.campaign.status import campaign_shares, campaign_status
 from stp.campaign.store import Store
 from stp.cli.verdicts import show_verdicts
 from stp.engines import RequestError
@@ -210,3 +213,43 @@ def test_a_rule_that_fails_is_recorded_counted_and_shown(
     assert "a rule failed on it (InvalidOperation)" in shown
     grade_campaign(tmp_path / "c", again=True)
     assert graded_answers(tmp_path / "c", trouble=True).responses == 0
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_files_of_a_campaign_that_have_no_end_are_refused(kind, configure, tmp_path):
+    """A folder from elsewhere may hold pipes, which give nothing, or links to devices."""
+    folder = tmp_path / "c"
+    run_campaign(configure(), folder, open_model=lambda name, path: ScriptedEngine(path))
+    names = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]
+    assert len(names) > 8
+    signal.alarm(120)  # Each would be read for ever.
+    for name in names:
+        kept = (folder / name).read_bytes()
+        (folder / name).unlink()
+        if kind == "pipe":
+            os.mkfifo(folder / name)
+        else:
+            (folder / name).symlink_to("/dev/zero")
+        for read in (campaign_status, load_curves, graded_answers):
+            with contextlib.suppress(StpError):
+                read(folder)
+        with pytest.raises(StoreError, match="a pipe or a device"):
+            Store(folder).read_bytes(str(name))
+        (folder / name).unlink()
+        (folder / name).write_bytes(kept)
+    signal.alarm(0)
+    assert campaign_status(folder).finished
+
+
+@pytest.mark.parametrize("read", [load_curves, graded_answers])
+def test_a_torn_file_is_named_once_by_who_leaves_it_out(read, configure, tmp_path, caplog):
+    folder = tmp_path / "c"
+    run_campaign(configure(), folder, open_model=lambda name, path: ScriptedEngine(path))
+    torn = sorted((folder / "probes").rglob("*.parquet"))[0]
+    torn.write_bytes(torn.read_bytes()[:-9])
+    caplog.clear()
+    for _ in range(2):
+        with contextlib.suppress(StpError):
+            read(folder)
+    said = [record.getMessage() for record in caplog.records if "is torn" in record.getMessage()]
+    assert len(said) == 1 and torn.name in said[0] and "stp run" in said[0]

@@ -147,6 +147,20 @@ def test_a_bad_setting_is_misuse(stp, campaign_file, tmp_path, line, part, monke
     assert_one_line(outcome, 2, part)
 
 
+def test_a_value_of_thousands_of_characters_is_cut_in_its_error(stp, campaign_file, tmp_path):
+    long = tmp_path / "long.toml"
+    text = campaign_file.read_text()
+    for changed in (
+        f"{text}\n[{'y' * 9_000}]\n",
+        text.replace("[probing]", f'[probing]\nplan = "{"x y" * 9_000}"', 1),
+    ):
+        long.write_text(changed)
+        outcome = stp("run", long, "--out", tmp_path / "c")
+        assert_one_line(outcome, 2, " ... ")
+        assert len(outcome.err.splitlines()[-1]) < 2_100
+    assert outcome.err.rstrip().endswith("must be 'uniform' or 'adaptive'")
+
+
 def test_misuse_is_one_line_and_exit_code_2(stp, campaign_file, campaign, tmp_path):
     text = campaign_file.read_text()
     negative = campaign_file.with_name("negative.toml")
