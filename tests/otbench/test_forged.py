@@ -291,11 +291,11 @@ FORGED_TABLES = {
         "a question is gone": (lambda t: without(t, 3), "12 rows, and there must be 13"),
         "a lot is another": (
             lambda t: put(t, "lot", 0, 0.5),
-            "its lot is does not follow from its name",
+            "its lot does not follow from its name",
         ),
         "a lot is not a number": (
             lambda t: put(t, "lot", 0, float("nan")),
-            "its lot is does not follow from its name",
+            "its lot does not follow from its name",
         ),
         "a benchmark is in two groups": (
             lambda t: put(t, "group", 0, "other"),
