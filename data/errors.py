@@ -5,6 +5,11 @@ one line that says what is wrong, where, and how to fix it; the command line pri
 """
 
 
+def one_line(error: BaseException) -> str:
+    """Return the text of any error on one line; its class if it has none."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
 class StpError(Exception):
     """Base of every error that this project raises on purpose.
 

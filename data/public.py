@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from data.errors import MissingDependencyError, MisuseError, StoreError
+from data.errors import MissingDependencyError, MisuseError, StoreError, one_line
 from data.files import SUFFIXES, RawRow, read_rows
 from data.question import Question
 
@@ -136,11 +136,10 @@ class PublicSource:
             )
         except Exception as error:
             # Whatever the hub's clients raise (theirs, httpx's, pyarrow's) means the same to us.
-            reason = " ".join(str(error).split())
             kind = StoreError if _unreachable(error) else MisuseError
             raise kind(
                 f"{benchmark}: cannot read {self.repository} from the hub "
-                f"({type(error).__name__}: {reason:.200}). {self._advice(None)}"
+                f"({type(error).__name__}: {one_line(error):.200}). {self._advice(None)}"
             ) from error
         return list(table)
 

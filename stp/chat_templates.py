@@ -21,6 +21,7 @@ from jinja2.ext import Extension, loopcontrols
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from data.errors import one_line
 from evaluator.answers.symbolic import RuleFailedError, SymbolicTimeoutError, SymbolicWorker
 from evaluator.answers.symbolic_worker import serve
 
@@ -132,7 +133,7 @@ def _why(error: Exception) -> str:
     """Return why a template failed: it may raise any exception."""
     if isinstance(error, UnicodeEncodeError):
         return "it writes half of a character"
-    return " ".join(str(error).split())[:_LONGEST_ERROR] or type(error).__name__
+    return one_line(error)[:_LONGEST_ERROR]
 
 
 @functools.lru_cache(maxsize=32)

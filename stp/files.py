@@ -69,6 +69,8 @@ def check_writable(path: Path) -> Path:
     try:
         folder = path
         while not folder.is_dir() and folder != folder.parent:
+            if folder != path and folder.exists():
+                raise NotADirectoryError(errno.ENOTDIR, f"{folder} is no folder")
             folder = folder.parent
         with tempfile.TemporaryFile(dir=folder):
             return path

@@ -6,6 +6,7 @@ attributes and methods are those of transformers, so that either can be given.
 """
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,10 @@ from typing import Any
 from tokenizers import AddedToken, Tokenizer
 
 from stp.chat_templates import render_all
+
+# One thread: several take nearly twice the work, and where threads were begun a fork (an engine's
+# worker, Ray's) may hang, of which newer Pythons warn. Whoever wants threads sets it before.
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 _SPECIAL = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
 

@@ -1,10 +1,21 @@
-"""Records of what was asked: plain nested values, and what two of them differ in."""
+"""Records of what was asked and with which packages, and what two records differ in."""
 
+import contextlib
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
 _ABSENT: Final = object()
+
+
+def package_versions(packages: Iterable[str]) -> dict[str, str]:
+    """Return the versions of those packages that are installed."""
+    found = {}
+    for package in packages:
+        with contextlib.suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
 
 
 def differences(

@@ -7,7 +7,6 @@ import tempfile
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 _CACHE = tempfile.TemporaryDirectory(prefix="stp-cache-")
 os.environ["STP_CACHE_DIR"] = _CACHE.name

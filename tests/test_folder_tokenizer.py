@@ -1,6 +1,7 @@
 """The tokenizer of a model folder against transformers: same ids, same prompts."""
 
 import json
+import os
 import subprocess
 import sys
 from datetime import datetime
@@ -26,6 +27,35 @@ TEXTS = (
     "naïve 1234567 \u4f60\u597d \U0001f600",
     "\u00a0\u2003",
 )
+
+
+FORKED = """
+import os, subprocess, sys
+from stp.tokenizers import load_tokenizer
+tokenizer = load_tokenizer("data/demo_model")
+before = tokenizer.encode_all(["one", "two", "three"] * 100)
+assert len(os.listdir("/proc/self/task")) == 1, "threads were begun"
+if os.fork() == 0:
+    assert tokenizer.encode_all(["one", "two", "three"] * 100) == before
+    os._exit(0)
+assert os.wait()[1] == 0
+subprocess.run([sys.executable, "-c", ""], preexec_fn=lambda: None, check=True)
+print("done")
+"""
+
+
+def test_a_fork_after_encoding_works_and_warns_of_nothing():
+    """As engines' workers and Ray's are begun: where threads were, a fork may hang or warn."""
+    environment = {k: v for k, v in os.environ.items() if k != "TOKENIZERS_PARALLELISM"}
+    run = subprocess.run(
+        [sys.executable, "-c", FORKED],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert (run.returncode, run.stdout, run.stderr) == (0, "done\n", "")
 
 
 def both(folder):

@@ -101,8 +101,10 @@ def test_the_two_papers_print_other_scores_for_the_same_runs():
         same += 1
         other += match["oscore"] != row["oscore"]
     assert (same, other) == (38, 37)
-    says("38 rows have the same accuracy and tokens in both papers")
-    says("37 of them have different scores")
+    says(
+        "38 rows have the same accuracy and tokens in both papers, "
+        "and 37 of them have different scores"
+    )
     assert len(rows("table3_of_003")) == len(rows("table2")) == 39
     says("39 rows each")
 

@@ -19,7 +19,7 @@ from typing import Any, Literal, get_args
 
 from data.benchmark import check_questions
 from data.choices import LETTERS, letter_question
-from data.errors import MisuseError
+from data.errors import MissingDependencyError, MisuseError, one_line
 from data.files import read_rows
 from data.optimal.domains import discipline_of
 from data.question import Question
@@ -166,8 +166,6 @@ def _hub_rows(source: str) -> list[Mapping[str, Any]]:
     try:
         import datasets
     except ImportError as error:
-        from data.errors import MissingDependencyError
-
         raise MissingDependencyError(
             f"{source}: reading the hub needs the extra `hub` (pip install 'stp-engine[hub]')"
         ) from error
@@ -175,10 +173,9 @@ def _hub_rows(source: str) -> list[Mapping[str, Any]]:
         loaded = datasets.load_dataset(source)
     except Exception as error:
         # Whatever the hub's clients raise means the same to us.
-        reason = " ".join(str(error).split())
         raise MisuseError(
-            f"{source}: cannot be read from the hub ({type(error).__name__}: {reason:.200}); "
-            "download it and give the file"
+            f"{source}: cannot be read from the hub ({type(error).__name__}: "
+            f"{one_line(error):.200}); download it and give the file"
         ) from error
     return [row for split in loaded.values() for row in split]
 

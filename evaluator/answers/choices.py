@@ -72,7 +72,8 @@ class ChoiceJudge:
         self._reference = question.reference.strip().strip("()").upper()
         if len(self._reference) != 1 or self._reference not in self._letters:
             raise BadReferenceError(
-                f"question {question.id}: the reference '{question.reference}' is not a letter from "
+                f"question {question.id}: the reference '{question.reference}' is not a letter "
+                "from "
                 f"A to {self._letters[-1]}"
             )
         self._options = [_plain(option) for option in question.choices]

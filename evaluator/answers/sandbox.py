@@ -19,7 +19,6 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +26,7 @@ from typing import IO
 
 from data.code_tests import LONGEST_OUTPUT_CHARACTERS
 from evaluator.answers import sandbox_runner
+from evaluator.answers.deadline import Deadline
 from evaluator.answers.errors import CheckerError, SandboxMissingError
 from evaluator.answers.seccomp import filter_program
 from evaluator.answers.verdict import TIME_LIMIT
@@ -39,7 +39,6 @@ _ERROR_BYTES = 4096
 _GRACE_SECONDS = 2.0
 _START_SECONDS = 60.0
 _GOING_SECONDS = 10.0
-_MOST_LIMITS = 11
 _PACKAGES = ("site-packages", "dist-packages")
 _OPTIONS = ("-s", "-S", "-P", "-B")
 """No folder of packages. Not ``-I``, which would leave the hash seed to chance."""
@@ -88,7 +87,7 @@ def run_program(
         See `data.code_tests`.
     limit_seconds
         CPU time. The wall-clock limit is twice as long and two seconds more; time in which the
-        program has to wait for a processor does not count; see `_Clock`.
+        program has to wait for a processor does not count; see `Deadline`.
     unsandboxed
         Allow a run without the sandbox if bubblewrap is missing.
 
@@ -296,15 +295,15 @@ def _watch(
     assert process.stderr is not None
     streams = (process.stdout, process.stderr, replies)
     received = [bytearray() for _ in streams]
-    clock = _Clock(process.pid, wall_seconds)
+    deadline, started = Deadline(process.pid, _START_SECONDS), False
     trouble: str | None = None
     total = 0
     with selectors.DefaultSelector() as selector:
         for number, stream in enumerate(streams):
             selector.register(stream, selectors.EVENT_READ, number)
         while selector.get_map() and trouble is None:
-            events = selector.select(clock.remaining())
-            if clock.is_over():
+            events = selector.select(deadline.remaining())
+            if deadline.is_over():
                 trouble = TIME_LIMIT
             for key, _ in events:
                 chunk = os.read(key.fd, 1 << 16)
@@ -316,11 +315,12 @@ def _watch(
                 if streams[key.data] is process.stderr:
                     del received[key.data][:-_ERROR_BYTES]
                 elif streams[key.data] is replies:
-                    clock.start()
+                    if not started:
+                        deadline, started = Deadline(process.pid, wall_seconds), True
                     first.find()
             if total > OUTPUT_BYTES:
                 trouble = "output limit"
-    code = _end(process, first, clock.remaining() if trouble is None else 0.0)
+    code = _end(process, first, deadline.remaining() if trouble is None else 0.0)
     if code is None and trouble is None:
         trouble = TIME_LIMIT
     output, error_bytes, reply = map(bytes, received)
@@ -332,65 +332,6 @@ def _watch(
     if trouble is None and code:
         trouble = _trouble(code, error)
     return SandboxRun(output, reply[1:].decode("utf-8", "replace") or None, trouble)
-
-
-class _Clock:
-    """Wall-clock limit of one run, which starts again when the program itself starts.
-
-    Time in which the program could run and had to wait for a processor, which the kernel counts,
-    does not count: so the limit is the same on a busy machine. In all a run takes at most
-    `_MOST_LIMITS` times its limit.
-    """
-
-    def __init__(self, process_id: int, wall_seconds: float) -> None:
-        self._process_id = process_id
-        self._wall_seconds = wall_seconds
-        self._started = False
-        self._begin(_START_SECONDS)
-
-    def start(self) -> None:
-        if not self._started:
-            self._started = True
-            self._begin(self._wall_seconds)
-
-    def _begin(self, seconds: float) -> None:
-        self._begun = time.monotonic()
-        self._seconds = seconds
-        self._waited = _waited_seconds(self._process_id)
-        self._deadline = self._begun + seconds
-
-    def remaining(self) -> float:
-        return max(0.0, self._deadline - time.monotonic())
-
-    def is_over(self) -> bool:
-        """Whether the time is over; what was spent waiting for a processor is given back."""
-        if time.monotonic() < self._deadline:
-            return False
-        waited = max(0.0, _waited_seconds(self._process_id) - self._waited)
-        granted = min(self._seconds + waited, _MOST_LIMITS * self._seconds)
-        self._deadline = self._begun + granted
-        return time.monotonic() >= self._deadline
-
-
-def _waited_seconds(ancestor: int) -> float:
-    """Longest that a thread of a process or its descendants has waited for a processor so far.
-
-    0 if the kernel does not count it.
-    """
-    parents: dict[int, int] = {}
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # it may end meanwhile
-            fields = entry.read_text(errors="replace").rpartition(")")[2].split()
-            parents[int(entry.parent.name)] = int(fields[1])
-    family = {ancestor}
-    while children := {child for child, parent in parents.items() if parent in family} - family:
-        family |= children
-    waited = 0
-    for tasks in (Path(f"/proc/{member}/task") for member in family):
-        with contextlib.suppress(OSError, IndexError):
-            for thread in os.listdir(tasks):  # noqa: PTH208 (names alone)
-                waited = max(waited, int((tasks / thread / "schedstat").read_text().split()[1]))
-    return waited / 1e9
 
 
 def _end(

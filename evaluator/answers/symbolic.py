@@ -13,15 +13,15 @@ import select
 import shlex
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
+from evaluator.answers.deadline import Deadline
 from evaluator.answers.errors import CheckerError
 
 START_SECONDS = 120.0
-WALL_FACTOR = 6.0
+GRACE_SECONDS = 2.0
 MEMORY_BYTES = 4 * 2**30
 _PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 
@@ -75,8 +75,9 @@ class SymbolicWorker:
         gold, answer
             The expressions.
         limit_seconds
-            CPU time for this pair. The wall-clock limit is six times as long, so that a busy
-            machine does not turn a slow answer into a wrong one.
+            CPU time for this pair. The wall-clock limit is twice as long and two seconds more;
+            time in which the worker has to wait for a processor does not count (see `Deadline`),
+            so that a busy machine does not turn a slow answer into a wrong one.
 
         Returns
         -------
@@ -107,7 +108,7 @@ class SymbolicWorker:
             assert process.stdin is not None
             process.stdin.write(line.encode())
             process.stdin.flush()
-            reply = self._read_line(limit_seconds * WALL_FACTOR)
+            reply = self._read_line(2 * limit_seconds + GRACE_SECONDS)
         except OSError:
             reply = None
         if reply is None:
@@ -169,11 +170,12 @@ class SymbolicWorker:
         assert self._process is not None
         assert self._process.stdout is not None
         descriptor = self._process.stdout.fileno()
-        deadline = time.monotonic() + limit_seconds
+        deadline = Deadline(self._process.pid, limit_seconds)
         while b"\n" not in self._buffer:
-            remaining = deadline - time.monotonic()
-            if remaining <= 0 or not select.select([descriptor], [], [], remaining)[0]:
-                return None
+            if not select.select([descriptor], [], [], deadline.remaining())[0]:
+                if deadline.is_over():
+                    return None
+                continue
             chunk = os.read(descriptor, 65536)
             if not chunk:
                 return None

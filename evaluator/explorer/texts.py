@@ -2,8 +2,8 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +15,17 @@ from evaluator.present.names import visible
 from stp.campaign.store import Store, read_questions
 from stp.campaign.tables import ORIGINAL
 from stp.campaign.text import StoredTokenizer
-from stp.campaign.units import Unit
+from stp.campaign.units import TableName, Unit
 
 ANSWERS_SHOWN = 24
 """Distinct answers at a position; the rest are counted together, right and wrong apart."""
+_COLUMNS: Final[Mapping[TableName, tuple[str, ...]]] = {
+    "trajectories": ("thinking_ids", "thinking_finish", "answer_ids", "answer_finish"),
+    "positions": ("tokens",),
+    "probes": ("answer_ids",),
+    "verdicts": ("position", "right", "answer", "reason"),
+}
+"""What is read of a unit, beside question and trajectory."""
 _STEP, _ANSWER, _REPLY, _OWN, _THINKING = 20_000, 200, 2_000, 20_000, 1_000_000
 
 
@@ -51,11 +58,10 @@ class UnitTexts:
     ) -> None:
         self._tokenizer, self._probes = tokenizer, probes
         self._rows: dict[str, pa.Table] = {
-            table: store.read_shard(table, unit.shard(table))
-            for table in ("trajectories", "positions", "probes")
+            table: store.read_columns(unit.shard(table), ("question", "trajectory", *names))
+            for table, names in _COLUMNS.items()
         }
-        verdicts = store.read_shard("verdicts", unit.shard("verdicts"))
-        own = pc.field("position") == ORIGINAL
+        verdicts, own = self._rows["verdicts"], pc.field("position") == ORIGINAL
         self._rows |= {"own": verdicts.filter(own), "verdicts": verdicts.filter(~own)}
         self._places = {table: _places(rows) for table, rows in self._rows.items()}
         self._questions = read_questions(store, unit.cell)

@@ -78,14 +78,17 @@ def cost_plot(table: pd.DataFrame) -> Figure:
     (``world``, ``plan``).
     """
     means = table.groupby("plan", sort=False).mean()
+    # "uniform 8" is a point of the line "uniform"; "adaptive 35%, up to 16" of another one.
+    lines = means.index.str.replace(r" \d+%?", "", n=1, regex=True)
     with house_style():
         figure = new_figure(7.2, 3.6)
         for axes, (column, name) in zip(
             figure.subplots(1, 2), (("ad_error", "AD"), ("or_error", "OR")), strict=True
         ):
-            for start, colour, style in (("uniform", CURVE, "o-"), ("adaptive", MARK, "s-")):
-                part = means[means.index.str.startswith(start)].sort_values("cost")
-                axes.plot(100 * part["cost"], 100 * part[column], style, color=colour, label=start)
+            for line, style in zip(lines.unique(), ("o-", "s-", "^--"), strict=False):
+                part = means[lines == line].sort_values("cost")
+                colour = CURVE if line == "uniform" else MARK
+                axes.plot(100 * part["cost"], 100 * part[column], style, color=colour, label=line)
             axes.set_xlabel("Answers, % of 16 everywhere")
             axes.set_ylabel(f"Error of latent {name}, points")
             axes.set_ylim(bottom=0)

@@ -1,7 +1,7 @@
 """The chat-completions protocol: what a request may say, and what is said back.
 
 Only the protocol's fields and the extra field ``stp`` are read; what this server cannot do (tools,
-several choices) is refused, never ignored.
+several choices) is refused, unless the field asks for nothing.
 """
 
 import time
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from baselines.interface import Setting
 from data.errors import MisuseError
@@ -17,27 +17,64 @@ from evaluator.live.policy import Policy, find_setting
 from evaluator.live.thinking import Outcome
 from stp.formats import ThinkingFormat
 
-_REFUSED: Final = ("tools", "functions", "response_format", "logprobs", "audio", "stop")
+_ASKS_NOTHING: Final[Mapping[str, tuple[Any, ...]]] = {
+    "n": (1,),
+    "stop": ([], ""),
+    "tools": ([],),
+    "tool_choice": ("none", "auto"),
+    "functions": ([],),
+    "function_call": ("none", "auto"),
+    "logprobs": (False,),
+    "top_logprobs": (0,),
+    "response_format": ({"type": "text"},),
+    "modalities": (["text"],),
+    "logit_bias": ({},),
+    "frequency_penalty": (0,),
+    "repetition_penalty": (1,),
+    "top_k": (0, -1),
+    "min_p": (0,),
+    "include_reasoning": (True,),
+}
+"""Fields that this server does not have, with the values that ask for nothing, as clients send."""
+_NO_MATTER: Final = frozenset(
+    {
+        "user",
+        "metadata",
+        "store",
+        "service_tier",
+        "parallel_tool_calls",
+        "safety_identifier",
+        "prompt_cache_key",
+    }
+)
+"""Fields of the protocol that change no reply."""
 _FINISH: Final = {"stop": "stop", "length": "length", "none": "stop"}
-
-
-class _Part(BaseModel):
-    type: Literal["text"]
-    text: str
 
 
 class Message(BaseModel):
     """A message of a conversation."""
 
     role: Literal["system", "developer", "user", "assistant"]
-    content: str | list[_Part] | None = None
+    content: str
+
+    @field_validator("content", mode="before")
+    @classmethod
+    def _joined(cls, content: Any) -> Any:
+        """Return the text of a message that comes in parts."""
+        if isinstance(content, list):
+            for part in content:
+                kind = part.get("type") if isinstance(part, Mapping) else part
+                if kind != "text" or not isinstance(part.get("text"), str):
+                    raise ValueError(f"{kind!r} is no part of text, and there are no others here")
+            content = "".join(part["text"] for part in content)
+        if isinstance(content, str) and any("\ud800" <= c <= "\udfff" for c in content):
+            raise ValueError("it holds half a character (a lone surrogate)")
+        return content
 
     def plain(self) -> dict[str, str]:
         """Return it as chat templates take it."""
-        content = self.content or ""
-        if not isinstance(content, str):
-            content = "".join(part.text for part in content)
-        return {"role": "system" if self.role == "developer" else self.role, "content": content}
+        role = "system" if self.role == "developer" else self.role
+        return {"role": role, "content": self.content}
 
 
 class StpOptions(BaseModel):
@@ -59,11 +96,12 @@ class StreamOptions(BaseModel):
 class ChatRequest(BaseModel):
     """A request, as far as it is read."""
 
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
     messages: Annotated[list[Message], Field(min_length=1)]
     model: str = ""
     stream: bool = False
     stream_options: StreamOptions | None = None
-    n: Literal[1] | None = None
     seed: int | None = Field(default=None, ge=0, lt=2**63)
     max_tokens: int | None = Field(default=None, ge=1)
     max_completion_tokens: int | None = Field(default=None, ge=1)
@@ -88,14 +126,21 @@ def read_request(values: Any) -> ChatRequest:
     """
     if not isinstance(values, Mapping):
         raise MisuseError("the body is not a JSON object")
-    for name in _REFUSED:
-        if values.get(name) not in (None, False, [], {"type": "text"}):
-            raise MisuseError(f"{name}: this server does not have it; leave it out")
+    read = {}
+    for name, value in values.items():
+        # Clients send null for what they leave out.
+        if value is None or name in _NO_MATTER or value in _ASKS_NOTHING.get(name, ()):
+            continue
+        if name not in ChatRequest.model_fields:
+            # Its name may be as long as the body.
+            raise MisuseError(f"{name[:40]}: this server does not have it; leave it out")
+        read[name] = value
     try:
-        return ChatRequest.model_validate(values)
+        return ChatRequest.model_validate(read)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise MisuseError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        what = first["msg"].removeprefix("Value error, ")
+        raise MisuseError(f"{'.'.join(map(str, first['loc']))}: {what}") from error
 
 
 def setting_of(

@@ -229,10 +229,10 @@ def find_setting(method: str, settings: Sequence[Setting], text: str | None) -> 
         if setting == value or str(setting) == text.strip():
             return setting
     near = nearest(text.strip(), [str(setting) for setting in settings])
-    hint = f"did you mean {near}? " if near else ""
+    hint = f"did you mean {near}? There" if near else "there"
     raise MisuseError(
-        f"method {method}: {text!r} is not a setting of its grid; {hint}"
-        f"There are {_listed(settings)}"
+        f"method {method}: {text[:40]!r} is not a setting of its grid; "
+        f"{hint} are {_listed(settings)}"
     )
 
 

@@ -9,11 +9,13 @@ import json
 import logging
 import secrets
 from collections.abc import AsyncIterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
@@ -28,6 +30,10 @@ from stp.campaign.fit import fit_prompt
 _LOG = logging.getLogger("stp.serve")
 _MENDED_TOKENS: Final = 8
 """Room for the text of a boundary token where thinking is cut."""
+_THROWN_AWAY: Final = 8
+"""How many times the largest body is read and thrown away before a client is cut off."""
+_GONE: Final = 499
+"""The status for a client that has gone: nobody reads it but a log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,13 +116,15 @@ class ChatServer:
     def __init__(self, service: Service, plan: Plan, options: ServerOptions) -> None:
         self._service, self._plan, self._options = service, plan, options
         self._sessions = itertools.count()
+        # One thread: a template's process answers one after the other.
+        self._encoder = ThreadPoolExecutor(1, thread_name_prefix="stp-serve-encode")
 
     def application(self) -> Starlette:
         """Return the application for an ASGI server."""
 
         @contextlib.asynccontextmanager
         async def lifespan(app: Starlette) -> AsyncIterator[None]:
-            with self._service:
+            with self._service, self._encoder:
                 yield
 
         return Starlette(
@@ -126,6 +134,7 @@ class ChatServer:
                 Route("/health", self._health, methods=["GET"]),
             ],
             lifespan=lifespan,
+            exception_handlers={HTTPException: _no_route},
         )
 
     # -- routes --------------------------------------------------------------------------------
@@ -143,10 +152,18 @@ class ChatServer:
         return JSONResponse({"object": "list", "data": [model]})
 
     async def _complete(self, request: Request) -> Response:
+        loop = asyncio.get_running_loop()
         try:
             self._check_key(request)
-            asked = await self._read(request)
-            job, reply, told = self._job(asked)
+            try:
+                async with asyncio.timeout(self._options.request_seconds):
+                    asked = await self._read(request)
+            except TimeoutError as error:
+                raise _Refused(408, "the body did not come in time", "timeout") from error
+            except ClientDisconnect:
+                return Response(status_code=_GONE)
+            # A long prompt takes long to encode: meanwhile the others go on.
+            job, reply, told = await loop.run_in_executor(self._encoder, self._job, asked, loop)
             try:
                 self._service.submit(job)
             except BusyError as error:
@@ -161,17 +178,24 @@ class ChatServer:
         key = self._options.api_key
         if key is None:
             return
-        given = request.headers.get("authorization", "").removeprefix("Bearer ")
-        if not hmac.compare_digest(given.encode(), key.encode()):
+        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not hmac.compare_digest(
+            given.strip().encode(), key.encode()
+        ):
             raise _Refused(401, "the API key is missing or wrong", "invalid_api_key")
 
     async def _read(self, request: Request) -> ChatRequest:
         """Return the request, its body read only as far as it may be."""
-        most, body = self._options.body_bytes, bytearray()
+        most, size, body = self._options.body_bytes, 0, bytearray()
         async for part in request.stream():
-            body += part
-            if len(body) > most:
-                raise _Refused(413, f"the body has more than {most:,} bytes", "too_large")
+            size += len(part)
+            if size <= most:
+                body += part
+            elif size > _THROWN_AWAY * most:
+                break
+        # A client is still sending: one that is cut off there does not hear why.
+        if size > most:
+            raise _Refused(413, f"the body has more than {most:,} bytes", "too_large")
         try:
             asked = read_request(json.loads(body))
         except (ValueError, RecursionError) as error:
@@ -186,7 +210,9 @@ class ChatServer:
             )
         return asked
 
-    def _job(self, asked: ChatRequest) -> tuple[LiveRequest, Reply, _Told]:
+    def _job(
+        self, asked: ChatRequest, loop: asyncio.AbstractEventLoop
+    ) -> tuple[LiveRequest, Reply, _Told]:
         """Return what is handed to the service, what replies are made with, and who is told."""
         plan = self._plan
         policy = plan.policy if asked.stp.method == "on" else None
@@ -215,7 +241,7 @@ class ChatServer:
                 f"answer of {answer_tokens:,} in the context of {subject.context_limit:,}",
                 "context_length_exceeded",
             )
-        text = asked.messages[-1].plain()["content"]
+        text = asked.messages[-1].content
         digest = hashlib.sha256(repr(prompt_ids).encode()).hexdigest()
         task = LiveTask(
             benchmark="chat",
@@ -229,7 +255,7 @@ class ChatServer:
             seed=secrets.randbits(62) if asked.seed is None else asked.seed,
             answer_tokens=answer_tokens,
         )
-        told = _Told(asyncio.get_running_loop())
+        told = _Told(loop)
         job = LiveRequest(
             task=task,
             plan=replace(plan, subject=subject, policy=policy),
@@ -262,7 +288,7 @@ class ChatServer:
             )
             if end not in done:
                 if gone in done:
-                    return Response(status_code=499)
+                    return Response(status_code=_GONE)
                 raise _Refused(504, self._too_long(), "timeout")
             outcome = _outcome(end.result())
         finally:
@@ -363,6 +389,15 @@ class ChatServer:
             outcome.position,
             outcome.tokens,
         )
+
+
+async def _no_route(request: Request, error: Exception) -> Response:
+    """Say in the protocol's form that there is no such address, or no such method at it."""
+    assert isinstance(error, HTTPException)
+    message = f"{request.method} {request.url.path[:80]}: {error.detail.lower()}"
+    response = _Refused(error.status_code, message).response()
+    response.headers.update(error.headers or {})
+    return response
 
 
 def _outcome(value: Outcome | StpError) -> Outcome:

@@ -135,6 +135,11 @@ class Service:
                 _LOG.error("the engine failed: %s", error)
                 self._fail_all(error)
                 continue
+            # Were a defect to end this thread, everybody else would wait in vain.
+            except Exception as error:  # noqa: BLE001 (it is logged, and told to those at work)
+                _LOG.exception("a defect ended %d requests", len(self._jobs))
+                self._fail_all(EngineError(f"unexpected {type(error).__name__}: {error}"))
+                continue
             for entry in ended:
                 self._end(int(str(entry.key)), entry.result, entry.error)
         self._fail_all(EngineError("the server is shutting down"))

@@ -10,9 +10,9 @@ give the same data set.
 import contextlib
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from string import Template
-from typing import Any
 
 from data.optimal import prompt_text
 from data.optimal.general import GeneralQuestion
@@ -20,7 +20,7 @@ from data.progress import NOBODY, Progress
 from evaluator.answers import Checker
 from evaluator.answers.judged import boxed_or_whole
 from evaluator.optimal.card import write_data_set
-from evaluator.optimal.formats import Candidate, Dropped, SeenQuestions, parse_reply
+from evaluator.optimal.formats import Dropped, SeenQuestions, parse_reply
 from evaluator.optimal.grading import decide_by_rule, reference_text
 from evaluator.optimal.judge import Case, Judgement, ModelJudge, agreement
 from evaluator.optimal.recipe import KIND, Built, QuestionSort, Recipe
@@ -182,9 +182,9 @@ class _Work:
                 "agreeing": agreed,
                 "agreeing_by_rule": ruled,
             }
-            self._accepted[pair].append(_question(candidate, provenance))
+            self._accepted[pair].append(replace(candidate, provenance=provenance))
 
-    def _lost(self, candidate: Candidate, agreed: int, undecided: int) -> Dropped:
+    def _lost(self, candidate: GeneralQuestion, agreed: int, undecided: int) -> Dropped:
         """Say why a candidate does not stay: answers that differ, or a judge that says nothing."""
         k = self._recipe.k
         stage, reason = "answers", f"{agreed} of {k} answers agree with the reference"
@@ -229,7 +229,7 @@ class _Work:
 
     def _fresh(
         self, requests: dict[str, QuestionSort], replies: dict[str, Response]
-    ) -> list[Candidate]:
+    ) -> list[GeneralQuestion]:
         """Return the candidates of all replies that pass the checks and repeat nothing."""
         fresh = []
         for name, (domain, kind) in requests.items():
@@ -260,8 +260,8 @@ class _Work:
         return fresh
 
     def _agreeing(
-        self, candidates: Sequence[Candidate], number: int
-    ) -> list[tuple[Candidate, int, int, int]]:
+        self, candidates: Sequence[GeneralQuestion], number: int
+    ) -> list[tuple[GeneralQuestion, int, int, int]]:
         """Return how many of k answers agree with each candidate.
 
         With it how many of these by rule, and on how many others the judge gave no verdict.
@@ -343,24 +343,12 @@ class _Work:
         )
 
 
-def _question(candidate: Candidate, provenance: dict[str, Any]) -> GeneralQuestion:
-    return GeneralQuestion(
-        id=candidate.id,
-        domain=candidate.domain,
-        answer_type=candidate.answer_type,
-        question=candidate.question,
-        answer=candidate.answer,
-        options=candidate.options,
-        provenance=provenance,
-    )
-
-
-def _item(candidate: Candidate) -> Item:
+def _item(candidate: GeneralQuestion) -> Item:
     return Item(
         subset=GENERAL,
         side="ovt",
         benchmark=GENERAL,
-        question=_question(candidate, {}).as_question(),
+        question=candidate.as_question(),
         instruction=prompt_text("answer"),
         answer_type=candidate.answer_type,
     )

@@ -1,14 +1,14 @@
 """A data set of OvT-General on disk: questions, what was dropped, statistics, and a card."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data.optimal.general import QUESTIONS_FILE
 from evaluator.optimal.recipe import Built, Recipe, statistics
-from stp.files import json_bytes, write_durably
+from stp.files import json_bytes, json_lines, write_durably
 
 if TYPE_CHECKING:
     Described = Mapping[str, Mapping[str, Any]]
@@ -42,17 +42,13 @@ def write_data_set(folder: Path, recipe: Recipe, built: Built, models: "Describe
         for role, said in models.items()
     }
     files = {
-        QUESTIONS_FILE: _lines(question.as_row() for question in built.questions),
-        DROPPED_FILE: _lines(asdict(item) for item in built.dropped),
+        QUESTIONS_FILE: json_lines(question.as_row() for question in built.questions),
+        DROPPED_FILE: json_lines(asdict(item) for item in built.dropped),
         STATISTICS_FILE: json_bytes({**counts, "models": dict(models)}, indent=1) + b"\n",
         CARD_FILE: card(recipe, built, counts, models).encode(),
     }
     for name, content in files.items():
         write_durably(folder / name, content)
-
-
-def _lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
-    return b"".join(json_bytes(row) + b"\n" for row in rows)
 
 
 def card(recipe: Recipe, built: Built, counts: Mapping[str, Any], models: "Described") -> str:

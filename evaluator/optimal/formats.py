@@ -11,7 +11,7 @@ from typing import Any
 
 from data.choices import LETTERS
 from data.draws import StableDraws
-from data.optimal.general import AnswerType
+from data.optimal.general import AnswerType, GeneralQuestion
 from evaluator.answers.judged import plain_words
 
 MOST_SHORT_WORDS = 5
@@ -30,28 +30,6 @@ _ELSEWHERE = re.compile(
 )
 _OPTION_LABEL = re.compile(r"^\(?[A-Za-z][.):]\s+")
 _CATCH_ALL = re.compile(r"\b(?:all|none|both|any) of the (?:above|these|other)", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
-    """A question that may enter the data set.
-
-    Attributes
-    ----------
-    id
-        Names pair, round and place.
-    domain, answer_type
-        The pair of constraints that it was made under.
-    question, answer, options
-        As in :class:`data.optimal.general.GeneralQuestion`.
-    """
-
-    id: str
-    domain: str
-    answer_type: AnswerType
-    question: str
-    answer: str
-    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +60,7 @@ class Dropped:
 class Parsed:
     """What came out of one reply."""
 
-    candidates: list[Candidate] = field(default_factory=list)
+    candidates: list[GeneralQuestion] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
 
 
@@ -117,7 +95,7 @@ def parse_reply(
     for number, values in enumerate(objects, start=1):
         name = f"{prefix}-{number}"
         found = _candidate(values, name, domain, answer_type, options)
-        if isinstance(found, Candidate):
+        if isinstance(found, GeneralQuestion):
             parsed.candidates.append(found)
         else:
             text = values.get("question")
@@ -151,7 +129,7 @@ def _objects(reply: str) -> Iterator[dict[str, Any]]:
 
 def _candidate(
     values: dict[str, Any], name: str, domain: str, answer_type: AnswerType, options: int
-) -> Candidate | str:
+) -> GeneralQuestion | str:
     """Return a candidate, or why there is none."""
     question, answer = values.get("question"), values.get("answer")
     if not isinstance(question, str) or not isinstance(answer, str | int | float):
@@ -178,7 +156,7 @@ def _candidate(
         why = _wrong_form(question, answer, answer_type)
         if why:
             return why
-    return Candidate(
+    return GeneralQuestion(
         id=name,
         domain=domain,
         answer_type=answer_type,
@@ -254,7 +232,7 @@ class SeenQuestions:
         self._holders: dict[str, list[str]] = {}
         self._sizes: dict[str, int] = {}
 
-    def repeated(self, candidate: Candidate) -> str | None:
+    def repeated(self, candidate: GeneralQuestion) -> str | None:
         """Return the id of the question that a candidate repeats; otherwise remember it.
 
         The same words are a repetition, and so are two questions whose pairs of neighbouring words

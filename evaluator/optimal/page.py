@@ -30,7 +30,6 @@ _ANALYSES: Final = (
     "options",
     "sizes",
 )
-_OAA: Final = {"x_label": "t, thinking tokens", "y_label": "OAA"}
 _POINTS: Final = 250
 """Points of a chart's line, about."""
 
@@ -122,7 +121,11 @@ def _scope(results: Results) -> str:
 
 def _oaa_view(rows: pd.DataFrame, t_max: int) -> View | None:
     lines = oaa_lines(rows, t_max)
-    return Lines(stem="oaa", title="OAA", lines=lines, **_OAA) if lines else None
+    return _oaa("oaa", "OAA", lines) if lines else None
+
+
+def _oaa(stem: str, title: str, lines: list[Trace]) -> View:
+    return Lines(stem=stem, title=title, x_label="t, thinking tokens", y_label="OAA", lines=lines)
 
 
 def oaa_lines(rows: pd.DataFrame, t_max: int) -> list[Trace]:
@@ -161,14 +164,13 @@ def _bridge_views(cell: BridgeCell, place: int) -> tuple[View, View]:
     step = max(1, cell.thresholds.size // _POINTS)
     x = cell.thresholds[::step].tolist()
     name = f"{cell.model} on {cell.benchmark}"
-    stopping = Lines(
-        stem=f"stopping-{place}",
-        title=name,
-        lines=[
+    stopping = _oaa(
+        f"stopping-{place}",
+        name,
+        [
             Trace(name="full thinking", x=x, y=cell.full_curve[::step].tolist()),
             Trace(name="ideal stopping", x=x, y=cell.ideal_curve[::step].tolist()),
         ],
-        **_OAA,
     )
     frontier = Lines(
         stem=f"frontier-{place}",

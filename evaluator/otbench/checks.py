@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from data.errors import one_line
 from evaluator.otbench.columns import RANGES
 from evaluator.otbench.integrity import ChangedReleaseError, shown
 from stp.ragged import Array, IntArray
@@ -301,5 +302,4 @@ def _fits(found: pa.DataType, wanted: pa.DataType) -> bool:
 
 
 def _unreadable(path: Path, error: BaseException) -> ChangedReleaseError:
-    said = " ".join(str(error).split())[:120] or type(error).__name__
-    return changed(path, f"cannot be read as a table ({said})")
+    return changed(path, f"cannot be read as a table ({one_line(error)[:120]})")

@@ -4,7 +4,7 @@ import contextlib
 import importlib
 from pathlib import Path
 
-from data.errors import MissingDependencyError, MisuseError, StoreError
+from data.errors import MissingDependencyError, MisuseError, StoreError, one_line
 from evaluator.otbench.integrity import read_manifest, verify
 
 
@@ -49,11 +49,11 @@ def push_release(folder: Path, repository: str, *, private: bool = False) -> str
             commit_message=f"Release {manifest['name']} ({checksum[:12]})",
         )
     except errors.HfHubHTTPError as error:
-        raise MisuseError(f"{repository}: the hub refuses: {_one_line(error)}") from error
+        raise MisuseError(f"{repository}: the hub refuses: {one_line(error)}") from error
     except (ValueError, errors.LocalTokenNotFoundError) as error:
-        raise MisuseError(f"{repository}: {_one_line(error)}") from error
+        raise MisuseError(f"{repository}: {one_line(error)}") from error
     except _unreachable() as error:
-        raise StoreError(f"{repository}: the hub cannot be reached: {_one_line(error)}") from error
+        raise StoreError(f"{repository}: the hub cannot be reached: {one_line(error)}") from error
     return str(made.url)
 
 
@@ -64,7 +64,3 @@ def _unreachable() -> tuple[type[Exception], ...]:
         with contextlib.suppress(ImportError):
             kinds.append(importlib.import_module(name).HTTPError)
     return tuple(kinds)
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__

@@ -1,7 +1,7 @@
 """A release's manifest: every file with its size and digests, so that a changed byte is found.
 
-``manifest.json`` lists each file's SHA-256 and shorter digests of its blocks of 1 MiB, so that a
-change is named down to the block. ``manifest.sha256`` holds the digest of the manifest itself,
+``manifest.json`` lists each file's size and SHA-256. ``manifest.sha256`` holds the digest of the
+manifest itself,
 which is the checksum of the whole release. Whoever can write files can write checksums: what the
 manifest says is checked here as well, and what the tables hold in :mod:`evaluator.otbench.checks`.
 """
@@ -27,8 +27,6 @@ from stp.files import write_durably
 MANIFEST = "manifest.json"
 CHECKSUM = "manifest.sha256"
 SCHEMA_VERSION = 1
-_BLOCK = 1 << 20
-_BLOCK_DIGITS = 16
 _PLAIN = re.compile(r"[A-Za-z0-9._-]+")
 # Without an exponent: 1e999999999 is a fraction as well, of a thousand million digits.
 _FRACTION = re.compile(r"[0-9]{1,18}(/[0-9]{1,18})?")
@@ -84,11 +82,10 @@ class _Record(BaseModel):
 
 
 class FileRecord(_Record):
-    """A file: its bytes, its SHA-256, and the beginnings of those of its blocks."""
+    """A file: its bytes and its SHA-256."""
 
     bytes: _Count
     sha256: str
-    blocks: list[str]
 
 
 class ReleasedCell(_Record):
@@ -185,13 +182,10 @@ def shown(text: object) -> str:
 
 
 def describe_file(path: Path) -> dict[str, Any]:
-    """Return a file's entry in the manifest: bytes, SHA-256, digests of its blocks."""
-    whole, blocks, size = hashlib.sha256(), [], 0
-    for block in _blocks(path):
-        whole.update(block)
-        blocks.append(hashlib.sha256(block).hexdigest()[:_BLOCK_DIGITS])
-        size += len(block)
-    return {"bytes": size, "sha256": whole.hexdigest(), "blocks": blocks}
+    """Return a file's entry in the manifest: bytes and SHA-256."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return {"bytes": file.tell(), "sha256": digest}
 
 
 def write_manifest(folder: Path, content: dict[str, Any]) -> str:
@@ -288,8 +282,8 @@ def verify(folder: Path, manifest: dict[str, Any], progress: Progress = NOBODY) 
     Raises
     ------
     ChangedReleaseError
-        Names the first file that is missing or changed, and where in it; or what in the manifest
-        is missing or cannot be.
+        Names the first file that is missing or changed, or what in the manifest is missing or
+        impossible.
     """
     files: dict[str, dict[str, Any]] = manifest["files"]
     total, done = sum(entry["bytes"] for entry in files.values()), 0
@@ -302,7 +296,10 @@ def verify(folder: Path, manifest: dict[str, Any], progress: Progress = NOBODY) 
         if found is None:
             raise ChangedReleaseError(f"{path}: missing; get the release again")
         if any(found[key] != entry[key] for key in found):
-            raise ChangedReleaseError(f"{path}: {_change(entry, found)}; get the release again")
+            raise ChangedReleaseError(
+                f"{path}: changed since it was written ({found['bytes']:,} bytes; "
+                f"{entry['bytes']:,} were written); get the release again"
+            )
         done += entry["bytes"]
         progress(done, total)
     checked = _validated(ReleaseManifest, folder / MANIFEST, manifest)
@@ -326,19 +323,3 @@ def first_error(error: ValidationError) -> str:
     place = ".".join(visible(str(part), 80) for part in first["loc"] if part != "[key]")
     said = first["msg"].removeprefix("Value error, ")
     return " ".join(f"{place}: {said}".removeprefix(": ").split())
-
-
-def _change(entry: dict[str, Any], found: dict[str, Any]) -> str:
-    if found["bytes"] != entry["bytes"]:
-        return f"changed: {found['bytes']:,} bytes, and {entry['bytes']:,} were written"
-    for number, (then, now) in enumerate(zip(entry["blocks"], found["blocks"], strict=False)):
-        if then != now:
-            last = min((number + 1) * _BLOCK, entry["bytes"])
-            return f"changed between bytes {number * _BLOCK:,} and {last:,}"
-    return "changed"
-
-
-def _blocks(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            yield block

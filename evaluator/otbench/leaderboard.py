@@ -14,7 +14,6 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +35,7 @@ from evaluator.otbench.row import Resampling, Row
 from evaluator.otbench.run import MethodResult
 from evaluator.otbench.summary import SUMMARIES, gaps, shares
 from stp.files import write_durably
+from stp.records import package_versions
 
 ROWS = "leaderboard.jsonl"
 POINTS = "points.csv"
@@ -96,7 +96,7 @@ def make_row(
 
 def versions() -> dict[str, str]:
     """Return the versions of the packages that a row depends on."""
-    return {package: _version(package) for package in _PACKAGES}
+    return {**dict.fromkeys(_PACKAGES, "(not installed)"), **package_versions(_PACKAGES)}
 
 
 def digest_of(row: Mapping[str, Any]) -> str:
@@ -352,10 +352,3 @@ def _number(value: Any) -> float | None:
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False)
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "(not installed)"

@@ -11,7 +11,6 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from importlib.metadata import PackageNotFoundError, version
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -43,6 +42,7 @@ from evaluator.otbench.splits import (
     prompt_digest,
 )
 from stp.files import write_durably
+from stp.records import package_versions
 from stp.signals import Signals
 
 _PACKAGES = ("stp-engine", "numpy", "pandas", "pyarrow")
@@ -365,7 +365,7 @@ def _content(
             }
             for item, config, manifest in zip(gathered, configs, manifests, strict=True)
         ],
-        "packages": {package: _version(package) for package in _PACKAGES},
+        "packages": package_versions(_PACKAGES),
     }
 
 
@@ -375,10 +375,3 @@ def _signal_settings(item: Gathered) -> dict[str, Any] | None:
 
     record = read_signals_record(item.store)
     return None if record is None else record.settings.model_dump(mode="json")
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "(not installed)"

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib import metadata, resources
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from evaluator.present.names import visible
 from evaluator.present.palette import DARK, LIGHT, css_variables
 from evaluator.present.views import View, view_json
 from stp.files import write_durably
+from stp.records import package_versions
 
 CHART_SCRIPTS = (
     "explorer/vendor/echarts.common.min.js",
@@ -114,12 +115,6 @@ def render(
     )
 
 
-def fragment(macro: str, *values: Any, **options: Any) -> Markup:
-    """Return what a macro of ``present/templates/parts.html`` makes of values."""
-    parts = environment().get_template("present/templates/parts.html").module
-    return Markup(getattr(parts, macro)(*values, **options))
-
-
 def write_page(path: Path, page: str) -> Path:
     """Write a page whole or not at all; returns where it is.
 
@@ -169,7 +164,4 @@ def _digest(script: str) -> str:
 
 def version() -> str:
     """Return this project's version."""
-    try:
-        return metadata.version("stp-engine")
-    except metadata.PackageNotFoundError:
-        return "(not installed)"
+    return package_versions(["stp-engine"]).get("stp-engine", "(not installed)")

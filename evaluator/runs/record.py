@@ -8,7 +8,6 @@ import platform
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +17,7 @@ from evaluator.runs.folder import check_free
 from stp.asking import ResponseStore
 from stp.asking.base import Description, identity
 from stp.files import json_bytes, read_json, write_durably
-from stp.records import differences
+from stp.records import differences, package_versions
 
 RECORD: Final = "run.json"
 SCHEMA: Final = 2
@@ -28,13 +27,7 @@ _PACKAGES: Final = ("stp-engine", "transformers", "torch", "vllm", "inspect_ai",
 
 
 def _versions() -> dict[str, str | None]:
-    found: dict[str, str | None] = {}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = None
-    return found
+    return {**dict.fromkeys(_PACKAGES), **package_versions(_PACKAGES)}
 
 
 def _now() -> str:

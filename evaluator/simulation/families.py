@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from evaluator.simulation.blind_families import BLIND_FAMILIES, DrawCell, Drawn
-from evaluator.simulation.worlds import World, make_world, paper_population
+from evaluator.simulation.worlds import World, make_world, paper_population, sigmoid
 from oracle.checks import whole_number
 from stp.curves import Curves
 from stp.ragged import FloatArray, IntArray
@@ -33,10 +33,6 @@ def _questions(trajectories: int, questions: int) -> IntArray:
     return np.arange(trajectories) * questions // trajectories
 
 
-def _sigmoid(x: FloatArray) -> FloatArray:
-    return np.asarray(1.0 / (1.0 + np.exp(-x)))
-
-
 def monotone_logistic(rng: np.random.Generator, trajectories: int, questions: int) -> Drawn:
     """Draw one rise, sudden or slow, that is never lost: AD is 0."""
     question = _questions(trajectories, questions)
@@ -47,7 +43,7 @@ def monotone_logistic(rng: np.random.Generator, trajectories: int, questions: in
         top = 1 / (1 + np.exp(-(1.5 + ease_q[q] + rng.normal())))
         bottom = top * rng.uniform(0.0, 0.5)
         width = rng.choice([0.02, 0.08, 0.2])
-        rise = _sigmoid((at - rng.uniform(0.1, 0.8)) / width)
+        rise = sigmoid((at - rng.uniform(0.1, 0.8)) / width)
         tokens.append(_tokens(rng, positions))
         truth.append(bottom + (top - bottom) * rise)
     return tokens, truth, question
@@ -73,12 +69,12 @@ def double_rise(rng: np.random.Generator, trajectories: int, questions: int) -> 
     for q, positions in zip(question, _lengths(rng, trajectories), strict=True):
         at = np.linspace(0.0, 1.0, positions)
         first, second = np.sort(rng.uniform(0.05, 0.95, 2))
-        level = -3.0 + ease_q[q] + 2.5 * _sigmoid((at - first) / 0.03)
-        level += 3.5 * _sigmoid((at - second) / 0.03)
+        level = -3.0 + ease_q[q] + 2.5 * sigmoid((at - first) / 0.03)
+        level += 3.5 * sigmoid((at - second) / 0.03)
         if rng.random() < 1 / 3:
-            level -= 3.0 * _sigmoid((at - rng.uniform(second, 1.0)) / 0.03)
+            level -= 3.0 * sigmoid((at - rng.uniform(second, 1.0)) / 0.03)
         tokens.append(_tokens(rng, positions))
-        truth.append(_sigmoid(level))
+        truth.append(sigmoid(level))
     return tokens, truth, question
 
 
@@ -113,7 +109,7 @@ def wandering(rng: np.random.Generator, trajectories: int, questions: int) -> Dr
         rise = 4.0 * np.clip(8.0 * (at - rng.beta(1.5, 2.2)), 0.0, 1.0)
         tokens.append(_tokens(rng, positions))
         level = ease_q[q] - 2.0 + rise + 0.9 * rng.normal() + 0.6 * wander
-        truth.append(_sigmoid(level))
+        truth.append(sigmoid(level))
     return tokens, truth, question
 
 

@@ -19,6 +19,8 @@ from stp.curves import Curves
 from stp.ragged import FloatArray
 
 TOLERANCE = 0.03
+PAPER_PROBES = 16
+"""What costs are shares of."""
 _CERTAIN = 0.01
 
 
@@ -184,10 +186,10 @@ def replayed(
     *,
     share: float,
     first: int = 4,
-    rounds: int = 4,
-    answers: int = 4,
+    rounds: int = 3,
+    most: int = 16,
     seed: int = 0,
-    draws: int = 60,
+    draws: int = 120,
 ) -> tuple[LatentCurves, float]:
     """Replay adaptive probing on a fully probed world.
 
@@ -199,13 +201,13 @@ def replayed(
     world
         Fully probed.
     share
-        Answers to spend, as a share of all.
+        Answers to spend, as a share of 16 at every position.
     first
         Answers at every position in the first pass.
     rounds
         Further passes, with equal budgets.
-    answers
-        That a chosen position gets in a round.
+    most
+        Answers that a position may have in all; no more than the world has.
     seed, draws
         Of the answers taken, and of the fits.
 
@@ -220,7 +222,7 @@ def replayed(
         If the share does not pay for the first pass.
     """
     full = world.curves
-    budget = int(share * full.probes * full.positions)
+    budget = int(share * PAPER_PROBES * full.positions)
     if budget < first * full.positions:
         raise ValueError(f"a share of {share} does not pay for {first} answers at every position")
     curves = thinned(full, first, seed)
@@ -230,7 +232,7 @@ def replayed(
     each = (budget - first * full.positions) // max(rounds, 1)
     latent = fit(curves, draws=draws, seed=seed)
     for _ in range(rounds if each else 0):
-        more = choose_positions(latent, budget=each, most=full.probes, answers=answers)
+        more = choose_positions(latent, budget=each, most=most)
         left = full.probes - first - extra
         right = full.correct - curves.correct - extra_correct
         extra_correct = extra_correct + rng.hypergeometric(right, left - right, more)
@@ -238,7 +240,7 @@ def replayed(
         known = replace(curves, extra_probes=extra, extra_correct=extra_correct.astype(np.int32))
         latent = fit(known, draws=draws, seed=seed)
     spent = float(latent.curves.all_probes_k.sum())
-    return latent, spent / (full.probes * full.positions)
+    return latent, spent / (PAPER_PROBES * full.positions)
 
 
 def cost_curve(
@@ -251,16 +253,18 @@ def cost_curve(
     world
         Fully probed, with known truth.
     shares
-        Of all answers, for adaptive probing with a first pass of 4.
+        Of 16 answers everywhere, for adaptive probing with a first pass of 4. Where the world has
+        more than 16 answers at a position, rounds up to 16 and up to all of them are replayed.
     seed
         Of all that is drawn.
 
     Returns
     -------
     pandas.DataFrame
-        Indexed by ``plan``: ``cost`` (share of all answers), mean absolute errors per trajectory
-        ``ad_error`` and ``or_error`` against the truth (OR within 3 points), and the absolute
-        errors of their means, ``mean_ad_error`` and ``mean_or_error``; fractions.
+        Indexed by ``plan``: ``cost`` (share of 16 answers everywhere), mean absolute errors per
+        trajectory ``ad_error`` and ``or_error`` against the truth (OR within 3 points), and the
+        absolute errors of their means over trajectories, ``mean_ad_error`` and
+        ``mean_or_error``; fractions.
     """
     truth = true_overthinking(world, TOLERANCE)
     rows = {}
@@ -275,12 +279,13 @@ def cost_curve(
         return row
 
     full = world.curves
-    for probes in (2, 4, 8, 16):
+    for probes in (2, 4, 8, PAPER_PROBES):
         if probes <= full.probes:
             curves = full if probes == full.probes else thinned(full, probes, seed)
-            rows[f"uniform {probes}"] = errors(
-                fit(curves, draws=60, seed=seed), probes / full.probes
-            )
-    for share in shares:
-        rows[f"adaptive {share:.0%}"] = errors(*replayed(world, share=share, seed=seed))
+            latent = fit(curves, draws=60, seed=seed)
+            rows[f"uniform {probes}"] = errors(latent, probes / PAPER_PROBES)
+    for most in sorted({min(PAPER_PROBES, full.probes), full.probes}):
+        for share in shares:
+            found = replayed(world, share=share, most=most, seed=seed)
+            rows[f"adaptive {share:.0%}, up to {most}"] = errors(*found)
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("plan")

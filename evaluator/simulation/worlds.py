@@ -265,7 +265,7 @@ def _draw_cell(population: Population, seed: int, m: int, b: int) -> _CellDraw:
     steps = np.maximum(1, (2 * full + step) // (2 * step))
     lengths = steps + 1
     offsets = offsets_of(lengths)
-    direct = benchmark.guess + (1 - benchmark.guess) * _sigmoid(1.2 * margin - 2.2)
+    direct = benchmark.guess + (1 - benchmark.guess) * sigmoid(1.2 * margin - 2.2)
     direct = np.clip(direct, 1e-6, 1 - 1e-6)
     insight = rng.beta(1.5, 2.2, count)
     falls = np.where(rng.random(count) < 0.15, rng.exponential(2.0, count), 0.0)
@@ -293,7 +293,8 @@ def _draw_cell(population: Population, seed: int, m: int, b: int) -> _CellDraw:
     )
 
 
-def _sigmoid(x: FloatArray) -> FloatArray:
+def sigmoid(x: FloatArray) -> FloatArray:
+    """Return the logistic function."""
     return np.asarray(1.0 / (1.0 + np.exp(-x)))
 
 

@@ -6,7 +6,7 @@ budgets without runs that differ only in their budget.
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -34,9 +34,7 @@ def insights(comparison: Comparison, beside: Beside | None = None) -> list[View]
     """
     views: list[View | None] = [
         accuracy_tokens(comparison),
-        accuracy_efficiency(comparison),
-        scores_accuracy(comparison),
-        following_accuracy(comparison),
+        *accuracy_planes(comparison),
         sizes(comparison),
         scaling(comparison),
         *(study_view(study, comparison) for study in studies(comparison.runs)),
@@ -54,21 +52,25 @@ def _note(comparison: Comparison) -> str:
     return f"{len(comparison.pool.tasks)} tasks, {rows:,} responses; {comparison.pool.describe()}."
 
 
-def _plane(comparison: Comparison, values: Mapping[str, tuple[float, float]]) -> list[Point]:
+def _scatter(
+    comparison: Comparison, values: Mapping[str, tuple[float, float]], after: str = "", **view: Any
+) -> Scatter:
     """Return a point for each run that has values; the Pareto set of the comparison is marked."""
-    return [
-        Point(
-            name=run.name,
-            x=values[run.name][0],
-            y=values[run.name][1],
-            marked=run.name in comparison.pareto,
-        )
-        for run in comparison.runs
-        if run.name in values
-    ]
-
-
-_MARKED: Final = "Marked: no other run is better in both accuracy and efficiency."
+    return Scatter(
+        note=f"{_note(comparison)} Marked: no other run is better in both accuracy and "
+        f"efficiency.{after}",
+        points=[
+            Point(
+                name=run.name,
+                x=values[run.name][0],
+                y=values[run.name][1],
+                marked=run.name in comparison.pareto,
+            )
+            for run in comparison.runs
+            if run.name in values
+        ],
+        **view,
+    )
 
 
 def accuracy_tokens(comparison: Comparison) -> Scatter | None:
@@ -77,20 +79,15 @@ def accuracy_tokens(comparison: Comparison) -> Scatter | None:
     if min(tokens.values()) <= 0:
         return None
     contours = score_contours(comparison, min(tokens.values()), max(tokens.values()))
-    lines = (
-        " Dashed: equal O-Score of average accuracy and average efficiency in this pool."
-        if contours
-        else ""
-    )
-    return Scatter(
+    dashed = " Dashed: equal O-Score of average accuracy and average efficiency in this pool."
+    return _scatter(
+        comparison,
+        {run.name: (tokens[run.name], _accuracy(run)) for run in comparison.runs},
+        dashed if contours else "",
         stem="accuracy-tokens",
         title="Accuracy against tokens",
         x_label="tokens per response",
         y_label="accuracy",
-        note=f"{_note(comparison)} {_MARKED}{lines}",
-        points=_plane(
-            comparison, {r.name: (tokens[r.name], _accuracy(r)) for r in comparison.runs}
-        ),
         contours=contours,
         log_x=True,
     )
@@ -125,55 +122,40 @@ def score_contours(comparison: Comparison, least: float, most: float) -> list[Tr
     return traces
 
 
-def accuracy_efficiency(comparison: Comparison) -> Scatter:
-    """Return accuracy against efficiency (paper 003, Figure 6)."""
-    scores = comparison.scores
-    return Scatter(
-        stem="accuracy-efficiency",
-        title="Accuracy against token efficiency",
-        x_label="token efficiency",
-        y_label="accuracy",
-        note=f"{_note(comparison)} To the right: shorter. {_MARKED}",
-        points=_plane(
+def accuracy_planes(comparison: Comparison) -> list[Scatter]:
+    """Return accuracy beside efficiency, O-Score and following (paper 003, Figures 6 and 7)."""
+    scores, runs = comparison.scores, comparison.runs
+    return [
+        _scatter(
             comparison,
-            {r.name: (scores[r.name].mean_efficiency, _accuracy(r)) for r in comparison.runs},
+            {run.name: (scores[run.name].mean_efficiency, _accuracy(run)) for run in runs},
+            " To the right: shorter.",
+            stem="accuracy-efficiency",
+            title="Accuracy against token efficiency",
+            x_label="token efficiency",
+            y_label="accuracy",
+            x_format=".2f",
         ),
-        x_format=".2f",
-    )
-
-
-def scores_accuracy(comparison: Comparison) -> Scatter:
-    """Return the O-Score against accuracy (paper 003, Figure 7)."""
-    scores = comparison.scores
-    return Scatter(
-        stem="oscore-accuracy",
-        title="O-Score against accuracy",
-        x_label="accuracy",
-        y_label="O-Score",
-        y_format=".2f",
-        note=f"{_note(comparison)} {_MARKED}",
-        points=_plane(
+        _scatter(
             comparison,
-            {r.name: (_accuracy(r), scores[r.name].mean_oscore) for r in comparison.runs},
+            {run.name: (_accuracy(run), scores[run.name].mean_oscore) for run in runs},
+            stem="oscore-accuracy",
+            title="O-Score against accuracy",
+            x_label="accuracy",
+            y_label="O-Score",
+            y_format=".2f",
+            x_format=".0%",
         ),
-        x_format=".0%",
-    )
-
-
-def following_accuracy(comparison: Comparison) -> Scatter:
-    """Return instruction following against accuracy (paper 003, Figure 7)."""
-    return Scatter(
-        stem="following-accuracy",
-        title="Instruction following against accuracy",
-        x_label="accuracy",
-        y_label="answers in a box",
-        note=f"{_note(comparison)} {_MARKED}",
-        points=_plane(
+        _scatter(
             comparison,
-            {r.name: (_accuracy(r), r.measures.overall.following.mean) for r in comparison.runs},
+            {run.name: (_accuracy(run), run.measures.overall.following.mean) for run in runs},
+            stem="following-accuracy",
+            title="Instruction following against accuracy",
+            x_label="accuracy",
+            y_label="answers in a box",
+            x_format=".0%",
         ),
-        x_format=".0%",
-    )
+    ]
 
 
 def sizes(comparison: Comparison) -> Scatter | None:
@@ -188,13 +170,14 @@ def sizes(comparison: Comparison) -> Scatter | None:
         return None
     missing = len(comparison.runs) - len(values)
     without = f" {missing} without a known size." if missing else ""
-    return Scatter(
+    return _scatter(
+        comparison,
+        values,
+        without,
         stem="accuracy-size",
         title="Accuracy against size",
         x_label="parameters in billions",
         y_label="accuracy",
-        note=f"{_note(comparison)} {_MARKED}{without}",
-        points=_plane(comparison, values),
         log_x=True,
         x_format="g",
     )

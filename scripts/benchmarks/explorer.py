@@ -2,7 +2,8 @@
 
 Needs Linux, chromium, chromedriver and selenium. The first time a campaign is opened its rows are
 read from all of its verdicts and kept; run it twice. Memory is what server and browser hold beyond
-files that the system may drop, shared pages counted once::
+files that the system may drop, shared pages counted once; of the browser also what it holds with an
+empty page. CPU seconds are of all processes, for machines on which others work::
 
     python scripts/synthetic_campaign.py big --scale 1.09      # 100,000 trajectories
     python scripts/benchmarks/explorer.py big
@@ -21,6 +22,8 @@ from selenium import webdriver
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 
+_SETTLED = 2.0
+"""Seconds that processes have to come to rest before their memory is read."""
 _READY = "const v = document.getElementById('view'); return !!v && v.dataset.ready !== undefined"
 _FIRST = "return document.querySelectorAll('#view tbody tr').length > 0"
 _FILTER = """
@@ -53,8 +56,12 @@ def main(
         driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
         driver.set_script_timeout(patience)
         # A person's browser runs already.
-        browser = time.monotonic() - waited
         try:
+            driver.get("about:blank")
+            time.sleep(_SETTLED)
+            empty = _private(driver.service.process.pid)
+            idle = _cpu(driver.service.process.pid)
+            browser = time.monotonic() - waited
             began = time.monotonic()
             driver.get(address)
             _wait(driver, _FIRST, patience)
@@ -63,6 +70,10 @@ def main(
             typer.echo(f"figures of all cells after {time.monotonic() - began:.1f} s")
             opened = time.monotonic() - started - browser
             typer.echo(f"opened after {opened:.2f} s, the server's start included")
+            used = _cpu(server.pid), _cpu(driver.service.process.pid) - idle
+            typer.echo(f"CPU until then: server {used[0]:.1f} s, browser {used[1]:.1f} s")
+            time.sleep(_SETTLED)
+            _say_memory("opened", server.pid, driver, empty)
             began = time.monotonic()
             driver.execute_script("location.hash = '/0/all'")
             _wait(driver, "return !!document.querySelector('#filter-shape')", patience)
@@ -74,8 +85,8 @@ def main(
                 driver.execute_script(_FILTER, words)
                 _wait(driver, _FILTERED, patience)
                 typer.echo(f"filter {words!r}: {driver.execute_script(_FILTERED)} ms")
-            held = _private(server.pid), _private(driver.service.process.pid)
-            typer.echo(f"server {held[0]:,.0f} MB, browser {held[1]:,.0f} MB")
+            time.sleep(_SETTLED)
+            _say_memory("after filters", server.pid, driver, empty)
         finally:
             driver.quit()
             server.terminate()
@@ -89,6 +100,21 @@ def _wait(driver: webdriver.Chrome, condition: str, seconds: float) -> None:
         time.sleep(0.02)
 
 
+def _say_memory(when: str, server: int, driver: webdriver.Chrome, empty: float) -> None:
+    held = _private(server), _private(driver.service.process.pid)
+    typer.echo(
+        f"{when}: server {held[0]:,.0f} MB and browser {held[1]:,.0f} MB (with an empty page "
+        f"{empty:,.0f}), together {sum(held):,.0f} MB"
+    )
+
+
+def _cpu(pid: int) -> float:
+    """Return the CPU seconds of a process and of those that it began and that still run."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return own + sum(_cpu(child) for child in _children(pid))
+
+
 def _private(pid: int) -> float:
     """Return the megabytes that a process and those that it began hold, files left out."""
     total = 0
@@ -96,12 +122,15 @@ def _private(pid: int) -> float:
         name, _, rest = line.partition(":")
         if name in ("Pss_Anon", "Pss_Shmem"):
             total += int(rest.split()[0])
-    children = [
-        child
+    return total / 2**10 + sum(_private(child) for child in _children(pid))
+
+
+def _children(pid: int) -> list[int]:
+    return [
+        int(child)
         for tasks in Path(f"/proc/{pid}/task").iterdir()
         for child in (tasks / "children").read_text(encoding="utf-8").split()
     ]
-    return total / 2**10 + sum(_private(int(child)) for child in children)
 
 
 if __name__ == "__main__":

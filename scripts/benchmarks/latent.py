@@ -146,25 +146,34 @@ def replay(
         str | None, typer.Argument(help="A campaign with very many probes, instead of families.")
     ] = None,
     family: Chosen = None,
+    probes: Annotated[int, typer.Option(min=16, help="That a position may have at most.")] = 64,
+    share: Annotated[list[float] | None, typer.Option(help="Of 16 probes everywhere.")] = None,
     trajectories: Annotated[int, typer.Option(min=1)] = 200,
     questions: Annotated[int, typer.Option(min=1)] = 20,
+    first_seed: Annotated[int, typer.Option(min=0, help="Of the first world.")] = 3,
+    worlds: Annotated[int, typer.Option(min=1, help="Of each family, or of the campaign.")] = 1,
     out: Annotated[Path, typer.Option(help="Where the plot goes.")] = Path("cost-curves.png"),
 ) -> None:
     """Replay adaptive probing: error against cost beside uniform 2, 4, 8 and 16, and a plot."""
-    if campaign:
-        worlds = {campaign: world_of_many_probes(load_curves(campaign), 16, 0)}
-    else:
-        worlds = {
-            name: family_world(name, 3, trajectories=trajectories, questions=questions)
-            for name in family or FAMILIES
-        }
-    frames = {}
+    curves = load_curves(campaign) if campaign else None
+    names = [campaign] if campaign else family or list(FAMILIES)
+    frames = []
     with shown_progress() as shown:
         progress = shown.stage("worlds")
-        for done, (name, world) in enumerate(worlds.items(), start=1):
-            frames[name] = cost_curve(world)
-            progress(done, len(worlds))
-    table = pd.concat(frames, names=["world"])
+        for place, name in enumerate(names):
+            for seed in range(first_seed, first_seed + worlds):
+                world = (
+                    family_world(
+                        name, seed, trajectories=trajectories, questions=questions, probes=probes
+                    )
+                    if curves is None
+                    else world_of_many_probes(curves, min(probes, curves.probes), seed)
+                )
+                found = cost_curve(world, shares=tuple(share or (0.3, 0.35, 0.5)), seed=seed)
+                frames.append(found.assign(world=name))
+                progress(place * worlds + seed - first_seed + 1, len(names) * worlds)
+    table = pd.concat(frames).set_index("world", append=True)
+    table = table.groupby(["world", "plan"], sort=False).mean()
     _show(table)
     _show(table.groupby("plan", sort=False).mean())
     save(cost_plot(table), out.with_suffix(""))

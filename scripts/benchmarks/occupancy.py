@@ -1,17 +1,23 @@
 r"""How full an engine is over a whole campaign: units flowing through it, or one after another.
 
-Four measurements, each against (a) the same requests handed over in one call a phase (thinking,
-original answers, probes) and (b) one unit at a time:
+Each is against (a) the same requests handed over in one call a phase (thinking, original answers,
+probes) and (b) one unit at a time:
 
 ``clock``: lengths as papers report them, through the driver's own stream and backlog, over engines
 that count steps instead of making tokens (:mod:`stp.engines.clock`): one engine, one with eight
-rows (a server with ``concurrency`` 8), and two engines that share the units. Seconds.
+rows (a server with ``concurrency`` 8), two engines that share the units, two shards, and a study of
+``stp think`` (methods of ``stp optimal`` go the same way), whose runs are the units. Seconds.
+
+``spread``: the same for two engines and few units, over many draws of the lengths, beside the least
+that any schedule could take: all rows full to the end, or the longest unit alone. Minutes.
 
 ``vllm``: campaigns of the demo model on a real vLLM (a CPU build is enough), whose scheduler is
 asked for the rows of every step. Minutes.
 
 ``ray``: the same on two transformers engines that a Ray pool gives units, as ``stp run --ray``
-does. (a) gives each engine one unit of half the questions. Minutes.
+does. (a) gives each engine one unit of half the questions. What counts is the time from the first
+step of an engine to the last one of any; the engines begin together, and every step lasts
+``--step-ms``, so that the time is that of the steps. Minutes.
 
 ``server``: the same on a real vLLM server with ``concurrency`` 8, and the share of the time in
 which all 8 requests were under way until the last one was sent. The demo model's step takes some
@@ -20,6 +26,7 @@ there find a server that has gone on without them. So every step is made to last
 large model does (``--step-ms 0``: as it is). Minutes.
 
     PYTHONPATH=. .venv/bin/python scripts/benchmarks/occupancy.py clock
+    PYTHONPATH=. .venv/bin/python scripts/benchmarks/occupancy.py spread
     PYTHONPATH=. OMP_NUM_THREADS=1 .venv-vllm/bin/python scripts/benchmarks/occupancy.py vllm
     PYTHONPATH=. OMP_NUM_THREADS=1 .venv/bin/python scripts/benchmarks/occupancy.py ray
     PYTHONPATH=. OMP_NUM_THREADS=1 .venv-vllm/bin/python scripts/benchmarks/occupancy.py server
@@ -32,6 +39,7 @@ import logging
 import os
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,99 +47,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from occupancy_clock import on_the_clock, over_draws
 
 import data
 from stp.campaign.config import CampaignConfig, parse_config
 from stp.campaign.pool import RayPool
 from stp.campaign.run import PoolOpener, SilentObserver, configured_engine, run_campaign
-from stp.campaign.simulation import Load, Simulated, handed_over, simulate
 from stp.campaign.store import Store
 from stp.engines import Engine
-
-THINKING_LIMIT = 32_768
-ANSWER_LIMIT = 4_096
-DRAWN = 20_000
-
-# Mean thinking tokens, the spread between questions, and within one: both of the logarithm.
-WORKLOADS = {"aime": (13_000, 0.45, 0.35), "math500": (4_000, 0.7, 0.45)}
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """A campaign to simulate: its units, and the engines that run them."""
-
-    workload: str
-    units: int
-    questions: int
-    rows: int
-    engines: int
-    probes: int
-
-
-SETTINGS = [
-    Setting("aime", 10, 1, 64, 1, 2),
-    Setting("aime", 30, 1, 256, 1, 2),
-    Setting("math500", 25, 4, 256, 1, 2),
-    Setting("math500", 60, 1, 256, 1, 2),
-    Setting("math500", 20, 1, 8, 1, 1),
-    Setting("aime", 30, 1, 128, 2, 2),
-    Setting("math500", 60, 1, 128, 2, 2),
-]
-
-
-def lengths(
-    draws: np.random.Generator, mean: float, between: float, within: float, limit: int
-) -> npt.NDArray[np.int64]:
-    """Return log-normal lengths with this mean, cut at a limit."""
-    spread = np.hypot(between, within)
-    drawn = draws.lognormal(np.log(mean) - spread**2 / 2, spread, DRAWN)
-    return np.clip(drawn, 1, limit).astype(np.int64)
-
-
-def load_of(setting: Setting) -> Load:
-    """Return what a setting asks for, with fewer positions and probes than the paper's."""
-    draws = np.random.default_rng(20_260_721)
-    mean, between, within = WORKLOADS[setting.workload]
-    return Load(
-        units=setting.units,
-        questions=setting.questions,
-        trajectories=16,
-        thinking_tokens=lengths(draws, mean, between, within, THINKING_LIMIT),
-        answer_tokens=lengths(draws, 450, 0.4, 0.4, ANSWER_LIMIT),
-        probe_tokens=lengths(draws, 250, 0.6, 0.6, ANSWER_LIMIT),
-        step_tokens=1024,
-        probes=setting.probes,
-    )
-
-
-def on_the_clock() -> Iterable[dict[str, Any]]:
-    """Yield a line for every setting."""
-    for setting in SETTINGS:
-        load = load_of(setting)
-        once = handed_over(load, rows=setting.rows, engines=setting.engines)
-        flowing = simulate(load, rows=setting.rows, engines=setting.engines)
-        alone = simulate(load, rows=setting.rows, engines=setting.engines, units_in_flight=1)
-        yield {
-            "workload": setting.workload,
-            "units": setting.units,
-            "questions_per_unit": setting.questions,
-            "rows": setting.rows,
-            "engines": setting.engines,
-            "samples": round(load.units * load.unit_samples),
-            "most_units_under_way": flowing.most_units,
-            **_figures("in_one_call", once, once),
-            **_figures("flowing", flowing, once),
-            **_figures("one_at_a_time", alone, once),
-        }
-
-
-def _figures(name: str, run: Simulated, once: Simulated) -> dict[str, float]:
-    return {
-        f"{name}_steps": run.steps,
-        f"{name}_rows": round(run.mean_rows, 1),
-        f"{name}_of_one_call": round(run.steps / once.steps, 3),
-    }
-
 
 CAMPAIGN = """
 name = "occupancy"
@@ -179,35 +102,50 @@ STEP_MS = "STP_OCCUPANCY_STEP_MS"
 
 
 class Counts:
-    """Steps of an engine, and the rows in them, in a folder.
+    """Steps of an engine, the rows in them, and when the first and the last began, in a folder.
 
     An engine may live in another process, which is killed in the end: what it has counted must be
-    on the disk by then.
+    on the disk by then. No step is shorter than ``step_ms``.
     """
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, *, step_ms: int = 0) -> None:
         path = Path(folder) / f"{os.getpid()}"
-        self._counts = np.memmap(path, np.int64, "w+", shape=(2,))
+        self._counts = np.memmap(path, np.int64, "w+", shape=(4,))
+        self._step_ns = step_ms * 1_000_000
+
+    def pace(self) -> None:
+        """Wait until the step before has lasted long enough."""
+        due = self._counts[3] + self._step_ns
+        time.sleep(max(0, int(due) - time.monotonic_ns()) / 1e9)
 
     def step(self, rows: int) -> None:
         """Count a step."""
-        self._counts[:] += 1, rows
+        now = time.monotonic_ns()
+        self._counts[:2] += 1, rows
+        self._counts[2:] = self._counts[2] or now, now
 
     @staticmethod
     def read(folder: str) -> npt.NDArray[np.int64]:
-        """Return what engines have counted: shape (engines, 2)."""
+        """Return what engines have counted: shape (engines, 4)."""
         files = sorted(Path(folder).iterdir())
         counts = [np.fromfile(file, np.int64) for file in files]
-        return np.array(counts, np.int64).reshape(-1, 2)
+        return np.array(counts, np.int64).reshape(-1, 4)
 
 
-def counting_opener(config: CampaignConfig, folder: str) -> Callable[[str, Path], Engine]:
-    """Return what opens an engine that counts its steps into a folder."""
+def counting_opener(
+    config: CampaignConfig, folder: str, *, engines: int = 1, step_ms: int = 0
+) -> Callable[[str, Path], Engine]:
+    """Return what opens an engine that counts its steps into a folder.
+
+    It waits until so many engines are open.
+    """
     opens = configured_engine(config)
 
     def open_model(name: str, model: Path) -> Engine:
         engine: Any = opens(name, model)
-        counts = Counts(folder)
+        counts = Counts(folder, step_ms=step_ms)
+        while len(list(Path(folder).iterdir())) < engines:
+            time.sleep(0.01)
         if config.engine.name == "vllm":
             scheduler = engine._engine.engine_core.engine_core.scheduler
             schedule = scheduler.schedule
@@ -224,6 +162,7 @@ def counting_opener(config: CampaignConfig, folder: str) -> Callable[[str, Path]
             advance = decoder._advance
 
             def counted_advance() -> None:
+                counts.pace()
                 counts.step(sum(row is not None for row in decoder._rows))
                 advance()
 
@@ -261,7 +200,7 @@ def run(
 ) -> dict[str, Any]:
     """Run the engine stages of a campaign in a folder that is then removed; return figures."""
     seen = MostUnits()
-    before = Counts.read(counts).sum(axis=0)
+    before = Counts.read(counts)[:, :2].sum(axis=0)
     with tempfile.TemporaryDirectory() as folder:
         run_campaign(
             config,
@@ -273,7 +212,7 @@ def run(
         )
         stages = Store(folder).read_manifest().stages
     usage = stages["generate"].usage + stages["probe"].usage
-    steps, rows = (Counts.read(counts).sum(axis=0) - before).tolist()
+    steps, rows = (Counts.read(counts)[:, :2].sum(axis=0) - before).tolist()
     return {
         "steps": steps,
         "rows": round(rows / steps, 2),
@@ -335,7 +274,7 @@ def on_vllm(size: Size) -> dict[str, Any]:
     return size.compared("vllm", run_way)
 
 
-def on_ray(size: Size) -> dict[str, Any]:
+def on_ray(size: Size, step_ms: int) -> dict[str, Any]:
     """Run a campaign on two transformers engines of a Ray pool."""
     import ray
 
@@ -352,15 +291,20 @@ def on_ray(size: Size) -> dict[str, Any]:
             figures = run(
                 config,
                 counts,
-                counting_opener(config, counts),
+                counting_opener(config, counts, engines=2, step_ms=step_ms),
                 lambda prepared, opener: RayPool(prepared, open_model=opener, address="local"),
             )
             # Units of a pool are seen when they are done.
             del figures["units_under_way"]
-            return figures | {"steps_by_engine": Counts.read(counts)[:, 0].tolist()}
+            steps, _, begin, end = Counts.read(counts).T
+            seconds = float(end.max() - begin.min()) / 1e9
+            return figures | {"steps_by_engine": steps.tolist(), "seconds": round(seconds, 2)}
 
     line = size.compared("ray", run_way, engines=2)
     ray.shutdown()
+    for name in ("flowing", "one_at_a_time"):
+        share = line[f"{name}_seconds"] / line["in_one_call_seconds"]
+        line[f"{name}_seconds_of_one_call"] = round(share, 3)
     return line
 
 
@@ -426,21 +370,26 @@ def _server_way(config: CampaignConfig, counts: str) -> dict[str, Any]:
 def main() -> None:
     """Print a line of JSON for every measurement."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("clock", "vllm", "ray", "server"))
+    parser.add_argument("what", choices=("clock", "spread", "vllm", "ray", "server"))
+    parser.add_argument("--draws", type=int, default=20, help="of lengths, for the spread")
     parser.add_argument("--questions", type=int, default=24)
     parser.add_argument("--per-unit", type=int, default=1)
     parser.add_argument("--rows", type=int, help="of an engine; a server's requests under way")
-    parser.add_argument("--step-ms", type=int, default=30, help="least milliseconds of a server's")
+    parser.add_argument(
+        "--step-ms", type=int, default=30, help="least milliseconds of a server's or Ray's"
+    )
     arguments = parser.parse_args()
     rows = arguments.rows or (8 if arguments.what == "server" else 16)
     size = Size(arguments.questions, arguments.per_unit, rows)
     lines: Iterable[dict[str, Any]]
     if arguments.what == "clock":
         lines = on_the_clock()
+    elif arguments.what == "spread":
+        lines = over_draws(arguments.draws)
     elif arguments.what == "vllm":
         lines = [on_vllm(size)]
     elif arguments.what == "ray":
-        lines = [on_ray(size)]
+        lines = [on_ray(size, arguments.step_ms)]
     else:
         lines = [on_server(size, arguments.step_ms)]
     for line in lines:

@@ -1,7 +1,6 @@
 """vLLM's scheduler for ``occupancy.py server``: it counts its steps, and none is too short."""
 
 import os
-import time
 from typing import Any
 
 from occupancy import COUNTS, STEP_MS, Counts
@@ -13,14 +12,11 @@ class PacedScheduler(Scheduler):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
-        self._counts = Counts(os.environ[COUNTS])
-        self._step_seconds = int(os.environ[STEP_MS]) / 1000
-        self._next = 0.0
+        self._counts = Counts(os.environ[COUNTS], step_ms=int(os.environ[STEP_MS]))
 
     def schedule(self, *args: Any, **named: Any) -> Any:
         """Wait, and return what the next step has to do."""
-        time.sleep(max(0.0, self._next - time.monotonic()))
-        self._next = time.monotonic() + self._step_seconds
+        self._counts.pace()
         output = super().schedule(*args, **named)
         if output.num_scheduled_tokens:
             self._counts.step(len(output.num_scheduled_tokens))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from data.errors import ConfigError, EngineError, MisuseError
+from data.errors import ConfigError, EngineError, MisuseError, one_line
 from stp.asking.base import (
     Description,
     Finish,
@@ -158,8 +158,7 @@ class EngineResponder(Responder):
             self._engine.drop()
             lost = list(in_flight.values())
             in_flight.clear()
-            line = " ".join(str(error).split())
-            _LOG.warning("the engine failed (%s); asking %d one by one", line, len(lost))
+            _LOG.warning("the engine failed (%s); asking %d one by one", one_line(error), len(lost))
             for sample in lost:
                 self._ask_alone(sample)
             return lost
@@ -193,10 +192,9 @@ class EngineResponder(Responder):
         self._failures += 1
         sample.error = str(error)
         if self._failures >= MAX_FAILURES_IN_A_ROW:
-            line = " ".join(str(error).split())
             raise EngineError(
-                f"the engine failed on {self._failures} requests in a row: {line}; what was "
-                "answered is kept"
+                f"the engine failed on {self._failures} requests in a row: {one_line(error)}; what "
+                "was answered is kept"
             ) from error
 
     def describe(self) -> Description:

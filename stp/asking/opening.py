@@ -130,7 +130,8 @@ def _open_api(spec: ModelSpec) -> Responder:
 
     if spec.family is not None and spec.base_url is None:
         raise ConfigError(
-            "family is for local models and servers of your own; a provider separates thinking itself"
+            "family is for local models and servers of your own; a provider separates thinking "
+            "itself"
         )
     family = None if spec.family in (None, "none") else get_family(str(spec.family))
     return ApiResponder(

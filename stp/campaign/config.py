@@ -342,7 +342,8 @@ def _complaint(kind: str, key: str, location: list[Any], text: str, value: objec
             "digit, and has nothing but these, spaces and . _ + -; set another 'name'"
         )
     if kind in ("tuple_type", "model_type", "dict_type"):
-        header = f"[[{key}]]" if kind == "tuple_type" else f"[{key.partition('[')[0]}]"
+        name, listed, _ = key.partition("[")
+        header = f"[[{name}]]" if kind == "tuple_type" or listed else f"[{name}]"
         return f"{key!r} must be written as a {header} table"
     text = text.replace("Input should be", "must be").replace("input should be", "must be")
     return f"{key} = {json.dumps(value, default=str)}: {text[0].lower()}{text[1:]}"

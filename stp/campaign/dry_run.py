@@ -11,7 +11,7 @@ and the campaign's units are simulated at these paces to their last sample
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -28,9 +28,9 @@ from stp.campaign.manifest import CellRecord
 from stp.campaign.pace import Clock, measured_pace
 from stp.campaign.prepare import Prepared, Subject, make_subject, prepare_campaign
 from stp.campaign.shares import CellShares
-from stp.campaign.store import Store, read_questions
-from stp.campaign.tables import Work, content_digest, encode_shard, numbers
-from stp.campaign.units import TableName, Unit
+from stp.campaign.store import Store
+from stp.campaign.tables import Work, content_digest, encode_shard
+from stp.campaign.units import TableName, Unit, questions_shard
 from stp.campaign.warm_up_shares import warm_up_shares
 from stp.campaign.workers import EngineOpener
 from stp.engines.base import Engine
@@ -107,6 +107,9 @@ class CellPlan:
         What they must fit.
     shortened_ids, too_long_ids
         Questions with less room than was asked for, and those that are not run.
+    first_rows, mean_limit
+        The first ``questions`` rows that fit, as many as a warm-up may ask; and the tokens that
+        thinking may take, averaged over all that fit.
     warm_up_seconds, warm_up_ended, warm_up_trajectories
         How long the warm-up took, and how many of its trajectories ended by themselves.
     generate, probe
@@ -131,6 +134,8 @@ class CellPlan:
     context_limit: int
     shortened_ids: tuple[str, ...]
     too_long_ids: tuple[str, ...]
+    first_rows: pa.Table
+    mean_limit: float
     warm_up_seconds: float = 0.0
     warm_up_ended: int = 0
     warm_up_trajectories: int = 0
@@ -236,7 +241,7 @@ def _plan_model(
         for cell, plan in zip(mine, checked, strict=True):
             on_cell(cell)
             pace = pace or measured_pace(engine, plan.first_ids, clock=clock)
-            plans.append(_warm_up(store, prepared.config, subject, cell, plan, engine, pace, clock))
+            plans.append(_warm_up(prepared.config, subject, cell, plan, engine, pace, clock))
         return plans
     finally:
         engine.close()
@@ -250,25 +255,26 @@ def _check_cell(
     decode: Callable[..., str],
 ) -> CellPlan:
     """Check every prompt of a cell, and every prefix that it can lead to, against the context."""
-    # Columns, not rows: as Python numbers the prompts of a large benchmark take gigabytes.
-    rows = read_questions(store, record.cell)
-    prompt_tokens = _lengths(rows, "prompt_ids")
-    fits = np.asarray(pc.not_equal(rows["fit"], "too_long").to_numpy())
+    room = _room(store, record)
+    prompt_tokens = room["tokens"].to_numpy()
+    fits = np.asarray(pc.not_equal(room["fit"], "too_long").to_numpy())
     if not fits.any():
         shortest = int(prompt_tokens.argmin())
         raise MisuseError(
             f"{record.model} on {record.benchmark}: no prompt fits the context of "
             f"{subject.context_limit} tokens with room for thinking and an answer (the shortest, "
-            f"{rows['question_id'][shortest].as_py()}, has {prompt_tokens[shortest]}); raise "
+            f"{room['question_id'][shortest].as_py()}, has {prompt_tokens[shortest]}); raise "
             "generation.context_limit or lower the answer limits"
         )
     answer_tokens = max(config.generation.answer_tokens, config.probing.answer_tokens)
-    first = rows.slice(int(fits.argmax()), 1).to_pylist()[0]
+    first_rows = _first_rows(store, record)
+    first = first_rows.slice(0, 1).to_pylist()[0]
     fitting_tokens = prompt_tokens[fits]
-    longest = int((fitting_tokens + numbers(rows["thinking_limit"])[fits]).max())
+    limits = room["thinking_limit"].to_numpy()[fits]
+    longest = int((fitting_tokens + limits).max())
 
     def ids_of(kind: str) -> tuple[str, ...]:
-        return tuple(rows["question_id"].filter(pc.equal(rows["fit"], kind)).to_pylist())
+        return tuple(room["question_id"].filter(pc.equal(room["fit"], kind)).to_pylist())
 
     return CellPlan(
         record=record,
@@ -283,6 +289,8 @@ def _check_cell(
         context_limit=subject.context_limit,
         shortened_ids=ids_of("shortened"),
         too_long_ids=ids_of("too_long"),
+        first_rows=first_rows,
+        mean_limit=float(np.mean(limits)),
         turn_end={
             source: tuple(decode([token_id], skip_special_tokens=False) for token_id in ids)
             for source, ids in subject.format.turn_end.sources.items()
@@ -290,8 +298,41 @@ def _check_cell(
     )
 
 
+def _room(store: Store, record: CellRecord) -> pa.Table:
+    """Return of a cell's questions what says how they fit; ``tokens`` are those of the prompt.
+
+    Read in batches: all prompts of a large benchmark at once would be most of the memory.
+    """
+    columns = ["question_id", "fit", "thinking_limit", "prompt_ids"]
+    batches = store.read_batches(questions_shard(record.cell), columns)
+    parts = [
+        pa.table(
+            {
+                **{name: batch[name] for name in columns[:-1]},
+                "tokens": pc.list_value_length(batch["prompt_ids"]).cast(pa.int64()),
+            }
+        )
+        for batch in batches
+    ]
+    return pa.concat_tables(parts)
+
+
+def _first_rows(store: Store, record: CellRecord) -> pa.Table:
+    """Return the first questions of a cell that fit, as many as a warm-up may ask."""
+
+    def fitting() -> Iterator[pa.RecordBatch]:
+        found = 0
+        for batch in store.read_batches(questions_shard(record.cell), None):
+            rows = batch.filter(pc.not_equal(batch["fit"], "too_long"))
+            yield rows.slice(0, _WARM_UP_TRAJECTORIES - found)
+            found += rows.num_rows
+            if found >= _WARM_UP_TRAJECTORIES:
+                return
+
+    return pa.Table.from_batches(list(fitting()))
+
+
 def _warm_up(
-    store: Store,
     config: CampaignConfig,
     subject: Subject,
     record: CellRecord,
@@ -302,8 +343,7 @@ def _warm_up(
 ) -> CellPlan:
     """Run a part of the cell's first unit, cut short, and extrapolate."""
     begin = clock()
-    rows = read_questions(store, record.cell)
-    short, questions = _cut_short(config, rows)
+    short, questions = _cut_short(config, plan.first_rows)
     asked = record.questions - record.too_long
     per_question = min(config.trajectories_per_unit, _WARM_UP_TRAJECTORIES)
     most = min(config.shards.questions, max(1, _WARM_UP_TRAJECTORIES // per_question))
@@ -325,9 +365,7 @@ def _warm_up(
     thinking = _lengths(trajectories[0], "thinking_ids")
     answers = _lengths(trajectories[0], "answer_ids")
     ended = int(pc.sum(pc.not_equal(trajectories[0]["thinking_finish"], "limit")).as_py() or 0)
-    fits = pc.not_equal(rows["fit"], "too_long")
-    mean_limit = float(np.mean(numbers(rows["thinking_limit"].filter(fits))))
-    thinks = _expected_length(thinking, ended, mean_limit)
+    thinks = _expected_length(thinking, ended, plan.mean_limit)
     closed = int(pc.sum(pc.equal(trajectories[0]["answer_finish"], "stop")).as_py() or 0)
     answer_limit = config.generation.answer_tokens
     replies = _expected_length(answers[answers > 0], closed, answer_limit)
@@ -337,7 +375,7 @@ def _warm_up(
     generate = ExpectedWork(
         samples=2 * count if config.generation.mode == "thinking" else count,
         tokens=generated,
-        most_tokens=int(count * (mean_limit + answer_limit)),
+        most_tokens=int(count * (plan.mean_limit + answer_limit)),
         seconds=generated * seconds / max(1, made),
         bytes=_bytes("trajectories", trajectories[0], generated / max(1, made)),
     )
@@ -361,7 +399,7 @@ def _warm_up(
         per_question=per_question,
         probes=answers_made,
         probes_seconds=probing_seconds,
-        thinking_limit=mean_limit,
+        thinking_limit=plan.mean_limit,
         generated_tokens=generated,
         probed_tokens=probe.tokens,
         positions=probe.samples / max(1, count * answers_per_position(config)),
@@ -470,10 +508,8 @@ class _ProbeWarmUp:
         return expected, answers, seconds
 
 
-def _cut_short(config: CampaignConfig, questions: pa.Table) -> tuple[CampaignConfig, pa.Table]:
-    """Return the campaign and the first of its fitting questions with the warm-up's limits."""
-    fits = np.flatnonzero(pc.not_equal(questions["fit"], "too_long").to_numpy())
-    fitting = questions.take(fits[:_WARM_UP_TRAJECTORIES])
+def _cut_short(config: CampaignConfig, fitting: pa.Table) -> tuple[CampaignConfig, pa.Table]:
+    """Return the campaign, and questions that fit, with the warm-up's limits."""
     index = fitting.schema.get_field_index("thinking_limit")
     limits = pc.min_element_wise(fitting["thinking_limit"], pa.scalar(_WARM_UP_THINKING_TOKENS))
     fitting = fitting.set_column(index, "thinking_limit", limits.cast(pa.int32()))

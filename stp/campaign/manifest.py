@@ -13,7 +13,6 @@ import platform
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -25,6 +24,7 @@ from stp.campaign.tables import SCHEMA_VERSION, Work
 from stp.campaign.units import Cell
 from stp.engines.base import Usage
 from stp.formats import ModelFamily
+from stp.records import package_versions
 
 _PACKAGES = (
     "stp-engine",
@@ -260,7 +260,7 @@ def new_manifest(
         prompts=config.prompts.wording.record(),
         models=models,
         cells=cells,
-        packages=_package_versions(),
+        packages=package_versions(_PACKAGES),
         environment={
             "python": platform.python_version(),
             "system": platform.system(),
@@ -343,13 +343,3 @@ def _finite(value: object) -> object:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
-
-
-def _package_versions() -> dict[str, str]:
-    found = {}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found

@@ -17,7 +17,7 @@ from data.hints import nearest
 from stp.campaign.manifest import ModelRecord
 from stp.campaign.sections import ModelConfig
 from stp.campaign.store import Store
-from stp.engines.checks import check_model_folder, weights_hash
+from stp.engines.checks import check_model_folder, config_values, weights_hash
 from stp.formats import ModelFamily, family_for_model, get_family
 from stp.formats.finding import family_by_name
 from stp.formats.turn_end import TurnEnd, find_turn_end
@@ -286,12 +286,7 @@ def own_context(folder: Path) -> int | None:
     data.errors.MisuseError
         If the folder's ``config.json`` cannot be read.
     """
-    try:
-        values = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise MisuseError(f"{folder / 'config.json'}: cannot be read: {error}") from error
-    if not isinstance(values, dict):
-        raise MisuseError(f"{folder / 'config.json'}: it is not a configuration of a model")
+    values = config_values(folder)
     for section in (values, values.get("text_config")):
         found = section.get("max_position_embeddings") if isinstance(section, dict) else None
         if isinstance(found, int) and found > 0:

@@ -32,7 +32,7 @@ from stp.campaign.jobs import Done, OnTask, Tasks, UnitTask
 from stp.campaign.manifest import Manifest
 from stp.campaign.models import locate_model, record_model
 from stp.campaign.prepare import Prepared
-from stp.campaign.stream import Stream, may_wait
+from stp.campaign.stream import Stream, first_line, may_wait
 from stp.campaign.tables import Work
 from stp.campaign.watchdog import Watchdog
 from stp.campaign.workers import EngineOpener, EngineRoom
@@ -135,7 +135,7 @@ class _Actor:
         failed = (
             _Failed(type(error), str(error))
             if isinstance(error, StpError)
-            else _Failed(EngineError, f"an engine actor failed: {_first_line(error)}")
+            else _Failed(EngineError, f"an engine actor failed: {first_line(error)}")
         )
         with contextlib.suppress(queue.Empty):
             while True:
@@ -386,7 +386,7 @@ class RayPool:
             engine.ask(ahead=False)
             self._engines.append(engine)
         except self._ray.exceptions.RayError as error:
-            _LOG.warning("an engine actor was lost while it started: %s", _first_line(error))
+            _LOG.warning("an engine actor was lost while it started: %s", first_line(error))
             self._start()
 
     def _result(self, engine: _Engine, ref: Any) -> Done | _Failed | bool | None:
@@ -395,9 +395,9 @@ class RayPool:
             made = self._ray.get(ref)
         except self._ray.exceptions.RayTaskError as error:
             engine.tasks.pop(ref, None)
-            return _Failed(EngineError, f"an engine actor failed: {_first_line(error.cause)}")
+            return _Failed(EngineError, f"an engine actor failed: {first_line(error.cause)}")
         except self._ray.exceptions.RayError as error:
-            _LOG.warning("an engine actor was lost: %s", _first_line(error))
+            _LOG.warning("an engine actor was lost: %s", first_line(error))
             return None
         if ref is engine.wanted:
             engine.hungry, engine.wanted, engine.window = True, None, made
@@ -465,10 +465,5 @@ def _connect(ray: Any, address: str) -> bool:
     try:
         ray.init(address=address, **quiet)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        raise MisuseError(f"no Ray cluster at {address!r}: {_first_line(error)}") from error
+        raise MisuseError(f"no Ray cluster at {address!r}: {first_line(error)}") from error
     return True
-
-
-def _first_line(error: BaseException) -> str:
-    text = str(error).strip()
-    return text.splitlines()[0] if text else type(error).__name__

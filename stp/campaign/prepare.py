@@ -6,7 +6,8 @@ so whatever is wrong with a request is said before anything was spent on it.
 
 import contextlib
 import logging
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -219,10 +220,8 @@ def question_rows(
     config: CampaignConfig, subject: Subject, benchmark: Benchmark, questions: list[Question]
 ) -> pa.Table:
     """Return the ``questions`` rows of a cell: prompts as ids, and how each fits the context."""
-    if config.generation.mode == "thinking":
-        prompts, fits = _thinking_prompts(config, subject, benchmark, questions)
-    else:
-        prompts, fits = _unthinking_prompts(config, subject, benchmark, questions)
+    make = _thinking_prompts if config.generation.mode == "thinking" else _unthinking_prompts
+    prompts, fits = make(config, subject, benchmark, questions)
     count = len(questions)
     return make_table(
         "questions",
@@ -235,48 +234,53 @@ def question_rows(
             "reference": [question.reference for question in questions],
             "answer_kind": [question.answer_kind for question in questions],
             "choices": [list(question.choices) for question in questions],
-            "prompt_ids": _ids_column(prompts),
+            "prompt_ids": prompts,
             "fit": [fit.kind for fit in fits],
             "thinking_limit": [fit.thinking_limit for fit in fits],
         },
     )
 
 
-def _ids_column(prompts: Sequence[Ids]) -> pa.Array:
-    """Return prompts as a column; one array after the other would take three times the memory."""
-    offsets = offsets_of([len(prompt) for prompt in prompts]).astype(np.int32)
-    values = np.concatenate([*prompts, np.empty(0, np.int32)])
-    return pa.ListArray.from_arrays(offsets, values)
+def _ids_column(prompts: Iterable[Ids]) -> tuple[pa.ListArray, list[int]]:
+    """Return prompts as a column, and their lengths.
+
+    The prompts of a large benchmark are in memory once: as Python numbers they take gigabytes.
+    """
+    values, lengths = array("i"), []
+    for prompt in prompts:
+        values.frombytes(prompt.tobytes())
+        lengths.append(len(prompt))
+    offsets = offsets_of(lengths).astype(np.int32)
+    return pa.ListArray.from_arrays(offsets, np.frombuffer(values, np.int32)), lengths
 
 
 def _thinking_prompts(
     config: CampaignConfig, subject: Subject, benchmark: Benchmark, questions: list[Question]
-) -> tuple[list[Ids], list[Fit]]:
+) -> tuple[pa.ListArray, list[Fit]]:
     closing_tokens = (
         len(subject.format.close_ids) + len(subject.opening_ids) + _MENDED_BOUNDARY_TOKENS
     )
-    # As Python numbers the prompts of a large benchmark take gigabytes.
     asked = [question.prompt for question in questions]
-    prompts = list(subject.format.prompts_ids(asked, benchmark.instruction))
+    prompts, lengths = _ids_column(subject.format.prompts_ids(asked, benchmark.instruction))
     fits = [
         fit_prompt(
-            len(prompt),
+            length,
             closing_tokens=closing_tokens,
             thinking_limit=config.generation.thinking_limit,
             answer_tokens=max(config.generation.answer_tokens, config.probing.answer_tokens),
             context_limit=subject.context_limit,
         )
-        for prompt in prompts
+        for length in lengths
     ]
-    _check_room(config, subject, benchmark.name, prompts, fits, closing_tokens)
+    _check_room(config, subject, benchmark.name, lengths, fits, closing_tokens)
     return prompts, fits
 
 
 def _unthinking_prompts(
     config: CampaignConfig, subject: Subject, benchmark: Benchmark, questions: list[Question]
-) -> tuple[list[Ids], list[Fit]]:
+) -> tuple[pa.ListArray, list[Fit]]:
     mode = config.generation.mode
-    prompts = [
+    prompts, lengths = _ids_column(
         np.array(
             unthinking_prompt_ids(
                 mode, subject.format, benchmark, question, config.prompts.wording
@@ -284,14 +288,14 @@ def _unthinking_prompts(
             np.int32,
         )
         for question in questions
-    ]
+    )
     fits = [
         fit_answer(
-            len(prompt),
+            length,
             answer_tokens=config.generation.answer_tokens,
             context_limit=subject.context_limit,
         )
-        for prompt in prompts
+        for length in lengths
     ]
     return prompts, fits
 
@@ -300,15 +304,14 @@ def _check_room(
     config: CampaignConfig,
     subject: Subject,
     benchmark: str,
-    prompts: Sequence[Ids],
+    lengths: Sequence[int],
     fits: Sequence[Fit],
     closing_tokens: int,
 ) -> None:
     """Refuse a cell in which no question has room to think: its curves would mean nothing."""
     if not fits or any(fit.kind != "too_long" for fit in fits):
         return
-    shortest = min(len(prompt) for prompt in prompts)
-    longest = max(len(prompt) for prompt in prompts)
+    shortest, longest = min(lengths), max(lengths)
     answer = max(config.generation.answer_tokens, config.probing.answer_tokens)
     room = subject.context_limit - longest - closing_tokens
     advice = "take a model with a longer context"
@@ -316,8 +319,8 @@ def _check_room(
         advice = "raise generation.context_limit"
     if room > 1:
         advice = (
-            "lower answer_tokens under [generation] and [probing] (together with the thinking they "
-            f"must stay below {room:,}), or {advice}"
+            "lower answer_tokens under [generation] and [probing], or --answer-tokens (together "
+            f"with the thinking they must stay below {room:,}), or {advice}"
         )
     raise MisuseError(
         f"{subject.name} on {benchmark}: no room to think: of a context of "

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from data.errors import MisuseError
 from stp.campaign.asks import Asking
@@ -47,10 +48,12 @@ from stp.campaign.watchdog import Watchdog, end_process
 from stp.campaign.workers import EngineOpener, EngineRoom, GradeWorker
 from stp.curves import Curves
 from stp.engines.base import Engine
+from stp.ragged import FloatArray
 
-Choose = Callable[[Curves, int, int], npt.NDArray[np.integer[Any]]]
-"""Given the curves so far, the answers to spend, and the most that a position may have in all,
-returns how many more to sample at every position."""
+Choose = Callable[[Curves, FloatArray, float, int], npt.NDArray[np.integer[Any]]]
+"""Given the curves so far, the tokens that an answer takes at every position, the tokens to spend
+in answers, and the most answers that a position may have in all, returns how many more to sample
+at every position."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,9 +208,10 @@ class _Rounds:
             return []
         probing = self.prepared.config.probing
         curves = load_curves(self.store.url, rounds=number - 1)
+        answer_tokens = np.concatenate([self._answer_tokens(unit) for unit in self.units])
         spent = probing.share * probing.probes - probing.first_probes
-        budget = int(spent * curves.positions / probing.rounds)
-        more = np.asarray(choose(curves, budget, probing.probes), np.int64)
+        budget = spent * float(answer_tokens.sum()) / probing.rounds
+        more = np.asarray(choose(curves, answer_tokens, budget, probing.probes), np.int64)
         have = curves.all_probes_k.astype(np.int64)
         tasks, first = [], 0
         for rank, unit in enumerate(self.units):
@@ -230,6 +234,18 @@ class _Rounds:
             )
             tasks.append(UnitTask(stage="rounds", unit=unit, source=source, job=job, rank=rank))
         return tasks
+
+    def _answer_tokens(self, unit: Unit) -> FloatArray:
+        """Return about how many tokens an answer takes at each of a unit's positions."""
+        rows = self.store.read_shard("probes", unit.shard("probes"))
+        # A unit's rows are those of its positions, in their order, as many at each.
+        everywhere = self.prepared.config.probing.everywhere
+        lengths = pc.list_value_length(rows["answer_ids"]).to_numpy().astype(np.float64)
+        own = lengths.reshape(-1, everywhere).mean(axis=1)
+        starts = np.flatnonzero(rows["position"].to_numpy()[::everywhere] == 0)
+        # Few answers tell their mean badly; those of the whole trajectory have half a say.
+        count = np.diff(np.append(starts, own.size))
+        return np.asarray((own + np.repeat(np.add.reduceat(own, starts) / count, count)) / 2)
 
     def write(self, number: int, task: UnitTask, rows: pa.Table, work: Work) -> None:
         self._put("more_probes", task.unit, number, rows, task.source, work)

@@ -414,8 +414,8 @@ def predict(
         As :func:`simulate`.
     most_samples
         Of a load that is simulated whole. Of a larger one, as many units are simulated as fill the
-        rows :data:`_ROUNDS` times, and half as many: what the second half took is what the units
-        between take.
+        rows :data:`_ROUNDS` times (half of that where one unit at a time is under way), and half as
+        many: what the second half took is what the units between take.
     """
     keywords = {
         "rows": rows,
@@ -429,8 +429,10 @@ def predict(
     if load.units * load.unit_samples > most_samples:
         asked = 1 if repeats_exactly else None
         under_way = asked if units_in_flight is None else units_in_flight
+        # One unit after the other has no rows to share: fewer of them show the pace as well.
+        rounds = _ROUNDS if under_way != 1 else _ROUNDS // 2
         used = rows if under_way is None else min(rows, under_way * load.unit_samples)
-        samples = min(most_samples, max(_LEAST_SAMPLES, int(_ROUNDS * used * engines)))
+        samples = min(most_samples, max(_LEAST_SAMPLES, int(rounds * used * engines)))
     units = max(2, min(load.units, int(samples / max(1.0, load.unit_samples))))
     whole = simulate(replace(load, units=min(units, load.units)), **keywords)  # type: ignore[arg-type]
     if units >= load.units:

@@ -50,6 +50,7 @@ MANIFEST = "manifest.json"
 CONFIG = "campaign.toml"
 LOCK = "run.lock"
 PREPARING = "prepare.lock"
+_BATCH_ROWS = 4_096
 
 _RELEASE_CHECKSUM = "manifest.sha256"
 """A release of OTBench has a manifest of its own, and beside it this file."""
@@ -425,9 +426,27 @@ class Store:
         data.errors.StoreError
             If they cannot be read.
         """
+        with self._opened(name) as file:
+            return file.read(columns=list(columns))
+
+    def read_batches(
+        self, name: str, columns: Sequence[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a shard, some at a time, all columns or some; unchecked.
+
+        Raises
+        ------
+        data.errors.StoreError
+            If they cannot be read.
+        """
+        with self._opened(name) as file:
+            yield from file.iter_batches(batch_size=_BATCH_ROWS, columns=columns)
+
+    @contextlib.contextmanager
+    def _opened(self, name: str) -> Iterator[pq.ParquetFile]:
         try:
             with self._fs.open(self._path(name), "rb") as file:
-                return pq.ParquetFile(file).read(columns=list(columns))
+                yield pq.ParquetFile(file)
         except (pa.ArrowException, OSError) as error:
             raise StoreError(f"{self.url}/{name}: cannot be read: {error}") from error
 

@@ -384,7 +384,7 @@ class Stream:
             self._recall(engine, running)
             error = _named(running, entry.error, index)
             _LOG.warning(
-                "attempt %d on %s failed: %s", running.attempt, running.task.unit, _line(error)
+                "attempt %d on %s failed: %s", running.attempt, running.task.unit, first_line(error)
             )
             self._again(running, error, suspect=False)
             return
@@ -418,7 +418,9 @@ class Stream:
         self._owners, self._ready = {}, []
         self._room.drop()
         self._engine = None
-        _LOG.warning("attempt %d on %s failed: %s", lost[0].attempt, _names(lost), _line(error))
+        _LOG.warning(
+            "attempt %d on %s failed: %s", lost[0].attempt, _names(lost), first_line(error)
+        )
         for running in lost:
             self._again(running, error, suspect=True)
 
@@ -430,8 +432,8 @@ class Stream:
             if self._failure is None:
                 self._failure = EngineError(
                     f"the engine failed {running.attempt} times on {running.task.unit}: "
-                    f"{_line(error)}; nothing of it was graded: run the same command again to go "
-                    "on there"
+                    f"{first_line(error)}; nothing of it was graded: run the same "
+                    "command again to continue there"
                 )
                 self._failure.__cause__ = error
             return
@@ -503,6 +505,7 @@ def _names(running: list[_Running]) -> str:
     return f"{running[0].task.unit}{more}"
 
 
-def _line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's text; its class if it has none."""
     text = str(error).strip()
     return text.splitlines()[0] if text else type(error).__name__

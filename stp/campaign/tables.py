@@ -8,7 +8,7 @@ it took. So a shard can be trusted, or found torn or out of date, by itself.
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
@@ -309,15 +309,19 @@ def numbers(column: pa.ChunkedArray) -> npt.NDArray[Any]:
 
     The library's own way loads pandas, half a second for whoever asks for a line.
     """
-    parts = [np.empty(0, column.type.to_pandas_dtype())]
+    empty = np.empty(0, column.type.to_pandas_dtype())
+    return np.concatenate(list(_parts(column)) or [empty])
+
+
+def _parts(column: pa.ChunkedArray) -> Iterator[npt.NDArray[Any]]:
+    """Yield the numbers of a column as they lie there, chunk after chunk, without a copy."""
     for chunk in column.chunks:
         plain = chunk.cast(pa.uint8()) if pa.types.is_boolean(chunk.type) else chunk
         dtype = np.dtype(plain.type.to_pandas_dtype())
         if len(plain):
             values = plain.buffers()[1]
             start = plain.offset * dtype.itemsize
-            parts.append(np.frombuffer(values, dtype, count=len(plain), offset=start))
-    return np.concatenate(parts[1:] or parts)
+            yield np.frombuffer(values, dtype, count=len(plain), offset=start)
 
 
 def trajectory_source(unit: Unit) -> str:
@@ -363,9 +367,16 @@ def _hash_values(digest: "hashlib._Hash", values: pa.ChunkedArray) -> None:
         _hash_values(digest, pc.list_flatten(values))
     elif pa.types.is_string(values.type):
         digest.update(numbers(pc.binary_length(values)).tobytes())
-        digest.update(b"".join(values.cast(pa.binary()).to_pylist()))
+        for chunk in values.chunks:
+            # The texts lie one after the other between the first one's start and the last one's
+            # end: of a large table every further copy counts.
+            _, ends, text = chunk.buffers()
+            if len(chunk) and text is not None:
+                places = np.frombuffer(ends, np.int32, len(chunk) + 1, offset=4 * chunk.offset)
+                digest.update(memoryview(text)[int(places[0]) : int(places[-1])])
     else:
-        digest.update(numbers(values).tobytes())
+        for part in _parts(values):
+            digest.update(part)
 
 
 def _open(name: TableName, content: Any, path: str) -> tuple[ShardInfo, pq.ParquetFile]:

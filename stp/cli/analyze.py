@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from data.errors import MisuseError
+from stp.cli.arguments import out_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,12 +114,10 @@ def analyze(
 
 def _writable_folder(campaigns: "Sequence[str]", out: Path | None) -> Path:
     """Return where tables and figures go."""
-    from stp.files import check_writable
-
     alone = len(campaigns) == 1 and "://" not in campaigns[0]
     own = Path(campaigns[0]) / "analysis" if alone else Path("analysis")
     # The campaigns' folders may be given so too, where no shell has replaced it.
-    return check_writable((out or own).expanduser())
+    return out_folder(out or own)
 
 
 def _names(wanted: str, known: "Sequence[str]") -> "Sequence[str]":

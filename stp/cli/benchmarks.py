@@ -18,10 +18,8 @@ DataDir = Annotated[
         help="Folder of question files. Without it: $STP_DATA_DIR, then the Hugging Face hub.",
     ),
 ]
-Width = Annotated[
-    int,
-    typer.Option("--width", min=20, help="Most characters shown of a reference."),
-]
+_MOST_REFERENCE = 400
+"""Characters that are shown of a reference: those of programs hold all tests."""
 
 
 def list_benchmarks(data_dir: DataDir = None) -> None:
@@ -80,7 +78,6 @@ def show(
     ],
     n: Annotated[int, typer.Option("--n", min=1, help="How many questions.")] = 3,
     data_dir: DataDir = None,
-    width: Width = 400,
     prompts: PromptsOption = None,
 ) -> None:
     """Show questions as they will be asked, with their references."""
@@ -111,8 +108,8 @@ def show(
     )
     for question in questions:
         reference = question.reference
-        if len(reference) > width:
-            reference = f"{reference[:width]}… ({len(reference):,} characters)"
+        if len(reference) > _MOST_REFERENCE:
+            reference = f"{reference[:_MOST_REFERENCE]}… ({len(reference):,} characters)"
         console.rule(Text(question.id, style="bold cyan"), align="left")
         # Text, not markup: a question may hold square brackets.
         console.print(Text(question.prompt))

@@ -85,6 +85,12 @@ def run(
     settings, folder = _campaign_of(config, out)
     if prompts is not None:
         settings = settings.with_prompts(str(prompts))
+    if settings.engine.name == "server" and settings.probing.answer_end == "box":
+        typer.echo(
+            'a server cannot end an answer at its box: with probing.answer_end = "box" answers are '
+            "cut afterwards, and no tokens are saved",
+            err=True,
+        )
     if dry:
         from stp.cli.dry_run import dry_run
 

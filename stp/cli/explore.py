@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from stp.cli.arguments import out_folder
+
 
 def explore(
     folders: Annotated[
@@ -34,9 +36,7 @@ def explore(
     from stp.cli.progress import shown_progress
 
     if static is not None:
-        from stp.files import check_writable
-
-        static = check_writable(static.expanduser())
+        static = out_folder(static)
     with shown_progress() as progress:
         sources = open_sources(folders, progress=progress)
     if static is not None:

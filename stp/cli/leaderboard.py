@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from stp.cli.arguments import out_folder
 from stp.cli.lazily import CommandGroup
 
 leaderboard = typer.Typer(
@@ -41,9 +42,8 @@ def build(
     from evaluator.explorer.static import write_static
     from evaluator.explorer.submission import SUBMISSIONS, submissions
     from stp.cli.progress import shown_progress
-    from stp.files import check_writable
 
-    out = check_writable(out.expanduser())
+    out = out_folder(out)
     found = [
         result
         for folder in (path.expanduser() for path in folders)

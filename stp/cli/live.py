@@ -1,11 +1,12 @@
 """``stp live``: termination methods on a model while it thinks."""
 
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from stp.cli.arguments import filled_by
 from stp.cli.lazily import group_of
 
 if TYPE_CHECKING:
@@ -19,52 +20,95 @@ live = typer.Typer(
     rich_markup_mode=None,
 )
 
-Model = Annotated[str, typer.Argument(help="A folder, a hub id, or demo.")]
-MethodOption = Annotated[
-    str | None, typer.Option("--method", "-m", help="A method, named as for `stp otbench run`.")
-]
-SettingOption = Annotated[
-    str | None, typer.Option("--setting", help="Value of the method's control parameter.")
-]
-ReleaseOption = Annotated[
-    Path | None,
-    typer.Option("--release", help="What the method learns from; gives limits and steps too."),
-]
 ModelNameOption = Annotated[
     str | None,
     typer.Option("--name", help="The model's name in the release.", show_default="from MODEL"),
 ]
-FamilyOption = Annotated[str | None, typer.Option("--family", help="The model's family.")]
-EngineName = Annotated[
-    str, typer.Option("--engine", help="transformers, vllm, or server (with --upstream).")
-]
-Upstream = Annotated[
-    str | None,
-    typer.Option("--upstream", help="A running vLLM server that takes token ids."),
-]
-Threads = Annotated[
-    int | None, typer.Option("--threads", min=1, help="CPU threads of the transformers engine.")
-]
-ThinkingLimit = Annotated[
-    int | None, typer.Option("--thinking-limit", min=1, help="Most thinking tokens.")
-]
-AnswerTokensOption = Annotated[
-    int | None, typer.Option("--answer-tokens", min=1, help="Most tokens of an answer.")
-]
-StepTokens = Annotated[
-    int | None, typer.Option("--step-tokens", min=1, help="Least tokens of a step.")
-]
 BatchOption = Annotated[int, typer.Option("--batch", min=1, help="Questions under way at once.")]
 
 
+def wanted_of(
+    model: str,
+    method: Annotated[
+        str | None, typer.Option("--method", "-m", help="A method, named as for `stp otbench run`.")
+    ] = None,
+    setting: Annotated[
+        str | None, typer.Option("--setting", help="Value of the method's control parameter.")
+    ] = None,
+    release: Annotated[
+        Path | None,
+        typer.Option("--release", help="What the method learns from; gives limits and steps too."),
+    ] = None,
+    name: ModelNameOption = None,
+    family: Annotated[str | None, typer.Option("--family", help="The model's family.")] = None,
+    engine: Annotated[
+        str, typer.Option("--engine", help="transformers, vllm, or server (with --upstream).")
+    ] = "transformers",
+    upstream: Annotated[
+        str | None,
+        typer.Option("--upstream", help="A running vLLM server that takes token ids."),
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option",
+            metavar="NAME=VALUE",
+            help="An option of the engine, as under [engine.options]; may be repeated.",
+        ),
+    ] = None,
+    thinking_limit: Annotated[
+        int | None, typer.Option("--thinking-limit", min=1, help="Most thinking tokens.")
+    ] = None,
+    answer_tokens: Annotated[
+        int | None, typer.Option("--answer-tokens", min=1, help="Most tokens of an answer.")
+    ] = None,
+    step_tokens: Annotated[
+        int | None, typer.Option("--step-tokens", min=1, help="Least tokens of a step.")
+    ] = None,
+) -> "Wanted":
+    """Return what the options name that ``stp live run`` and ``stp serve`` share."""
+    from pydantic import ValidationError
+
+    from data.errors import MisuseError
+    from evaluator.live.setup import Wanted
+    from stp.campaign.sections import EngineConfig, ModelConfig
+    from stp.cli.think_options import named_values
+
+    options = named_values("--option", option or ())
+    if upstream is not None:
+        engine, options["url"] = "server", upstream
+    elif engine == "server":
+        raise MisuseError("--engine server: say where it is with --upstream URL")
+    limits = {
+        "generation": {"thinking_limit": thinking_limit, "answer_tokens": answer_tokens},
+        "probing": {"answer_tokens": answer_tokens, "step_tokens": step_tokens},
+    }
+    try:
+        config = ModelConfig.model_validate(
+            {"path": model, "family": family, **({"name": name} if name else {})}
+        )
+        chosen = EngineConfig(name=engine, options=options)
+    except ValidationError as error:
+        raise MisuseError(error.errors(include_url=False)[0]["msg"]) from error
+    return Wanted(
+        model=config,
+        method=method,
+        setting=setting,
+        release=None if release is None else release.expanduser(),
+        engine=chosen,
+        changes={
+            section: {key: value for key, value in values.items() if value is not None}
+            for section, values in limits.items()
+        },
+    )
+
+
 @live.command("run")
+@filled_by("wanted", wanted_of)
 def run(
-    context: typer.Context,
-    model: Model,
+    wanted: "Wanted",
+    model: Annotated[str, typer.Argument(help="A folder, a hub id, or demo.")],
     out: Annotated[Path, typer.Option("--out", help="The run's folder.")],
-    method: MethodOption = None,
-    setting: SettingOption = None,
-    release: ReleaseOption = None,
     benchmark: Annotated[
         list[str] | None,
         typer.Option("--benchmark", help="May be repeated.", show_default="the release's"),
@@ -83,14 +127,6 @@ def run(
         int, typer.Option("--trajectories", min=1, help="Trajectories of every question.")
     ] = 1,
     batch: BatchOption = 32,
-    name: ModelNameOption = None,
-    family: FamilyOption = None,
-    engine: EngineName = "transformers",
-    upstream: Upstream = None,
-    threads: Threads = None,
-    thinking_limit: ThinkingLimit = None,
-    answer_tokens: AnswerTokensOption = None,
-    step_tokens: StepTokens = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of the samples.")] = None,
 ) -> None:
     """Answer questions with full thinking and with the method; continues where it was stopped."""
@@ -101,9 +137,8 @@ def run(
 
     if split not in ("test", "validation", "all"):
         raise MisuseError(f"--split {split}: it is test, validation or all")
-    if not benchmark and release is None:
+    if not benchmark and wanted.release is None:
         raise MisuseError("name the questions with --benchmark, or a --release")
-    wanted = wanted_of(context.params)
     asked = [BenchmarkConfig(name=each, limit=limit, data_dir=data_dir) for each in benchmark or []]
     out = out.expanduser()
     with shown_progress(at_once=True) as screen:
@@ -111,7 +146,7 @@ def run(
         from evaluator.live.run import run_live
         from evaluator.live.setup import get_ready, live_tasks
 
-        ready = get_ready(wanted, progress=screen)
+        ready = get_ready(replace(wanted, seed=seed), progress=screen)
         tasks = live_tasks(
             ready, asked, trajectories=trajectories, split=None if split == "all" else split
         )
@@ -205,48 +240,6 @@ def choose(
     if name is not None:
         words += ["--name", name]
     typer.echo(f"Serve it: {shlex.join(words)}")
-
-
-def wanted_of(given: Mapping[str, Any]) -> "Wanted":
-    """Return what the options name that ``stp live run`` and ``stp serve`` share."""
-    from pydantic import ValidationError
-
-    from data.errors import MisuseError
-    from evaluator.live.setup import Wanted
-    from stp.campaign.sections import EngineConfig, ModelConfig
-
-    engine, options = given["engine"], dict[str, Any]()
-    if given["upstream"] is not None:
-        engine, options = "server", {"url": given["upstream"]}
-    elif engine == "server":
-        raise MisuseError("--engine server: say where it is with --upstream URL")
-    if given["threads"] is not None:
-        options["threads"] = given["threads"]
-    limits = {
-        "generation": ("thinking_limit", "answer_tokens"),
-        "probing": ("answer_tokens", "step_tokens"),
-    }
-    changes = {
-        section: {name: given[name] for name in names if given[name] is not None}
-        for section, names in limits.items()
-    }
-    name = {"name": given["name"]} if given["name"] else {}
-    try:
-        model = ModelConfig.model_validate(
-            {"path": given["model"], "family": given["family"], **name}
-        )
-        chosen = EngineConfig(name=engine, options=options)
-    except ValidationError as error:
-        raise MisuseError(error.errors(include_url=False)[0]["msg"]) from error
-    return Wanted(
-        model=model,
-        method=given["method"],
-        setting=given["setting"],
-        release=None if given["release"] is None else given["release"].expanduser(),
-        engine=chosen,
-        changes=changes,
-        seed=given.get("seed"),
-    )
 
 
 def _print(table: Any) -> None:

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stp.cli import optimal_making
-from stp.cli.arguments import MODEL_HELP, AllowIncompleteOption, PromptsOption, ReplicatesOption
+from stp.cli.arguments import (
+    MODEL_HELP,
+    AllowIncompleteOption,
+    PromptsOption,
+    ReplicatesOption,
+    out_folder,
+)
 from stp.cli.lazily import CommandGroup
 from stp.cli.optimal_options import (
     AllowUndecided,
@@ -274,10 +280,9 @@ def compare(
     from evaluator.optimal.results import make_results
     from evaluator.optimal.stored import load_run
     from stp.cli.progress import shown_progress
-    from stp.files import check_writable
 
     check_t_max(t_max)
-    out = check_writable(out.expanduser())
+    out = out_folder(out)
     console = Console(highlight=False)
     runs = [load_run(folder) for folder in folders or []]
     with shown_progress() as progress:

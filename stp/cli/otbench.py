@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from stp.cli.arguments import out_folder
 from stp.cli.lazily import CommandGroup
 
 if TYPE_CHECKING:
@@ -58,12 +59,11 @@ def run(
     from evaluator.otbench.integrity import read_manifest
     from evaluator.present.terminal import rich_table
     from stp.cli.progress import shown_progress
-    from stp.files import check_writable
 
     release = release.expanduser()
     # A wrong folder is said before anything else is imported.
     read_manifest(release)
-    folder = check_writable((out or release.with_name(release.name + "-otbench")).expanduser())
+    folder = out_folder(out or release.with_name(release.name + "-otbench"))
     with shown_progress(at_once=True) as progress:
         progress.stage("starting")
         from evaluator.otbench.compare import order_rows, terminal_tables

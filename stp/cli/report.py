@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from stp.cli.arguments import out_folder
+
 
 def report(
     campaign: Annotated[
@@ -36,12 +38,11 @@ def report(
     from rich.console import Console
 
     from stp.cli.progress import shown_progress
-    from stp.files import check_writable
 
     console = Console()
     own = Path("report") if "://" in campaign else Path(campaign) / "report"
     # The campaign's folder may be given so too, where no shell has replaced it.
-    folder = check_writable((out or own).expanduser())
+    folder = out_folder(out or own)
     with shown_progress(at_once=True) as progress:
         progress.stage("computing frontiers and intervals, drawing figures")
         from evaluator.report import build_report

@@ -1,31 +1,20 @@
 """``stp serve``: chat completions over a model whose thinking a method stops."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stp.cli.live import (
-    AnswerTokensOption,
-    BatchOption,
-    EngineName,
-    FamilyOption,
-    MethodOption,
-    ModelNameOption,
-    ReleaseOption,
-    SettingOption,
-    StepTokens,
-    ThinkingLimit,
-    Threads,
-    Upstream,
-    wanted_of,
-)
+from stp.cli.arguments import filled_by
+from stp.cli.live import BatchOption, wanted_of
+
+if TYPE_CHECKING:
+    from evaluator.live.setup import Wanted
 
 
+@filled_by("wanted", wanted_of)
 def serve(
-    context: typer.Context,
+    wanted: "Wanted",
     model: Annotated[str, typer.Option("--model", help="A folder, a hub id, or demo.")],
-    method: MethodOption = None,
-    setting: SettingOption = None,
     setting_bounds: Annotated[
         tuple[str, str] | None,
         typer.Option(
@@ -35,7 +24,6 @@ def serve(
             show_default="the whole grid",
         ),
     ] = None,
-    release: ReleaseOption = None,
     host: Annotated[
         str, typer.Option("--host", help="Address to listen at; 0.0.0.0 for other machines too.")
     ] = "127.0.0.1",
@@ -56,14 +44,6 @@ def serve(
     request_seconds: Annotated[
         float, typer.Option("--request-seconds", min=0.1, help="Longest time of a request.")
     ] = 600.0,
-    name: ModelNameOption = None,
-    family: FamilyOption = None,
-    engine: EngineName = "transformers",
-    upstream: Upstream = None,
-    threads: Threads = None,
-    thinking_limit: ThinkingLimit = None,
-    answer_tokens: AnswerTokensOption = None,
-    step_tokens: StepTokens = None,
 ) -> None:
     """Serve a model by chat completions; a method stops its thinking."""
     import os
@@ -76,7 +56,6 @@ def serve(
         key = os.environ.get(api_key_env)
         if not key:
             raise MisuseError(f"--api-key-env {api_key_env}: the variable is not set")
-    wanted = wanted_of(context.params)
     with shown_progress(at_once=True) as progress:
         progress.stage("starting")
         from evaluator.live.server import ServerOptions

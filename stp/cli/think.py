@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from stp.cli.arguments import AllowIncompleteOption, ReplicatesOption
+from stp.cli.arguments import AllowIncompleteOption, ReplicatesOption, out_folder
 from stp.cli.lazily import CommandGroup
 from stp.cli.responses import show
 from stp.cli.think_compare import compare_and_print, compared, say_page
@@ -135,10 +135,9 @@ def compare(
     from rich.console import Console
 
     from evaluator.thinkbench.leaderboard import find_runs
-    from stp.files import check_writable
 
     if out is not None:
-        check_writable(out)
+        out = out_folder(out)
     console = Console(highlight=False)
     compare_and_print(
         console,

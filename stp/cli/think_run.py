@@ -105,6 +105,7 @@ def run(
     from rich.console import Console
 
     from data.prompts import Prompts, load_prompts
+    from evaluator.thinkbench.significance import DEFAULT_REPLICATES
     from stp.asking.model_names import parse_model
     from stp.cli.think_options import configurations, named_values
 
@@ -138,7 +139,7 @@ def run(
     ):
         raise failure
     if len(runs) > 1:
-        compare_and_print(console, runs, "global", 1000, allow_incomplete=True)
+        compare_and_print(console, runs, "global", DEFAULT_REPLICATES, allow_incomplete=True)
     if failure is not None:
         raise failure
 
@@ -203,5 +204,13 @@ def _names(specs: "Sequence[ModelSpec]", name: str | None) -> list[str]:
         if len(specs) > 1:
             raise MisuseError("--name is for one model; several are called by their own names")
         return [name]
-    short = [spec.short_name for spec in specs]
-    return short if len(set(short)) == len(short) else [spec.model for spec in specs]
+    names = [spec.short_name for spec in specs]
+    if len(set(names)) < len(names):
+        names = [spec.model for spec in specs]
+    for place, found in enumerate(names):
+        if found in names[:place]:
+            raise MisuseError(
+                f"{found} is named twice; name each model once, and run another setting of one "
+                "into another --out with its own --name"
+            )
+    return names

@@ -47,6 +47,26 @@ class Lengths:
         return max(float(age), mean)
 
 
+@dataclass(slots=True)
+class Gathering:
+    """When those that wait beside a running batch are worth a pass of their own.
+
+    Such a pass costs about as much as one of the batch, for few or for many, and who waits loses a
+    token with each pass of the batch. They are let in once as many tokens are lost as half the
+    batch makes in a pass. So, of two that wait, the second halves the price of the first.
+    """
+
+    lost: int = 0
+
+    def enough(self, waiting: int, running: int) -> bool:
+        """Return whether to let them in now; called once before each pass of the batch."""
+        self.lost += waiting
+        if 2 * self.lost < running:
+            return False
+        self.lost = 0
+        return True
+
+
 def bucket_of(tokens: int, limit: int) -> int:
     """Return the bucket of a number of tokens, 0 to 63, under a limit."""
     return min(_BUCKETS - 1, tokens * _BUCKETS // limit)

@@ -4,6 +4,7 @@ import hashlib
 import json
 import logging
 from pathlib import Path
+from typing import Any
 
 from data.errors import MisuseError
 from stp.engines.base import PromptTree, SamplingParameters
@@ -54,12 +55,8 @@ def check_model_folder(model_path: str | Path) -> Path:
 
 def _refuse_sizes(path: Path) -> None:
     """Refuse sizes that no model has: what is missing in the weights would be made in memory."""
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise MisuseError(f"{path}: cannot be read: {error}") from error
-    sections = [values, *values.values()] if isinstance(values, dict) else []
-    for section in sections:
+    values = config_values(path.parent)
+    for section in (values, *values.values()):
         for name, most in _MOST.items() if isinstance(section, dict) else ():
             found = section.get(name)
             if isinstance(found, int | float) and not 0 <= found <= most:
@@ -67,6 +64,24 @@ def _refuse_sizes(path: Path) -> None:
                     f"{path}: {name} is {found!r:.20}; no model has more than {most:,}; "
                     "is the file damaged?"
                 )
+
+
+def config_values(folder: Path) -> dict[str, Any]:
+    """Return what a model's ``config.json`` says.
+
+    Raises
+    ------
+    data.errors.MisuseError
+        If it cannot be read.
+    """
+    path = folder / "config.json"
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise MisuseError(f"{path}: cannot be read: {error}") from error
+    if not isinstance(values, dict):
+        raise MisuseError(f"{path}: it is no configuration of a model")
+    return values
 
 
 def _refuse_pointer(path: Path) -> None:

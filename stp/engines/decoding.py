@@ -35,7 +35,7 @@ import torch
 from torch import Tensor
 
 from data.errors import EngineError
-from stp.engines.admission import Lengths
+from stp.engines.admission import Gathering, Lengths
 from stp.engines.base import (
     Completion,
     FinishReason,
@@ -196,6 +196,7 @@ class Decoder:
 
     def _clear(self) -> None:
         """Forget everything."""
+        self._gathering = Gathering()
         self.waiting = 0
         """Samples that were submitted and do not run."""
         self._trees: dict[int, PromptTree] = {}
@@ -239,6 +240,11 @@ class Decoder:
         """Whether samples wait or run."""
         return bool(self._queue or self._rows)
 
+    @property
+    def active(self) -> int:
+        """Samples that run."""
+        return sum(row is not None for row in self._rows)
+
     def step(self) -> None:
         """Let in what there is room for, and give every row one more token."""
         self._admit()
@@ -268,10 +274,12 @@ class Decoder:
 
     def _admit(self) -> None:
         """Let waiting branches in while there is room for enough of them to be worth a pass."""
-        active = sum(row is not None for row in self._rows)
+        active = self.active
         # Every admission copies all tails, and its pass holds up those that decode: a quarter of
         # the rows at once is worth that, and a single one is not.
         if active and 4 * active > 3 * self._limits.max_rows:
+            return
+        if self.waiting and not self._gathering.enough(self.waiting, active):
             return
         while self._queue:
             batch = self._next_batch()
@@ -347,6 +355,9 @@ class Decoder:
         # A branch without a suffix draws its first token from the trunk's own logits.
         ends = sorted({b.cut for b in tree.branches if b.seeds and not b.suffix_ids})
         trunk = self.session_trunk(tree.session, tree.trunk_ids, length, again_from=ends)
+        if tree.session is not None:
+            # Whoever asks next about the same ids finds them.
+            self._sessions.setdefault(tree.session, _Kept(tree.trunk_ids[:length], trunk))
         grove = _Grove(trunk, {})
         ids = torch.tensor(tree.trunk_ids[:length], dtype=torch.int64, device=self._model.device)
         width = self._limits.trunk_chunk_tokens

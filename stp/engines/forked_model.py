@@ -15,10 +15,9 @@ from typing import Any, Final
 import numpy as np
 import torch
 from torch import Tensor
-from transformers import AttentionInterface, AutoConfig, AutoModelForCausalLM
-from transformers.utils import logging as transformers_logging
 
-from data.errors import ConfigError, EngineError
+from data.errors import ConfigError, EngineError, one_line
+from stp.engines.checks import config_values
 from stp.engines.fork_attention import (
     FORK_ATTENTION,
     RowsStep,
@@ -56,7 +55,6 @@ class ForkedModel:
             dtype = "float32"
         self._folder = folder
         self.device = device
-        AttentionInterface.register(FORK_ATTENTION, fork_attention)
         config = self._load_config()
         self._refuse_what_cannot_fork(config)
         self._model: Any = self._load_model(dtype)
@@ -75,15 +73,24 @@ class ForkedModel:
         self._unsampled = self._ids_without_token()
 
     def _load_config(self) -> Any:
+        if not config_values(self._folder):
+            raise EngineError(f"{self._folder}/config.json says nothing of a model")
+        # Four seconds and 200 MB: not before the options are known to be right.
+        from transformers import AutoConfig
+
         try:
             return AutoConfig.from_pretrained(self._folder, local_files_only=True)
         # What a class raises for a value that it did not think of shares no base class.
         except Exception as error:
             raise EngineError(
-                f"{self._folder}/config.json cannot be used: {_line(error)}"
+                f"{self._folder}/config.json cannot be used: {one_line(error)}"
             ) from error
 
     def _load_model(self, dtype: str) -> Any:
+        from transformers import AttentionInterface, AutoModelForCausalLM
+        from transformers.utils import logging as transformers_logging
+
+        AttentionInterface.register(FORK_ATTENTION, fork_attention)
         model: Any
         loaded: Mapping[str, Iterable[Any]]
         bars = transformers_logging.is_progress_bar_enabled()
@@ -103,7 +110,8 @@ class ForkedModel:
         except Exception as error:
             if FORK_ATTENTION in str(error):
                 raise cannot_fork(self._folder, "its class has an attention of its own") from error
-            raise EngineError(f"model {self._folder} cannot be loaded: {_line(error)}") from error
+            said = f"model {self._folder} cannot be loaded: {one_line(error)}"
+            raise EngineError(said) from error
         finally:
             if bars:
                 transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]
@@ -127,7 +135,8 @@ class ForkedModel:
             some = sorted(str(name) for name in names)
             if some:
                 raise EngineError(
-                    f"model {self._folder} is not a {type(model).__name__}, as its config.json says: "
+                    f"model {self._folder} is not a {type(model).__name__}, as its config.json "
+                    "says: "
                     f"it {what} {some[0]} (and {len(some) - 1} more); restore its files"
                 )
 
@@ -276,13 +285,8 @@ class ForkedModel:
 
 def cannot_fork(folder: Path, reason: str | BaseException) -> EngineError:
     """Return the error that says why a model is refused."""
-    why = reason if isinstance(reason, str) else _line(reason)
+    why = reason if isinstance(reason, str) else one_line(reason)
     return EngineError(
         f"the attention of model {folder} cannot be forked: {why}; "
         'run it with engine = "vllm" instead'
     )
-
-
-def _line(error: BaseException) -> str:
-    """Return an error's message as one line."""
-    return " ".join(str(error).split()) or type(error).__name__

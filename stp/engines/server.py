@@ -159,7 +159,7 @@ class ServerEngine(Engine):
             if not isinstance(limit, int) and context_limit is None:
                 raise MisuseError(
                     f"the server {self._server.url} does not say how long its context is; set the "
-                    "engine option context_limit"
+                    f"engine option context_limit {_set('context_limit')}"
                 )
             if context_limit is not None and (
                 context_limit < 1 or (isinstance(limit, int) and context_limit > limit)
@@ -198,7 +198,8 @@ class ServerEngine(Engine):
         wanted = f"named {asked!r}" if asked is not None else f"that ends in {folder!r}"
         raise MisuseError(
             f"the server {self._server.url} serves no model {wanted}, but "
-            f"{', '.join(map(repr, names)) or 'none'}; set the engine option model to the right one"
+            f"{', '.join(map(repr, names)) or 'none'}; set the engine option model "
+            f"{_set('model')} to the right one"
         )
 
     async def _try_ids(self, client: Client) -> list[int]:
@@ -264,7 +265,7 @@ class ServerEngine(Engine):
         if error.status in (401, 403):
             return MisuseError(
                 f"the server {self._server.url} wants another key ({error}); set the engine option "
-                "api_key_env to the environment variable that holds it"
+                f"api_key_env to the environment variable that holds it {_set('api_key_env')}"
             )
         return MisuseError(
             f"the server {self._server.url} cannot be used: {what} (HTTP {error.status}: {error}); "
@@ -457,6 +458,11 @@ class ServerEngine(Engine):
             "context_limit": self._context_limit,
             "block_tokens": self.block_tokens,
         }
+
+
+def _set(option: str) -> str:
+    """Return where an option of the engine is set."""
+    return f"(under [engine.options], or by --option {option}=VALUE)"
 
 
 def _root(url: str) -> str:

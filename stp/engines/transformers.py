@@ -11,15 +11,21 @@ import os
 from collections import deque
 from collections.abc import Sequence
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 from data.errors import ConfigError, EngineError, MissingDependencyError, MisuseError
+from stp.engines.admission import Gathering
 from stp.engines.base import AnyTree, Branch, Completion, Engine, PromptTree, Usage
 from stp.engines.checks import TreeChecker, check_model_folder, weights_hash
 
 try:
     import torch
+
+    # It is loaded with the model: loading takes longer than everything that comes before.
+    if find_spec("transformers") is None:
+        raise ModuleNotFoundError(name="transformers")
 
     from stp.engines.forked_model import ForkedModel, cannot_fork
 except ImportError as error:
@@ -118,7 +124,8 @@ class TransformersEngine(Engine):
         if limit is None:
             raise ConfigError(
                 f"the configuration of {self._folder} does not say how long its context is; set "
-                "the engine option context_limit"
+                "the engine option context_limit (under [engine.options], or by --option "
+                "context_limit=VALUE)"
             )
         self._context_limit = limit
         on_gpu = self._model.device.type == "cuda"
@@ -136,6 +143,7 @@ class TransformersEngine(Engine):
         self._watcher: StopTextWatcher | None = None
         self._weights_hash: str | None = None
         self._to_read: deque[tuple[int, SignalTree]] = deque()
+        self._gathering = Gathering()
         self._decoder = Decoder(
             self._model,
             limits=self._limits,
@@ -206,12 +214,12 @@ class TransformersEngine(Engine):
         self._count(ticket, least=least, block_least=least)
 
     def _work(self) -> None:
-        """Give every row a token, and read one of the trees that are to be read."""
+        """Give every row a token, and read trees: of sessions those that wait, of others one."""
         try:
             if self._decoder.busy:
                 self._decoder.step()
             if self._to_read:
-                self._read(*self._to_read.popleft())
+                self._read()
         except torch.OutOfMemoryError as error:
             raise EngineError(
                 f"{self._folder}: out of memory on {self._model.device}; lower the engine options "
@@ -219,10 +227,18 @@ class TransformersEngine(Engine):
                 "trunk_chunk_tokens or suffix_chunk_tokens"
             ) from error
 
-    def _read(self, ticket: int, tree: SignalTree) -> None:
-        def on_tokens(count: int) -> None:
+    def _read(self) -> None:
+        """Read the first tree that waits, or all of sessions once they are worth a pass."""
+        some = {ticket: tree for ticket, tree in self._to_read if tree.session is not None}
+        if not some:
+            some = dict([self._to_read[0]])
+        elif not self._gathering.enough(len(some), self._decoder.active):
+            return
+        tickets = {id(tree): ticket for ticket, tree in some.items()}
+
+        def on_tokens(tree: SignalTree, count: int) -> None:
             self.pulse += 1
-            self._count(ticket, prefill=count, least=count, block_least=count)
+            self._count(tickets[id(tree)], prefill=count, least=count, block_least=count)
 
         reader = TreeReader(
             self._model,
@@ -232,7 +248,10 @@ class TransformersEngine(Engine):
                 asked.session, asked.trunk_ids, length, again_from=cuts
             ),
         )
-        self._tree_read(ticket, reader.read(tree))
+        found = reader.read(list(some.values()))
+        self._to_read = deque(entry for entry in self._to_read if entry[0] not in some)
+        for ticket, signals in zip(some, found, strict=True):
+            self._tree_read(ticket, signals)
 
     def _forget(self, tickets: frozenset[int]) -> None:
         self._decoder.drop(tickets)

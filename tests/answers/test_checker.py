@@ -1,7 +1,11 @@
 """The checker: caches, workers that hang or die, trouble of ours, order and repeatability."""
 
+import os
 import resource
+import shlex
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -9,7 +13,15 @@ from pathlib import Path
 import pytest
 
 from data.question import Question
-from evaluator.answers import BadReferenceError, Checker, CheckerError, Verdict, check, symbolic
+from evaluator.answers import (
+    BadReferenceError,
+    Checker,
+    CheckerError,
+    Verdict,
+    check,
+    deadline,
+    symbolic,
+)
 from evaluator.answers.cache import VerdictFile
 from evaluator.answers.mathematics import MathJudge
 from evaluator.answers.symbolic import SymbolicTimeoutError, SymbolicWorker
@@ -92,6 +104,46 @@ def test_a_hang_or_a_crash_costs_one_answer(
     assert verdicts[1].reason == verdicts[4].reason == "wrong: time limit"
     assert verdicts[2].reason == "wrong: differs from the reference"
     assert time.monotonic() - start < 60  # far from the thousand seconds of the hang
+
+
+def test_waiting_for_a_processor_is_no_part_of_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel says how long a process waited; here it says what the test says."""
+    waited = [0.0]
+    monkeypatch.setattr(deadline, "_waited_seconds", lambda process_id: waited[0])
+    limit = deadline.Deadline(os.getpid(), 0.2)
+    waited[0] = 0.2
+    time.sleep(0.21)
+    assert not limit.is_over()
+    assert 0.0 < limit.remaining() <= 0.2
+    time.sleep(0.21)
+    assert limit.is_over()
+    # A process that always waits ends as well.
+    limit = deadline.Deadline(os.getpid(), 0.01)
+    waited[0] = 1e9
+    time.sleep(0.01 * deadline.MOST_LIMITS)
+    assert limit.is_over()
+
+
+def test_what_a_process_below_waited_counts_too() -> None:
+    """Two processes share one core, each below a shell: each waits half of the time."""
+    if not Path("/proc/self/schedstat").exists():
+        pytest.skip("this kernel does not count how long processes wait")
+    spin = "import time\nstart = time.monotonic()\nwhile time.monotonic() - start < 1.5: pass"
+    core = min(os.sched_getaffinity(0))
+    program = shlex.join([sys.executable, "-c", spin])
+    processes = [
+        subprocess.Popen(
+            ["/bin/sh", "-c", f"{program}; true"],
+            preexec_fn=lambda: os.sched_setaffinity(0, {core}),
+        )
+        for _ in range(2)
+    ]
+    waited = 0.0
+    while processes[0].poll() is None:
+        waited = max(waited, deadline._waited_seconds(processes[0].pid))
+        time.sleep(0.02)
+    processes[1].wait()
+    assert waited > 0.2
 
 
 def test_a_hang_in_the_real_worker_is_bounded() -> None:

@@ -98,6 +98,7 @@ def test_a_misspelt_key_is_one_slip():
         ('modles = 1\n[[benchmarks]]\nname = "demo"', "did you mean 'models'"),
         ('[[benchmarks]]\nname = "demo"', "'models' is missing; add a [[models]] table"),
         ('[models]\npath = "x"\n[[benchmarks]]\nname = "demo"', "as a [[models]] table"),
+        ('models = ["x"]\n[[benchmarks]]\nname = "demo"', "as a [[models]] table"),
         ('[[models]]\nname = "x"\n[[benchmarks]]\nname = "demo"', "models[0].path"),
         ('[[models]]\npath = "x"\nname = "../y"\n[[benchmarks]]\nname = "demo"', "models[0].name"),
         ("", "is missing"),

@@ -27,11 +27,11 @@ def open_scripted(name, path):
     return ScriptedEngine(path)
 
 
-def choose_every_third(curves, budget, most):
+def choose_every_third(curves, answer_tokens, budget, most):
     """Two more answers at every third position, within what a position and the round may have."""
     more = np.where(np.arange(curves.positions) % 3 == 0, 2, 0)
     more = np.minimum(more, most - curves.all_probes_k)
-    return np.where(np.cumsum(more) <= budget, more, 0)
+    return np.where(np.cumsum(more * answer_tokens) <= budget, more, 0)
 
 
 @pytest.fixture(scope="module")
@@ -99,8 +99,42 @@ def test_fewer_rounds_can_be_read(folders):
     assert load_curves(folders / "adaptive", rounds=0).extra_probes.size == 0
 
 
+def test_who_chooses_is_told_what_an_answer_takes_and_what_there_is_to_spend(
+    folders, adaptive, tmp_path
+):
+    asked = []
+
+    def choose(curves, answer_tokens, budget, most):
+        asked.append((answer_tokens, budget, most))
+        return np.zeros(curves.positions, np.int64)
+
+    shutil.copytree(folders / "adaptive", tmp_path / "c")
+    store = Store(tmp_path / "c")
+    for name in store.files("more_probes"):
+        (tmp_path / "c" / name).unlink()
+    run_rounds(adaptive, tmp_path / "c", choose, open_model=open_scripted)
+    own, whole = {}, {}
+    for row in table_rows(tmp_path / "c", "probes"):
+        where = (row["question"], row["trajectory"])
+        own.setdefault((*where, row["position"]), []).append(len(row["answer_ids"]))
+        whole.setdefault(where, []).append(len(row["answer_ids"]))
+    wanted = [
+        (
+            np.mean(own[row["question"], row["trajectory"], row["position"]])
+            + np.mean(whole[row["question"], row["trajectory"]])
+        )
+        / 2
+        for row in table_rows(tmp_path / "c", "positions")
+    ]
+    assert len(asked) == 2
+    for answer_tokens, budget, most in asked:
+        np.testing.assert_allclose(answer_tokens, wanted)
+        # Half of 16 answers everywhere, less the 4 of the first pass, in two rounds.
+        assert (budget, most) == (pytest.approx(2 * sum(wanted)), 16)
+
+
 def test_a_second_run_does_nothing(folders, adaptive):
-    def never(curves, budget, most):
+    def never(curves, answer_tokens, budget, most):
         raise AssertionError("nothing is left to choose")
 
     result = run_rounds(adaptive, folders / "adaptive", never, open_model=open_scripted)

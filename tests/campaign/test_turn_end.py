@@ -224,3 +224,17 @@ def test_the_demo_model_names_its_end_everywhere():
     config = parse_config(CAMPAIGN.format(model="demo", family="demo"), source="test")
     subject = make_subject(config, located, record_model(located, context_limit=1024))
     assert subject.format.answer_stop_ids == {END}
+
+
+def test_a_tokenizer_without_the_end_of_turn_changes_no_answer(family, tmp_path):
+    """Where the generation config has it: every row is that of the model with the right one."""
+    folder = tmp_path / "demo"
+    shutil.copytree(Path(str(files("data"))) / "demo_model", folder)
+    change(folder / "tokenizer_config.json", eos_token="<|endoftext|>")
+    change(folder / "generation_config.json", eos_token_id=[END, DOCUMENT])
+    for name, model, own in (("right", "demo", "demo"), ("other", folder, family)):
+        config = parse_config(CAMPAIGN.format(model=model, family=own), source="test")
+        run_campaign(config, tmp_path / name)
+    for table in ("trajectories", "probes", "verdicts"):
+        rows = table_rows(tmp_path / "other", table)
+        assert rows and rows == table_rows(tmp_path / "right", table)

@@ -170,6 +170,16 @@ def test_misuse_is_one_line_and_exit_code_2(stp, campaign_file, campaign, tmp_pa
     assert_one_line(stp("show", campaign, "-q", "sevens-77"), 2, "no question 'sevens-77'")
 
 
+@pytest.mark.parametrize(("engine", "said"), [("server", True), ("transformers", False)])
+def test_a_server_saves_nothing_by_ending_answers_at_their_box(stp, campaign_file, engine, said):
+    text = campaign_file.read_text().replace("[probing]", '[probing]\nanswer_end = "box"')
+    boxed = campaign_file.with_name(f"{engine}.toml")
+    boxed.write_text(f'{text}\n[engine]\nname = "{engine}"\n')
+    # Where the campaign goes is left out, so that nothing is run.
+    lines = stp("run", str(boxed)).err.splitlines()
+    assert any("no tokens are saved" in line for line in lines) == said
+
+
 def test_usage_errors_exit_with_2(stp):
     for arguments in (["nosuch"], ["run"], ["run", "--stage", "think"], ["show", "x", "-k", "-1"]):
         assert stp(*arguments).code == 2
@@ -292,3 +302,29 @@ def test_commands_that_are_suggested_can_be_typed(stp, campaign_file, tmp_path):
     refused = stp("report", folder)
     assert refused.code == 1
     assert f"continue `stp run {shlex.quote(str(folder))}`" in refused.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("report", "{campaign}", "--out"),
+        ("analyze", "{campaign}", "--out"),
+        ("explore", "{campaign}", "--static"),
+        ("leaderboard", "build", "{campaign}", "--out"),
+        ("optimal", "compare", "{campaign}", "--out"),
+        ("think", "compare", "{campaign}", "--out"),
+    ],
+)
+def test_what_is_no_place_to_write_into_is_said_first(stp, campaign, tmp_path, command):
+    """A file, also above the folder; a release, whose files are checked."""
+    file, release = tmp_path / "file", tmp_path / "release"
+    file.touch()
+    release.mkdir()
+    (release / "manifest.sha256").touch()
+    given = [part.format(campaign=campaign) for part in command]
+    for place, words in ((file, "no folder"), (file / "x", "no folder"), (release, "a release")):
+        found = stp(*given, place)
+        assert found.code in (1, 2)
+        (line,) = found.err.strip().splitlines()
+        assert line.startswith(f"stp: error: {place}: ") and words in line
+    assert [path.name for path in release.iterdir()] == ["manifest.sha256"]

@@ -57,10 +57,10 @@ def test_show_takes_a_users_own_benchmark(tmp_path):
     rows = [{"question": f"[b]{'?' * n}", "answer": "9" * 3000} for n in range(1, 6)]
     write_jsonl(tmp_path / "q.jsonl", rows)
     (tmp_path / "mine.toml").write_text('path = "q.jsonl"\nanswer_kind = "math"\n')
-    result = invoke("show", str(tmp_path / "mine.toml"), "--n", "1", "--width", "30")
+    result = invoke("show", str(tmp_path / "mine.toml"), "--n", "1")
     assert result.exit_code == 0
     assert "[b]?" in result.output
-    assert "9" * 30 + "… (3,000 characters)" in result.output
+    assert "9" * 400 + "…(3,000characters)" in "".join(result.output.split())
     assert "mine-2" not in result.output
 
 

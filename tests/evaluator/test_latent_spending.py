@@ -37,7 +37,7 @@ def test_choices_stay_within_budget_positions_and_trajectories(latent):
         assert more.sum() <= budget
         assert np.all((more >= 0) & (curves.all_probes_k + more <= 6))
         places = np.add.reduceat(more > 0, curves.trajectory_offsets[:-1])
-        assert np.all(places <= np.maximum(lengths // 4, 1))
+        assert np.all(places <= np.maximum(lengths // 2, 1))
     assert not choose_positions(latent, budget=100, most=4).any()
 
 
@@ -47,12 +47,26 @@ def test_the_greatest_gain_comes_first_and_dear_answers_last(latent):
     assert np.flatnonzero(choose_positions(latent, budget=1, most=16)).tolist() == [best]
     tokens = np.ones(latent.curves.positions)
     tokens[best] = 1e9
-    assert choose_positions(latent, budget=1, most=16, answer_tokens=tokens)[best] == 0
+    assert choose_positions(latent, budget=2e9, most=16, answer_tokens=tokens)[best] == 0
+
+
+def test_a_budget_is_in_tokens_where_answers_have_a_price(latent):
+    tokens = np.random.default_rng(5).uniform(3, 40, latent.curves.positions)
+    more = choose_positions(latent, budget=500, most=16, answer_tokens=tokens)
+    assert 460 < more @ tokens <= 500
+    # Twice the price of everything and twice the budget are the same choice.
+    again = choose_positions(latent, budget=1000, most=16, answer_tokens=2 * tokens)
+    assert more.tolist() == again.tolist()
+
+
+def test_a_higher_limit_is_filled_in_larger_steps(latent):
+    assert set(choose_positions(latent, budget=1e9, most=16).tolist()) == {0, 4}
+    assert set(choose_positions(latent, budget=1e9, most=64).tolist()) == {0, 8}
 
 
 def test_nothing_is_asked_where_everything_is_known():
     curves = family_world("zero_or_one", 1, trajectories=60, questions=6).curves
-    more = next_answers(curves, 10_000, 32)
+    more = next_answers(curves, np.ones(curves.positions), 10_000, 32)
     assert more.sum() < 0.2 * 10_000
 
 
@@ -70,8 +84,9 @@ def test_replayed_answers_are_among_those_that_there_are():
 
 
 def test_numbers_out_of_range_are_refused(latent):
-    with pytest.raises(ValueError, match="budget"):
-        choose_positions(latent, budget=-1, most=16)
+    for budget in (-1, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="budget"):
+            choose_positions(latent, budget=budget, most=16)
     one = fit(thinned(latent.curves, 2, 0), draws=1)
     with pytest.raises(ValueError, match="two draws"):
         expected_gains(one)

@@ -23,6 +23,12 @@ from evaluator.present.views import Bars, Lines, Point, Scatter, Trace, view_jso
 NASTY = "<script>alert(1)</script>\x1b[31m\u202e\" onload='x"
 
 
+def fragment(macro, *values):
+    """Return what a macro of the pages' parts makes of values."""
+    parts = page.environment().get_template("present/templates/parts.html").module
+    return getattr(parts, macro)(*values)
+
+
 class Elements(HTMLParser):
     """Collects elements and attributes, and refuses what is not closed."""
 
@@ -63,7 +69,7 @@ def is_clean(markup):
 @pytest.mark.parametrize("grouped", [False, True])
 def test_a_table_of_a_page_shows_what_its_other_forms_show(grouped):
     table = hostile_table(grouped=grouped)
-    shown = page.fragment("table", table)
+    shown = fragment("table", table)
     is_clean(shown)
     assert ('<th class="first" scope="col">model</th>' in shown) is not grouped
     assert ("<strong>a</strong>" in shown) is grouped
@@ -76,7 +82,7 @@ def test_a_table_of_a_page_shows_what_its_other_forms_show(grouped):
 def test_groups_of_columns_and_totals_are_set_apart():
     columns = pd.MultiIndex.from_tuples([("x", "OR"), ("x", "AD"), ("y", "OR")])
     frame = pd.DataFrame([[1.0, 2.0, 3.0]] * 2, ["a", "Average"], columns)
-    shown = page.fragment("table", Table(name="t", title="T", frame=frame, totals=1))
+    shown = fragment("table", Table(name="t", title="T", frame=frame, totals=1))
     is_clean(shown)
     assert '<th class="group" scope="colgroup" colspan="2">x</th>' in shown
     assert shown.count('<th scope="col" class="start">') == 2
@@ -95,8 +101,8 @@ def test_intervals_are_columns_in_csv_and_below_the_value_elsewhere():
         ["c", "", "", "", "3"],
     ]
     assert "| a | +1.2 [+0.5, +2.0] | 1 |" in table.to_markdown()
-    assert "<td>+1.2<br><small>[+0.5, +2.0]</small></td>" in page.fragment("table", table)
-    assert "<td>\u2013</td>" in page.fragment("table", table)
+    assert "<td>+1.2<br><small>[+0.5, +2.0]</small></td>" in fragment("table", table)
+    assert "<td>\u2013</td>" in fragment("table", table)
 
 
 def test_numbers_become_text_in_one_way():
@@ -250,6 +256,6 @@ def test_saving_a_figure_says_nothing(tmp_path, caplog, capfd, recwarn):
 
 def test_headings_break_at_spaces_alone():
     frame = pd.DataFrame({"O-Score of <b>": [1], "saved at P(n), %": [2]}, ["a"])
-    shown = page.fragment("table", Table(name="t", title="T", frame=frame))
+    shown = fragment("table", Table(name="t", title="T", frame=frame))
     assert '<span class="word">O-Score</span> of &lt;b&gt;' in shown
     assert "saved at P(n),\u00a0%" in shown

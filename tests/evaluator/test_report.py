@@ -174,7 +174,7 @@ def test_headline_says_what_was_measured():
     )
     headline = make_headline(curves, summarise(per_trajectory(curves)), cell_frontiers(curves))
     assert headline.sentence == (
-        "75.0% of the thinking came after the best measured accuracy was reached, and thinking on "
+        "75.0% of the thinking came after the best measured accuracy was reached, and thinking "
         "to the end cost 50.0 points of accuracy."
     )
     exit_, fixed, routing = headline.strategies

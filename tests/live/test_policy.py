@@ -30,7 +30,7 @@ def test_unknown_method():
 def test_a_setting_outside_the_grid_or_missing():
     assert "0.95" in refused("is not a setting", method="deer", setting="0.951")
     refused("name a setting", method="deer")
-    refused("is of a method", setting="0.95")
+    refused("needs a method", setting="0.95")
 
 
 def test_a_method_that_learns_needs_a_release():

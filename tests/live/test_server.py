@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import httpx
@@ -170,6 +171,23 @@ def test_a_request_turns_the_method_off_or_sets_it(server):
         ({"messages": ASKED, "model": "other"}, 404, "other"),
         ({"messages": ASKED, "tools": [{"type": "function"}]}, 400, "tools"),
         ({"messages": ASKED, "n": 2}, 400, "n:"),
+        ({"messages": ASKED, "stop": ["x"]}, 400, "stop:"),
+        ({"messages": ASKED, "logprobs": True}, 400, "logprobs:"),
+        ({"messages": ASKED, "top_k": 5}, 400, "top_k:"),
+        ({"messages": ASKED, "logit_bias": {"5": 1}}, 400, "logit_bias:"),
+        ({"messages": ASKED, "response_format": {"type": "json_object"}}, 400, "response_format:"),
+        ({"messages": ASKED, "x" * 10_000: 1}, 400, "does not have it"),
+        ({"messages": ASKED, "max_tokens": 0}, 400, "max_tokens"),
+        ({"messages": ASKED, "max_tokens": 10**30}, 400, "leaves no room"),
+        ({"messages": ASKED, "top_p": float("inf")}, 400, "top_p"),
+        ({"messages": ASKED, "seed": -1}, 400, "seed"),
+        ({"messages": ASKED, "stream": 3}, 400, "stream"),
+        ({"messages": [None]}, 400, "messages.0"),
+        ({"messages": [{"role": "user"}]}, 400, "content"),
+        ({"messages": [{"role": "tool", "content": "4"}]}, 400, "role"),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, 400, "'image_url'"),
+        ({"messages": [{"role": "user", "content": ["x"]}]}, 400, "no part of text"),
+        ({"messages": [{"role": "user", "content": "\ud800"}]}, 400, "half a character"),
         ({"messages": ASKED, "temperature": 9}, 400, "temperature"),
         ({"messages": ASKED, "stp": {"setting": 0.123}}, 400, "0.123"),
         ({"messages": ASKED, "stp": {"colour": "red"}}, 400, "colour"),
@@ -179,11 +197,92 @@ def test_a_request_turns_the_method_off_or_sets_it(server):
 )
 def test_wrong_requests_are_told_what_is_wrong(server, body, status, said):
     url, service, engine = server
-    reply = httpx.post(f"{url}/v1/chat/completions", json=body, timeout=PATIENCE)
+    reply = httpx.post(f"{url}/v1/chat/completions", content=json.dumps(body), timeout=PATIENCE)
     assert reply.status_code == status
     error = reply.json()["error"]
     assert said in error["message"] and "\n" not in error["message"]
+    assert len(error["message"]) < 300
     assert idle(service, engine)
+
+
+def test_what_asks_for_nothing_is_no_reason_to_refuse(server):
+    """Clients send null for what they leave out, and defaults; a text may come in parts."""
+    url, _, _ = server
+    parts = [{"type": "text", "text": part} for part in (QUESTION, " \U0001f600 ½")]
+    nothing = dict.fromkeys(("model", "stop", "tools", "stream", "stp", "seed", "logit_bias"))
+    defaults = {"n": 1, "tool_choice": "auto", "logprobs": False, "frequency_penalty": 0.0}
+    body = {"messages": [{"role": "user", "content": parts}], "user": "me", "max_tokens": 1}
+    reply = httpx.post(
+        f"{url}/v1/chat/completions", json={**body, **nothing, **defaults}, timeout=30
+    )
+    assert reply.status_code == 200
+    assert reply.json()["usage"]["completion_tokens_details"]["answer_tokens"] == 1
+
+
+def raw(url, sent, *, seconds=20.0):
+    """Return what comes back for bytes as they are, until the server closes."""
+    host, port = url.removeprefix("http://").split(":")
+    received = b""
+    with socket.create_connection((host, int(port)), timeout=seconds) as connection:
+        connection.sendall(sent)
+        while part := connection.recv(1 << 16):
+            received += part
+    return received
+
+
+def request(body, *lines, version="1.1"):
+    """Return a request as bytes; the server is to close behind it."""
+    head = [f"POST /v1/chat/completions HTTP/{version}", "Host: x", "Connection: close", *lines]
+    return "\r\n".join([*head, "", ""]).encode() + body
+
+
+def test_what_comes_over_the_wire(server):
+    """Old requests, no length, a length that is a lie, too much, methods and addresses."""
+    url, service, engine = server
+    body = json.dumps({"messages": ASKED, "max_tokens": 1, "stp": {"setting": 0.3}}).encode()
+    sized = f"Content-Length: {len(body)}"
+    assert b"200 OK" in raw(url, request(body, sized, version="1.0"))
+    chunks = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+    assert b"200 OK" in raw(url, request(chunks, "Transfer-Encoding: chunked"))
+    assert b"200 OK" in raw(url, request(body, sized, "X-Long: " + "y" * 60_000))
+    assert b"400 Bad Request" in raw(url, request(b""))
+    assert b"400 Bad Request" in raw(url, request(body, "Content-Length: -5"))
+    assert b"400 Bad Request" in raw(url, b"\x16\x03\x01\x02\x00garbage\r\n\r\n")
+    assert b" 413 " in raw(url, request(b"x" * (1 << 22), f"Content-Length: {1 << 22}"))
+    for method, address, status in (
+        ("OPTIONS", "/v1/chat/completions", 405),
+        ("PUT", "/v1/models", 405),
+        ("POST", "/v1/completions", 404),
+        ("GET", "/", 404),
+    ):
+        reply = httpx.request(method, url + address)
+        assert reply.status_code == status
+        assert address in reply.json()["error"]["message"]
+    assert httpx.head(f"{url}/v1/models").status_code == 200
+    assert httpx.options(f"{url}/v1/chat/completions").headers["allow"] == "POST"
+    with httpx.Client(base_url=url, timeout=30) as client:
+        kept = [client.post("/v1/chat/completions", content=c) for c in (body, b"{", body)]
+    assert [reply.status_code for reply in kept] == [200, 400, 200]
+    assert idle(service, engine)
+
+
+def test_bodies_that_never_come_are_given_up(ready, caplog):
+    with demo_server(ready, request_seconds=1.0) as (url, service, engine):
+        half = request(b"{", "Content-Length: 100")
+        host, port = url.removeprefix("http://").split(":")
+        slow = [socket.create_connection((host, int(port))) for _ in range(50)]
+        for connection in slow:
+            connection.sendall(half)
+        assert httpx.get(f"{url}/health").json() == {"open": 0}
+        assert b"408" in raw(url, half)
+        for connection in slow:
+            connection.close()
+        # One that goes in the middle of its body is no defect.
+        gone = socket.create_connection((host, int(port)))
+        gone.sendall(half)
+        gone.close()
+        assert idle(service, engine)
+    assert not [record for record in caplog.records if record.exc_info]
 
 
 def test_a_request_names_settings_within_the_bounds_only(ready):
@@ -320,6 +419,9 @@ def test_a_key_is_asked_for(ready):
         with pytest.raises(openai.AuthenticationError):
             client_of(url, api_key="guess").models.list()
         assert client_of(url, api_key="secret").models.list().data[0].id == "demo"
+        for given in ("secret", "Basic secret", "Bearer", "Bearer secret2", "Bearer s\xe9"):
+            headers = {"Authorization": given.encode("latin-1")}
+            assert httpx.get(f"{url}/v1/models", headers=headers).status_code == 401
 
 
 class DeadEngine:
@@ -351,6 +453,44 @@ def test_a_dead_upstream_is_a_bad_gateway_and_nothing_hangs(ready):
             reply = httpx.post(f"{url}/v1/chat/completions", json=body, timeout=PATIENCE)
             assert reply.status_code == 502
             assert "upstream" in json.loads(reply.content)["error"]["message"]
+
+
+def test_one_whose_piece_fails_at_the_upstream_is_told_and_the_others_go_on(ready):
+    upstream = ScriptedServer()
+    upstream.models = [{"id": "demo_model", "max_model_len": 1024}]
+    engine = EngineConfig(name="server", options={"url": upstream.url, "attempts": 2})
+    asked = get_ready(replace(ready.wanted, method=None, setting=None, engine=engine))
+    hit = "the unlucky one"
+    form = asked.plan.subject.format
+    try:
+        engine, plan = asked.open()
+        upstream.answer = lambda body: (
+            (502, {}, b"bad gateway") if hit in form.decode(body["prompt"]) else upstream.good(body)
+        )
+        with served(Service(engine, batch=8), replace(plan, piece_tokens=16)) as url:
+
+            def ask(text):
+                body = {"messages": [{"role": "user", "content": text}]}
+                return httpx.post(f"{url}/v1/chat/completions", json=body, timeout=60)
+
+            with ThreadPoolExecutor(5) as pool:
+                statuses = [r.status_code for r in pool.map(ask, ["a", "b", hit, "c", "d"])]
+        assert statuses == [200, 200, 502, 200, 200]
+        failed = [b for b in upstream.bodies if hit in form.decode(b["prompt"])]
+        assert len(failed) == 2
+    finally:
+        upstream.close()
+
+
+def test_a_defect_ends_those_at_work_and_not_the_server(ready):
+    with demo_server(ready) as (url, _, engine):
+        step, engine.step = engine.step, lambda: 1 // 0
+        address, body = f"{url}/v1/chat/completions", {"messages": ASKED, "max_tokens": 1}
+        reply = httpx.post(address, json=body, timeout=30)
+        assert reply.status_code == 502
+        assert "ZeroDivisionError" in reply.json()["error"]["message"]
+        engine.step = step
+        assert httpx.post(address, json=body, timeout=30).status_code == 200
 
 
 def test_an_upstream_that_never_answers_holds_nothing_up(ready):

@@ -6,11 +6,11 @@ import re
 import pytest
 
 from data.errors import EngineError, MisuseError, StoreMismatchError
-from data.optimal.general import load_general
+from data.optimal.general import GeneralQuestion, load_general
 from evaluator.answers import Checker
 from evaluator.optimal.building import build
 from evaluator.optimal.card import DROPPED_FILE, STATISTICS_FILE
-from evaluator.optimal.formats import Candidate, SeenQuestions, parse_reply
+from evaluator.optimal.formats import SeenQuestions, parse_reply
 from evaluator.optimal.recipe import Recipe
 from stp.asking.function import CallableResponder
 
@@ -100,7 +100,9 @@ def test_the_right_option_may_be_named_by_letter_and_does_not_stand_first():
 
 
 def candidate(name, question, answer):
-    return Candidate(id=name, domain="d", answer_type="short", question=question, answer=answer)
+    return GeneralQuestion(
+        id=name, domain="d", answer_type="short", question=question, answer=answer
+    )
 
 
 def test_repeated_questions_are_found_and_others_are_not():

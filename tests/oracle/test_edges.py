@@ -47,7 +47,7 @@ def test_a_grid_near_the_largest_cost_is_exact():
 
 @pytest.mark.parametrize("fraction", [1.01, 30, 100.0, 1e300, Fraction(10**40)])
 def test_per_cent_are_no_fractions(fraction):
-    with pytest.raises(ValueError, match="per cent are divided by 100"):
+    with pytest.raises(ValueError, match="divide percentages by 100"):
         FRONTIER.accuracy_at([0.5, fraction])
 
 

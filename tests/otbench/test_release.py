@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import subprocess
 import sys
 from fractions import Fraction
@@ -227,29 +226,15 @@ def test_a_changed_byte_is_named(copy):
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
-    with pytest.raises(
-        ChangedReleaseError, match=f"{path.name}: changed between bytes 0 and {len(content):,}"
-    ):
+    with pytest.raises(ChangedReleaseError, match=f"{path.name}: changed since it was written"):
         load_release(copy)
-
-
-def test_a_change_in_a_large_file_is_named_down_to_its_block(tmp_path):
-    (tmp_path / "big.bin").write_bytes(os.urandom(3 << 20))
-    write_manifest(tmp_path, {})
-    with (tmp_path / "big.bin").open("r+b") as file:
-        file.seek((2 << 20) - 1)
-        byte = file.read(1)
-        file.seek((2 << 20) - 1)
-        file.write(bytes([byte[0] ^ 255]))
-    with pytest.raises(ChangedReleaseError, match="changed between bytes 1,048,576 and 2,097,152"):
-        load_release(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
         (lambda f: (f / "questions.parquet").unlink(), "questions.parquet: missing"),
-        (lambda f: (f / "README.md").write_text("short"), "README.md: changed: 5 bytes, and"),
+        (lambda f: (f / "README.md").write_text("short"), "README.md: changed since it"),
         (lambda f: (f / "manifest.sha256").unlink(), "manifest.sha256: missing"),
         (lambda f: (f / "manifest.json").unlink(), "no release .manifest.json is missing."),
         (

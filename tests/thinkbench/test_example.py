@@ -8,6 +8,7 @@ from data.tasks import get_task, task_names
 from data.tasks.base import TaskParameters, make_questions
 from docs.examples import arithmetic
 from evaluator.answers import Checker
+from stp.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 
@@ -25,3 +26,12 @@ def test_the_readme_runs_it():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for name in ("careful", "hasty"):
         assert f"docs/examples/arithmetic.py:{name}" in text
+
+
+def test_a_model_that_is_named_twice_is_refused_before_it_is_asked(tmp_path, capsys):
+    model = f"{ROOT / 'docs/examples/arithmetic.py'}:careful"
+    with pytest.raises(SystemExit) as ended:
+        main(["think", "run", model, model, "--out", str(tmp_path / "t"), "--samples", "1"])
+    assert ended.value.code == 2
+    assert "careful is named twice" in capsys.readouterr().err
+    assert not (tmp_path / "t").exists()

@@ -28,8 +28,11 @@ PRIOR_MOVES = 1.0
 SHARED_MOVES = 20.0
 """Pseudo-moves from every level by which a cell's chain is held to its model's."""
 
-GAIN = 1e-4
-"""Learning ends when an iteration gains less log-posterior than this per position."""
+GAIN = 1e-5
+"""Learning ends when an iteration gains less log-posterior than this per position, or than"""
+
+LEAST_GAIN = 0.4
+"""this in all: a small cell's last gains are learned from noise, and fit other questions worse."""
 
 _SMALLEST = 1e-12
 # Shares before anything is learned: no change, then up and down by a step, by a few, by any number.
@@ -87,7 +90,7 @@ class Learned:
     iterations
         Of the model's learning.
     converged
-        Whether the last one gained less than :data:`GAIN` per position.
+        Whether the last one gained less than :data:`GAIN` and :data:`LEAST_GAIN` ask for.
     """
 
     chain: Chain
@@ -230,7 +233,7 @@ def learn(
         now = sum(e.log_likelihood for e in expected)
         done += 1
         progress(done, iterations)
-        converged = abs(now - before) < GAIN * positions
+        converged = abs(now - before) < max(GAIN * positions, LEAST_GAIN)
         before = now
     return [
         Learned(

@@ -34,7 +34,7 @@ from oracle.checks import LARGEST_SEED, whole_number
 from stp.curves import Curves, Int32Array
 from stp.ragged import FloatArray, IntArray, gather
 
-ITERATIONS = 200
+ITERATIONS = 1_000
 FEW_TRAJECTORIES = 20
 """Below this a cell cannot teach a chain much."""
 

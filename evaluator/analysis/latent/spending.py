@@ -21,7 +21,9 @@ from oracle.checks import whole_number
 from stp.curves import Curves, Int32Array
 from stp.ragged import FloatArray, IntArray
 
-_DRAWS = 60
+_DRAWS = 120
+# Nothing is asked for less than a tenth of a point, squared: levels near 0 and 1 lie so close.
+_LEAST_GAIN = 1e-6
 
 
 def expected_gains(
@@ -32,7 +34,7 @@ def expected_gains(
     Parameters
     ----------
     latent
-        A fit; with few draws gains are noisy, 60 are enough.
+        A fit; with few draws gains are noisy: take 100 or more.
     answers
         How many more, at one position alone.
     tolerance
@@ -76,16 +78,16 @@ def expected_gains(
 def choose_positions(
     latent: LatentCurves,
     *,
-    budget: int,
+    budget: float,
     most: int,
-    answers: int = 4,
+    answers: int | None = None,
     tolerance: float = 0.03,
     answer_tokens: FloatArray | None = None,
 ) -> Int32Array:
     """Return how many more answers to sample at every position in the next round.
 
     Positions are taken by expected gain for a token until the budget is spent. In one round a
-    trajectory gets answers at no more than a quarter of its positions (at least one), since gains
+    trajectory gets answers at no more than half of its positions (at least one), since gains
     of neighbours are not additive: the next round uses the answers of this one.
 
     Parameters
@@ -93,16 +95,17 @@ def choose_positions(
     latent
         A fit of all answers so far.
     budget
-        Answers of this round, over all positions.
+        Tokens of this round's answers, over all positions.
     most
         Answers that a position may have in all.
     answers
-        That a chosen position gets, or as many as ``most`` leaves.
+        That a chosen position gets, or as many as ``most`` leaves. Left out: an eighth of
+        ``most``, 4 at least.
     tolerance
         Of OR.
     answer_tokens
-        Expected tokens of an answer at every position; float64 ``(positions,)``. Left out: the
-        same everywhere.
+        Expected tokens of an answer at every position; float64 ``(positions,)``. Left out: one
+        everywhere, so that the budget is in answers.
 
     Returns
     -------
@@ -112,29 +115,32 @@ def choose_positions(
     Raises
     ------
     ValueError
-        As :func:`expected_gains`.
+        As :func:`expected_gains`, or if the budget is negative or no number.
     """
-    budget = whole_number("budget", budget, least=0)
+    if not 0 <= budget < np.inf:
+        raise ValueError(f"budget must be a number of 0 or more, not {budget!r}")
     most = whole_number("most", most, least=1)
+    answers = max(4, most // 8) if answers is None else answers
     curves = latent.curves
     gain = expected_gains(latent, answers=answers, tolerance=tolerance)
-    if answer_tokens is not None:
-        gain = gain / np.maximum(answer_tokens, 1.0)
+    tokens = np.ones(curves.positions) if answer_tokens is None else np.maximum(answer_tokens, 1.0)
     room = np.minimum(answers, np.maximum(most - curves.all_probes_k, 0)).astype(np.int64)
     # Stable, so that equal gains are taken in the order of the positions.
-    order = np.argsort(-gain, kind="stable")
+    order = np.argsort(-gain / tokens, kind="stable")
     lengths = np.diff(curves.trajectory_offsets)
     owner = np.repeat(np.arange(curves.trajectories), lengths)
-    chosen = _take(order, owner, gain, room, np.maximum(lengths // 4, 1), budget)
+    places_s = np.maximum(lengths // 2, 1)
+    chosen = _take(order, owner, gain, tokens, room, places_s, float(budget))
     return np.asarray(chosen, np.int32)
 
 
-def next_answers(curves: Curves, budget: int, most: int) -> Int32Array:
+def next_answers(curves: Curves, answer_tokens: FloatArray, budget: float, most: int) -> Int32Array:
     """Return how many more answers to sample at every position, from the curves so far.
 
     The chooser of a campaign's rounds: see :func:`stp.campaign.rounds.run_rounds`.
     """
-    return choose_positions(fit(curves, draws=_DRAWS), budget=budget, most=most)
+    latent = fit(curves, draws=_DRAWS)
+    return choose_positions(latent, budget=budget, most=most, answer_tokens=answer_tokens)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -142,19 +148,24 @@ def _take(
     order: IntArray,
     owner: IntArray,
     gain: FloatArray,
+    tokens: FloatArray,
     room: IntArray,
     places_s: IntArray,
-    budget: int,
+    budget: float,
 ) -> IntArray:
-    """Go through positions by falling gain; ``places_s`` is what each trajectory may still have."""
+    """Go through positions in order; ``places_s`` is what each trajectory may still have.
+
+    A position whose answers are too dear for what is left is passed over.
+    """
     chosen = np.zeros(order.size, np.int64)
     left = budget
     for at in order:
-        if left <= 0 or gain[at] <= 0.0:
-            break
+        if gain[at] < _LEAST_GAIN:
+            continue
         s = owner[at]
-        if room[at] > 0 and places_s[s] > 0:
-            chosen[at] = min(room[at], left)
-            left -= chosen[at]
+        count = min(room[at], int(left // tokens[at]))
+        if count > 0 and places_s[s] > 0:
+            chosen[at] = count
+            left -= count * tokens[at]
             places_s[s] -= 1
     return chosen

@@ -32,7 +32,7 @@
       starts.push(start);
       start += one.count;
     });
-    return { count, columns, questions, cell: (r) => cells[own[r]], inside: (r) => r - starts[own[r]], at: (cell, row) => starts[cells.indexOf(cell)] + row,
+    return { count, columns, questions, part: (r) => own[r], cell: (r) => cells[own[r]], inside: (r) => r - starts[own[r]], at: (cell, row) => starts[cells.indexOf(cell)] + row,
       asked: (r) => asked[r], question: (r) => questions[asked[r]], missing: read.reduce((sum, one) => sum + one.missing, 0) };
   }
 
@@ -79,22 +79,22 @@
     where(title, [[name, `/${place}`], [title]]);
     const data = await rows(place, list), { columns: c, count } = data;
     const ratio = (r) => (c.L[r] ? (c.L[r] - c.kt[r]) / c.L[r] : 0);
-    const share = (key) => (r) => c[key][r] / probes;
     const open = (r) => `/${place}/t/${data.cell(r)}/${data.inside(r)}`;
     const fraction = (key, heading, value, hint, filter = true) => ({ key, name: heading, kind: "number", filter, hint, scale: 100, value, show: (r) => percent(value(r)) });
+    const probed = (key, heading, hint, filter = true) => ({ key, name: heading, kind: "number", filter, hint, scale: 100 / probes, array: c[key], show: (r) => percent(c[key][r] / probes) });
     const several = list.length > 1;
     const columns = [
       { key: "text", name: "Question", kind: "text", filter: true, code: data.asked, names: data.questions.map((question) => question.slice(0, 3).join("\n")), show: (r) => data.question(r)[0], link: (r) => open(r) + (sought() ? `?find=${encodeURIComponent(sought())}` : "") },
-      ...(several ? [{ key: "cell", name: "Cell", kind: "choice", filter: true, value: (r) => cellName(cells[data.cell(r)]) }] : []),
+      ...(several ? [{ key: "cell", name: "Cell", kind: "choice", filter: true, code: (r) => data.part(r), names: list.map((cell) => cellName(cells[cell])) }] : []),
       ...(kind === "release" ? [{ key: "split", name: "Split", kind: "choice", filter: true, value: (r) => data.question(r)[3] }] : []),
-      { key: "s", name: "Sample", kind: "number", value: (r) => c.s[r] },
-      fraction("fall", "Largest fall", (r) => c.fall[r] / probes, "Accuracy lost by one step, in percent"),
+      { key: "s", name: "Sample", kind: "number", array: c.s },
+      probed("fall", "Largest fall", "Accuracy lost by one step, in percent"),
       { key: "fk", name: "at step", kind: "number", value: (r) => (c.fk[r] ? c.fk[r] : NaN), show: (r) => (c.fk[r] ? number(c.fk[r]) : MISSING) },
       fraction("ad", "AD", (r) => (c.L[r] ? (c.cb[r] - c.cn[r]) / probes : 0), "P(k*) less P(n)"),
       fraction("or", "OR", ratio, "Share of thinking tokens after k*"),
-      fraction("p0", "P(0)", share("c0"), "Accuracy without thinking", false), fraction("pn", "P(n)", share("cn"), "Accuracy after all of the thinking"),
-      { key: "L", name: "Tokens", kind: "number", filter: true, value: (r) => c.L[r] },
-      { key: "n", name: "Steps", kind: "number", value: (r) => c.n[r] },
+      { ...probed("c0", "P(0)", "Accuracy without thinking", false), key: "p0" }, { ...probed("cn", "P(n)", "Accuracy after all of the thinking"), key: "pn" },
+      { key: "L", name: "Tokens", kind: "number", filter: true, array: c.L },
+      { key: "n", name: "Steps", kind: "number", array: c.n },
       { key: "shape", name: "Curve", kind: "choice", filter: true, hint: "Flat: one accuracy throughout. Non-monotone: it falls somewhere.", value: (r) => (c.flat[r] ? "flat" : c.up[r] ? "never falls" : "non-monotone") },
       { key: "end", name: "Thinking", kind: "choice", filter: true, hint: "Closed by the model, cut at the limit, ended with the output, or none", value: (r) => ENDS[CODES[c.end[r]]] },
       { key: "own", name: "Own answer", kind: "choice", filter: true, hint: "The trajectory's own answer", value: (r) => OWN[c.own[r]] },

@@ -1,10 +1,11 @@
 "use strict";
 /* A table that can be sorted, filtered and paged: of cells, questions, trajectories, rows of any kind.
  *
- * A column: {key, name, kind, value(i), show(i)?, link(i)?, filter?, hint?}. kind is "number" (also
- * fractions), "choice" or "text". value gives a number (NaN: unknown) or a text; a column of texts
- * that repeat may give {code(i), names} instead, a text's place and all texts. All of the table's
- * state stands in the address, so that a view can be linked to.
+ * A column: {key, name, kind, value(i), show(i)?, link(i)?, filter?, hint?, scale?}. kind is "number"
+ * (also fractions), "choice" or "text". value gives a number (NaN: unknown) or a text; instead, a
+ * column of texts that repeat may give {code(i), names}, a text's place and all texts, and one of
+ * numbers {array}, all of them. A number times scale is what people read and write. All of the
+ * table's state stands in the address, so that a view can be linked to.
  *
  * A hundred thousand rows stay quick because nothing is made for a row but numbers: texts are looked
  * at once each, the order of all rows is kept, and every row knows its bar of a histogram.
@@ -84,7 +85,8 @@
     function ordered() {
       const own = values[state.sort.replace(/^-/, "")], sign = state.sort.startsWith("-") ? -1 : 1;
       if (sorted.by === state.sort && sorted.rows) return sorted.rows;
-      const rows = Uint32Array.from({ length: count }, (_, i) => i), x = own?.ranks ? Float64Array.from(own.codes, (code) => own.ranks[code]) : own;
+      const rows = new Uint32Array(count), x = own?.ranks ? Float64Array.from(own.codes, (code) => own.ranks[code]) : own;
+      for (let i = 0; i < count; i++) rows[i] = i;
       if (x) rows.sort((a, b) => (x[a] === x[b] ? a - b : Number.isNaN(x[a]) ? (Number.isNaN(x[b]) ? a - b : 1) : Number.isNaN(x[b]) ? -1 : sign * (x[a] - x[b])));
       sorted = { by: state.sort, rows };
       return rows;
@@ -106,7 +108,7 @@
       summary.textContent = kept.length === count ? plural(count, "row") : `${number(kept.length)} of ${plural(count, "row")}`;
       const shown = kept.subarray(state.page * ROWS, (state.page + 1) * ROWS);
       body.replaceChildren(...[...shown].map((i) => el("tr", {}, columns.map((c, place) => {
-        const text = c.show ? c.show(i) : c.kind === "number" ? number(c.value(i)) : values[c.key].names[values[c.key].codes[i]];
+        const text = c.show ? c.show(i) : c.kind === "number" ? number(values[c.key][i]) : values[c.key].names[values[c.key].codes[i]];
         const inner = c.link && c.link(i) ? link(c.link(i), text || MISSING) : text || MISSING;
         return place ? el("td", { class: c.kind === "text" ? "words" : null }, inner) : el("th", { scope: "row" }, inner);
       }))));
@@ -136,6 +138,7 @@
 
   /* Numbers as they are; texts as codes, the texts themselves, and the rank of each. */
   function column(c, count) {
+    if (c.array) return c.array;
     if (c.kind === "number") {
       const own = new Float64Array(count);
       for (let i = 0; i < count; i++) { const x = c.value(i); own[i] = x === null || x === undefined ? NaN : x; }
@@ -164,7 +167,7 @@
     let bins, name;
     if (c.kind === "number") {
       let low = Infinity, high = -Infinity, whole = true;
-      for (const x of own) { if (x < low) low = x; if (x > high) high = x; if (whole && !Number.isInteger(x) && !Number.isNaN(x)) whole = false; }
+      for (let i = 0; i < count; i++) { const x = own[i]; if (x < low) low = x; if (x > high) high = x; if (whole && !Number.isInteger(x) && !Number.isNaN(x)) whole = false; }
       if (!(high >= low)) { low = 0; high = 0; }
       bins = high === low ? 1 : whole ? Math.min(BINS, high - low + 1) : BINS;
       const span = whole ? high - low + 1 : high - low || 1, scale = c.scale || 1;
