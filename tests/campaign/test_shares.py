@@ -127,7 +127,7 @@ def test_answers_that_run_on_and_ids_without_a_token(strange):
     assert cell.counts["unknown_ids"] == sum(4000 in row["answer_ids"] for row in rows) > 0
     assert cell.counts["outputs"] == len(rows)
     said = " ".join(cell.sentences())
-    assert "continue into the next turn" in said
+    assert "run on into the next turn" in said
     assert "answer_stops" in said
 
 
@@ -156,7 +156,7 @@ def test_answers_that_go_on_in_ordinary_text(configure, model_folder, tmp_path):
     tokenizer = WritesOn(written)._tokenizer
     texts = [tokenizer.decode(row["answer_ids"]) for row in rows]
     assert cell.counts["ran_on"] == sum("\nUSER: " in text for text in texts) > 0
-    assert "go on into the next turn" in " ".join(cell.sentences())
+    assert "run on into the next turn" in " ".join(cell.sentences())
 
 
 class StoreTokenizer:
