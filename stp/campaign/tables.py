@@ -376,7 +376,7 @@ def _hash_values(digest: "hashlib._Hash", values: pa.ChunkedArray) -> None:
                 digest.update(memoryview(text)[int(places[0]) : int(places[-1])])
     else:
         for part in _parts(values):
-            digest.update(part)
+            digest.update(part.data)
 
 
 def _open(name: TableName, content: Any, path: str) -> tuple[ShardInfo, pq.ParquetFile]:
