@@ -20,7 +20,7 @@ cannot do, or for a tool that does not exist. ``incorrect logic``: the last call
 answer is wrong. ``other``: the rest, such as a program that ran out of time."""
 
 _SYNTAX: Final = re.compile(
-    r"no(?:t an)? arithmetic expression|SyntaxError|IndentationError|invalid syntax|unterminated"
+    r"not? (?:an )?arithmetic expression|SyntaxError|IndentationError|invalid syntax|unterminated"
 )
 _WRONG_TOOL: Final = re.compile(
     r"Error: no tool |Error: no function |only numbers can be calculated with|"

@@ -236,6 +236,7 @@ def _run_and_die(config, folder, units):
     run_campaign(config, folder, observer=Killer())
 
 
+@pytest.mark.slow
 def test_a_real_engine_gives_a_grown_campaign_the_same_rows(tmp_path):
     before, now = (
         parse_config(DEMO.format(questions=q, trajectories=t, probes=p), source="demo.toml")

@@ -22,13 +22,16 @@ from tests.campaign.test_signals import CONFIG as DEMO_CONFIG
 from tests.campaign.test_signals import SETTINGS
 from tests.requirements import require_module
 
-ray = require_module("ray")
-
 ROOT = Path(__file__).parent.parent.parent
 
 
+@pytest.fixture(autouse=True)
+def ray():
+    return require_module("ray")
+
+
 @pytest.fixture
-def cluster():
+def cluster(ray):
     from ray.cluster_utils import Cluster
 
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"

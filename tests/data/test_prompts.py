@@ -70,7 +70,7 @@ def test_every_benchmark_of_ours_is_asked_in_words_that_have_a_name():
         ("[questions]\nsum = 'Add'", r"sum lacks \$numbers"),
         ("[questions]\nsum = '$numbers $a'", r"sum has \$a; there is \$numbers"),
         ("[questions]\ndivision = 'over $b'", r"division lacks \$a"),
-        ("name = 'own'\n[prompts]\nmath = 'x'", "which is names our own texts"),
+        ("name = 'own'\n[prompts]\nmath = 'x'", "which names our own texts"),
         ("name = ''", "it must be a text"),
         ("[prompts", "not valid TOML"),
     ],

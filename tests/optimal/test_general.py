@@ -76,7 +76,7 @@ def test_the_published_form_is_read(tmp_path):
         ({"question": "Why?", "answer": "x", "answer_type": "essay"}, "row 1: the answer type"),
         (
             {"question": "?a", "answer": "E", "answer_type": "mcq", "options": ["x", "y"]},
-            "row 1: the answer 'E' is none",
+            "row 1: the answer 'E' is not among the options",
         ),
         (
             {"question": "?a", "answer": "x", "answer_type": "mcq", "options": ["x", "x"]},
