@@ -24,7 +24,7 @@ import numpy as np
 from baselines.player import Player
 from baselines.registry import MethodSource, Whereabouts, find_where, what_it_sees
 from baselines.wire import Wire
-from data.errors import MisuseError, StpError, one_line
+from data.errors import MisuseError, StpError
 
 _ANY_LENGTH = 2**63
 _PR_SET_PDEATHSIG = 1
@@ -118,7 +118,7 @@ def _place(error: BaseException, where: Whereabouts | None) -> str:
 
 def _line(error: BaseException) -> str:
     try:
-        return one_line(error)
+        return " ".join(str(error).split())
     # An error's own text may fail too.
     except Exception as other:  # noqa: BLE001 (named in its place)
         return f"its text fails with {type(other).__name__}"

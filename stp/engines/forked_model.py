@@ -74,7 +74,7 @@ class ForkedModel:
 
     def _load_config(self) -> Any:
         if not config_values(self._folder):
-            raise EngineError(f"{self._folder}/config.json says nothing of a model")
+            raise EngineError(f"{self._folder}/config.json cannot be used: it names no model")
         # Four seconds and 200 MB: not before the options are known to be right.
         from transformers import AutoConfig
 
