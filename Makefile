@@ -1,5 +1,5 @@
 # make demo    a first result: probe a small model, open the report
-# make test    tests, but for the slow ones, on fewer random cases     make test-all   all tests
+# make test    tests, but for slow ones and those of a browser, on fewer random cases     make test-all   all tests
 # make check   format, lint, types, import contract
 # Each target sets up its virtual environment by itself.
 
@@ -22,9 +22,9 @@ SHOW_PACKAGES := grep --line-buffered -E '^(Collecting|  Downloading|Installing|
 demo: $(READY)
 	$(BIN)/stp demo --out $(DEMO_OUT)
 
-# Three processes for two cores: some tests wait. Random cases: tests/effort.py.
+# Four processes for two cores: some tests wait. Random cases: tests/effort.py.
 test: $(TESTABLE)
-	STP_QUICK_TESTS=1 $(BIN)/python -m pytest --numprocesses 3 --dist worksteal -m "not slow"
+	STP_QUICK_TESTS=1 $(BIN)/python -m pytest --numprocesses 4 --dist worksteal -m "not slow and not browser"
 
 test-all: $(TESTABLE)
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
