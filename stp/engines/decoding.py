@@ -264,6 +264,8 @@ class Decoder:
             return
         self._queue = deque(entry for entry in self._queue if entry.tree not in mine)
         self.waiting = sum(len(entry.rows) for entry in self._queue)
+        if not self.waiting:
+            self._gathering = Gathering()
         self._rows = [None if row is None or row.tree in mine else row for row in self._rows]
         for ticket in mine:
             self._groves.pop(ticket, None)

@@ -215,6 +215,17 @@ def test_reads_that_are_dropped_do_not_count_for_the_next(engine, format):
     engine.drop()
 
 
+def test_samples_that_are_dropped_do_not_count_for_the_next(engine, format):
+    engine.submit(crowd(format))
+    engine.step()
+    ticket = engine.submit(whole_tree(format, PROMPTS[1], 1, SAMPLINGS[0]))
+    engine.step()
+    assert engine._decoder._gathering.lost == 1
+    engine.drop([ticket])
+    assert engine._decoder._gathering == Gathering()
+    engine.drop()
+
+
 @pytest.mark.parametrize("session", [None, 1])
 def test_one_tree_that_is_submitted_twice_is_counted_for_both_tickets(engine, format, session):
     tree = waiting_read(format, session)
