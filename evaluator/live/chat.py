@@ -48,6 +48,8 @@ _NO_MATTER: Final = frozenset(
     }
 )
 """Fields of the protocol that change no reply."""
+_SHOWN: Final = 40
+"""Most characters of a request's text that an error holds."""
 _FINISH: Final = {"stop": "stop", "length": "length", "none": "stop"}
 
 
@@ -63,9 +65,11 @@ class Message(BaseModel):
         """Return the text of a message that comes in parts."""
         if isinstance(content, list):
             for part in content:
-                kind = part.get("type") if isinstance(part, Mapping) else part
-                if kind != "text" or not isinstance(part.get("text"), str):
-                    raise ValueError(f"{kind!r} is not a text part, and only text is read here")
+                known = isinstance(part, Mapping)
+                kind = part.get("type") if known else part
+                if not known or kind != "text" or not isinstance(part.get("text"), str):
+                    what = f"'{shown(kind)}'" if isinstance(kind, str) else "what names no type"
+                    raise ValueError(f"{what} is not a text part, and only text is read here")
             content = "".join(part["text"] for part in content)
         if isinstance(content, str) and any("\ud800" <= c <= "\udfff" for c in content):
             raise ValueError("it holds half a character (a lone surrogate)")
@@ -132,15 +136,28 @@ def read_request(values: Any) -> ChatRequest:
         if value is None or name in _NO_MATTER or value in _ASKS_NOTHING.get(name, ()):
             continue
         if name not in ChatRequest.model_fields:
-            # Its name may be as long as the body.
-            raise MisuseError(f"{name[:40]}: this server does not have it; leave it out")
+            raise MisuseError(f"{shown(name)}: this server does not have it; leave it out")
         read[name] = value
     try:
         return ChatRequest.model_validate(read)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         what = first["msg"].removeprefix("Value error, ")
-        raise MisuseError(f"{'.'.join(map(str, first['loc']))}: {what}") from error
+        where = ".".join(shown(str(part)) for part in first["loc"])
+        raise MisuseError(f"{where}: {what}") from error
+
+
+def shown(text: str) -> str:
+    r"""Return a request's text as an error may hold it: cut, and on one line.
+
+    It may be as long as the body, and hold half a character, which no reply can.
+
+    Examples
+    --------
+    >>> print(shown("\ud800\n"), shown("x" * 50))
+    \ud800\n xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+    """
+    return repr(text[:_SHOWN])[1:-1][:_SHOWN]
 
 
 def setting_of(

@@ -22,7 +22,7 @@ from starlette.routing import Route
 from baselines.interface import Setting
 from data import Question
 from data.errors import EngineError, MisuseError, StpError
-from evaluator.live.chat import ChatRequest, Reply, TextStream, read_request, setting_of
+from evaluator.live.chat import ChatRequest, Reply, TextStream, read_request, setting_of, shown
 from evaluator.live.service import BusyError, LiveRequest, Service
 from evaluator.live.thinking import Listener, LiveTask, Outcome, Plan
 from stp.campaign.fit import fit_prompt
@@ -118,6 +118,8 @@ class ChatServer:
         self._sessions = itertools.count()
         # One thread: a template's process answers one after the other.
         self._encoder = ThreadPoolExecutor(1, thread_name_prefix="stp-serve-encode")
+        self._encoding = 0
+        """Requests whose prompts are encoded, or wait for it."""
 
     def application(self) -> Starlette:
         """Return the application for an ASGI server."""
@@ -153,24 +155,24 @@ class ChatServer:
 
     async def _complete(self, request: Request) -> Response:
         loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._options.request_seconds
         try:
             self._check_key(request)
             try:
-                async with asyncio.timeout(self._options.request_seconds):
+                async with asyncio.timeout_at(deadline):
                     asked = await self._read(request)
             except TimeoutError as error:
                 raise _Refused(408, "the body did not come in time", "timeout") from error
             except ClientDisconnect:
                 return Response(status_code=_GONE)
-            # A long prompt takes long to encode: meanwhile the others go on.
-            job, reply, told = await loop.run_in_executor(self._encoder, self._job, asked, loop)
             try:
+                job, reply, told = await self._encoded(asked, deadline)
                 self._service.submit(job)
             except BusyError as error:
                 raise _Refused(429, str(error), "busy") from error
             if asked.stream:
-                return await self._streamed(asked, job, reply, told)
-            return await self._whole(request, job, reply, told)
+                return await self._streamed(asked, job, reply, told, deadline)
+            return await self._whole(request, job, reply, told, deadline)
         except _Refused as refused:
             return refused.response()
 
@@ -205,10 +207,26 @@ class ChatServer:
         if asked.model not in ("", self._options.model_name):
             raise _Refused(
                 404,
-                f"there is no model {asked.model!r}; there is {self._options.model_name!r}",
+                f"there is no model '{shown(asked.model)}'; there is {self._options.model_name!r}",
                 "model_not_found",
             )
         return asked
+
+    async def _encoded(
+        self, asked: ChatRequest, deadline: float
+    ) -> tuple[LiveRequest, Reply, _Told]:
+        """Return what :meth:`_job` does; those that wait to be encoded count as work."""
+        loop = asyncio.get_running_loop()
+        self._service.check_room(self._encoding)
+        self._encoding += 1
+        try:
+            # A long prompt takes long to encode: meanwhile the others go on.
+            async with asyncio.timeout_at(deadline):
+                return await loop.run_in_executor(self._encoder, self._job, asked, loop)
+        except TimeoutError as error:
+            raise _Refused(504, self._too_long(), "timeout") from error
+        finally:
+            self._encoding -= 1
 
     def _job(
         self, asked: ChatRequest, loop: asyncio.AbstractEventLoop
@@ -238,7 +256,8 @@ class ChatServer:
             raise _Refused(
                 400,
                 f"the prompt of {len(prompt_ids):,} tokens leaves no room to think and for an "
-                f"answer of {answer_tokens:,} in the context of {subject.context_limit:,}",
+                f"answer of {shown(f'{answer_tokens:,}')} in the context of "
+                f"{subject.context_limit:,}",
                 "context_length_exceeded",
             )
         text = asked.messages[-1].content
@@ -275,7 +294,7 @@ class ChatServer:
     # -- replies -------------------------------------------------------------------------------
 
     async def _whole(
-        self, request: Request, job: LiveRequest, reply: Reply, told: _Told
+        self, request: Request, job: LiveRequest, reply: Reply, told: _Told, deadline: float
     ) -> Response:
         """Wait for the end, for the client to go, or for the time to be up."""
         end = asyncio.ensure_future(self._end_of(told))
@@ -283,7 +302,7 @@ class ChatServer:
         try:
             done, _ = await asyncio.wait(
                 {end, gone},
-                timeout=self._options.request_seconds,
+                timeout=max(deadline - asyncio.get_running_loop().time(), 0.0),
                 return_when=asyncio.FIRST_COMPLETED,
             )
             if end not in done:
@@ -310,10 +329,9 @@ class ChatServer:
                 return found
 
     async def _streamed(
-        self, asked: ChatRequest, job: LiveRequest, reply: Reply, told: _Told
+        self, asked: ChatRequest, job: LiveRequest, reply: Reply, told: _Told, deadline: float
     ) -> StreamingResponse:
         """Begin a stream; its first event is waited for, so that an early failure is a status."""
-        deadline = asyncio.get_running_loop().time() + self._options.request_seconds
         try:
             first = await self._next(told, deadline)
             if first[0] == "end":
@@ -394,7 +412,7 @@ class ChatServer:
 async def _no_route(request: Request, error: Exception) -> Response:
     """Say in the protocol's form that there is no such address, or no such method at it."""
     assert isinstance(error, HTTPException)
-    message = f"{request.method} {request.url.path[:80]}: {error.detail.lower()}"
+    message = f"{request.method} {shown(request.url.path)}: {error.detail.lower()}"
     response = _Refused(error.status_code, message).response()
     response.headers.update(error.headers or {})
     return response

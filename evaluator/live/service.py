@@ -89,6 +89,24 @@ class Service:
         """Whether the engine's thread runs."""
         return self._thread.is_alive()
 
+    def check_room(self, coming: int = 0) -> None:
+        """Refuse a job for which there is no place beside others that are coming.
+
+        Raises
+        ------
+        BusyError
+            If the queue is full, or the service is ending.
+        """
+        with self._lock:
+            self._check_room(coming)
+
+    def _check_room(self, coming: int) -> None:
+        if self._stopping:
+            raise BusyError("the server is shutting down")
+        there = self._open + coming
+        if there >= self._batch + self._waiting_most:
+            raise BusyError(f"{there} requests are at work or wait; try again later")
+
     def submit(self, job: LiveRequest) -> None:
         """Hand over a job.
 
@@ -98,10 +116,7 @@ class Service:
             If the queue is full, or the service is ending.
         """
         with self._lock:
-            if self._stopping:
-                raise BusyError("the server is shutting down")
-            if self._open >= self._batch + self._waiting_most:
-                raise BusyError(f"{self._open} requests are at work or wait; try again later")
+            self._check_room(0)
             self._open += 1
         self._new.put(job)
 

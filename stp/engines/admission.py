@@ -17,6 +17,7 @@ from stp.engines.base import PromptTree
 from stp.engines.requests import SampleRequest
 
 _BUCKETS: Final = 64
+_MOST_PASSES: Final = 16
 
 
 @dataclass(slots=True)
@@ -53,17 +54,20 @@ class Gathering:
 
     Such a pass costs about as much as one of the batch, for few or for many, and who waits loses a
     token with each pass of the batch. They are let in once as many tokens are lost as half the
-    batch makes in a pass. So, of two that wait, the second halves the price of the first.
+    batch makes in a pass. So, of two that wait, the second halves the price of the first. Nobody
+    waits for more than 16 passes, however large the batch.
     """
 
     lost: int = 0
+    passes: int = 0
 
     def enough(self, waiting: int, running: int) -> bool:
         """Return whether to let them in now; called once before each pass of the batch."""
         self.lost += waiting
-        if 2 * self.lost < running:
+        self.passes += 1
+        if 2 * self.lost < running and self.passes < _MOST_PASSES:
             return False
-        self.lost = 0
+        self.lost = self.passes = 0
         return True
 
 

@@ -264,6 +264,8 @@ class Decoder:
             return
         self._queue = deque(entry for entry in self._queue if entry.tree not in mine)
         self.waiting = sum(len(entry.rows) for entry in self._queue)
+        if not self.waiting:
+            self._gathering = Gathering()
         self._rows = [None if row is None or row.tree in mine else row for row in self._rows]
         for ticket in mine:
             self._groves.pop(ticket, None)
@@ -547,14 +549,21 @@ class Decoder:
             Logits are wanted after the first of these many ids: the token before goes through the
             model again.
         """
+        wanted = min((length, *(end - 1 for end in again_from)))
+        held = self.session_tokens(session, ids, wanted)
+        if session is None or not held:
+            return Trunk(length)
+        trunk = self._sessions[session].trunk
+        # Nothing writes below what a session has: whoever needs no more shares it.
+        return trunk if held == length else trunk.copy(held, length)
+
+    def session_tokens(self, session: int | None, ids: Sequence[int], most: int) -> int:
+        """Return how many of the first ``most`` ids a session holds; 0 if it holds others."""
         kept = self._sessions.get(session) if session is not None else None
         if kept is None:
-            return Trunk(length)
-        most = min(length, kept.trunk.length, *(end - 1 for end in again_from))
-        if tuple(ids[:most]) != kept.ids[:most]:
-            return Trunk(length)
-        # Nothing writes below what a session has: whoever needs no more shares it.
-        return kept.trunk if most == length else kept.trunk.copy(most, length)
+            return 0
+        held = min(most, kept.trunk.length)
+        return held if tuple(ids[:held]) == kept.ids[:held] else 0
 
     def _grow(self, session: int, row: _Row, tails: Tails, place: int, cut: int) -> None:
         """Keep a row that ended: its trunk, followed by its tail.

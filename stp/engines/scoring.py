@@ -56,8 +56,10 @@ class _Reading:
 
     ``first_ids`` has the cuts that something is asked after, with the first ids of the
     continuations there; ``after`` what was seen at them. Continuations fork from ``trunk``.
+    ``number`` is the tree's place among those that are read.
     """
 
+    number: int
     tree: SignalTree
     first_ids: dict[int, set[int]]
     trunk: Trunk
@@ -70,7 +72,8 @@ class _Reading:
         """Take what was seen after cuts: logits [P, V], and of each layer the states [P, W]."""
         places = _places(_log_softmax(logits), self.tree.end_id, [self.first_ids[c] for c in cuts])
         self.after.update(zip(cuts, places, strict=True))
-        asked = [at for at, cut in enumerate(cuts) if cut in set(self.tree.cuts)]
+        own = set(self.tree.cuts)
+        asked = [at for at, cut in enumerate(cuts) if cut in own]
         for layer, state in zip(self.tree.layers, states, strict=True):
             self.states.setdefault(layer, []).append(_narrowed(state[asked]))
 
@@ -90,11 +93,15 @@ class _Reading:
 
 @dataclass(frozen=True, slots=True)
 class _Fork:
-    """Ids to read after the first ``cut`` ids of a reading's trunk."""
+    """Ids to read after the first ``cut`` ids of a reading's trunk.
+
+    The first ``lead`` of them are the trunk's next ids, which it does not hold.
+    """
 
     reading: _Reading
     cut: int
     ids: tuple[int, ...]
+    lead: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +127,10 @@ class TreeReader:
     limits
         How much is done at once.
     on_tokens
-        Called with a tree and the number of its tokens that just went through the model.
+        Called with a tree's place among those that are read, and the number of its tokens that
+        just went through the model.
+    held_for
+        Returns how many of a tree's first ids, of a number of them, its session holds.
     trunk_for
         Returns a trunk with room for a number of tokens for a tree, as full as possible if the
         logits after the given cuts are wanted.
@@ -131,10 +141,12 @@ class TreeReader:
         model: ReadableModel,
         *,
         limits: BatchLimits,
-        on_tokens: Callable[[SignalTree, int], None],
+        on_tokens: Callable[[int, int], None],
+        held_for: Callable[[SignalTree, int], int],
         trunk_for: Callable[[SignalTree, int, Sequence[int]], Trunk],
     ) -> None:
         self._model = model
+        self._held_for = held_for
         self._trunk_for = trunk_for
         self._limits = limits
         self._on_tokens = on_tokens
@@ -146,7 +158,7 @@ class TreeReader:
         Where a session has all but the end of a trunk, that end is read as a fork. Forks of all
         trees go through the model together.
         """
-        readings = [self._begin(tree) for tree in trees]
+        readings = [self._begin(number, tree) for number, tree in enumerate(trees)]
         ends = [end for reading in readings if (end := self._end_of(reading)) is not None]
         self._read_ends(ends)
         near = {id(end.reading) for end in ends}
@@ -156,28 +168,29 @@ class TreeReader:
         self._read_continuations(readings)
         return [reading.signals() for reading in readings]
 
-    def _begin(self, tree: SignalTree) -> _Reading:
+    def _begin(self, number: int, tree: SignalTree) -> _Reading:
         first_ids: dict[int, set[int]] = {cut: set() for cut in tree.cuts}
         for item in tree.continuations:
             first_ids.setdefault(item.cut, set()).add(item.suffix_ids[0])
-        return _Reading(tree, dict(sorted(first_ids.items())), Trunk(0))
+        return _Reading(number, tree, dict(sorted(first_ids.items())), Trunk(0))
 
     def _end_of(self, reading: _Reading) -> _Fork | None:
-        """Return what of a trunk its session lacks, if that is little; continuations fork before.
+        """Return what of a trunk its session lacks, if that is little.
 
-        From the token before the first cut: the logits after it are wanted.
+        From the token before the first cut: the logits after it are wanted. Continuations fork
+        from what the session holds: what it lacks before one is read again with it.
         """
         tree, first_ids = reading.tree, reading.first_ids
         if tree.session is None or not first_ids:
             return None
         start, stop = min(first_ids) - 1, max(first_ids)
-        if stop - start > _END_TOKENS:
+        cuts = [item.cut for item in tree.continuations]
+        held = self._held_for(tree, max(cuts, default=start))
+        again = sum(max(0, cut - held) for cut in cuts)
+        if held < start or stop - start + again > _END_TOKENS:
             return None
-        needed = max((item.cut for item in tree.continuations), default=start)
-        trunk = self._trunk_for(tree, needed, ())
-        if trunk.length < needed:
-            return None
-        reading.trunk = trunk
+        # The session's own: a longer one would be a copy.
+        reading.trunk = self._trunk_for(tree, held, ())
         return _Fork(reading, start, tree.trunk_ids[start:stop])
 
     def _read_ends(self, ends: list[_Fork]) -> None:
@@ -214,7 +227,7 @@ class TreeReader:
                 step, ids[None, start:stop], positions, places, tree.layers
             )
             trunk.length = stop
-            self._on_tokens(tree, stop - start)
+            self._on_tokens(reading.number, stop - start)
             reading.see(here, logits[0], [state[0, at] for state in states])
 
     def _chunks(self, start: int, length: int, cuts: Sequence[int]) -> list[tuple[int, int]]:
@@ -235,11 +248,12 @@ class TreeReader:
 
     def _read_continuations(self, readings: Sequence[_Reading]) -> None:
         """Read log-probabilities and entropies of every continuation of every tree."""
-        forks = [
-            _Fork(reading, item.cut, item.suffix_ids)
-            for reading in readings
-            for item in reading.tree.continuations
-        ]
+        forks = []
+        for reading in readings:
+            for item in reading.tree.continuations:
+                start = min(item.cut, reading.trunk.length)
+                ids = reading.tree.trunk_ids[start : item.cut] + item.suffix_ids
+                forks.append(_Fork(reading, start, ids, item.cut - start))
         for batch in self._batches(forks):
             logprobs, entropies = [], []
             for seen in self._passes(batch):
@@ -250,8 +264,9 @@ class TreeReader:
             told, spread = np.concatenate(logprobs, axis=1), np.concatenate(entropies, axis=1)
             width = told.shape[1]
             for row, fork in enumerate(batch):
-                reading, size = fork.reading, len(fork.ids)
-                first = reading.after[fork.cut].first_logprobs[fork.ids[0]]
+                reading, size = fork.reading, len(fork.ids) - fork.lead
+                after = reading.after[fork.cut + fork.lead]
+                first = after.first_logprobs[fork.ids[fork.lead]]
                 # Column j of a padded row tells of the id in column j + 1.
                 rest = told[row, width - size : width - 1]
                 reading.logprobs.append(np.concatenate([np.array([first], np.float32), rest]))
@@ -322,7 +337,7 @@ class TreeReader:
                 logits, states = self._model.forward_seen(*some, layers)
             yield _Pass(start, ids[:, start + 1 : stop + 1], logits, states)
         for fork in batch:
-            self._on_tokens(fork.reading.tree, len(fork.ids))
+            self._on_tokens(fork.reading.number, len(fork.ids))
 
 
 def _places(log: Tensor, end_id: int, first_ids: Sequence[set[int]]) -> list[_Place]:

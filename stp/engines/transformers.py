@@ -8,7 +8,6 @@ token ids only.
 import contextlib
 import logging
 import os
-from collections import deque
 from collections.abc import Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -142,7 +141,7 @@ class TransformersEngine(Engine):
         self._check = TreeChecker(context_limit=limit, vocabulary=self._model.vocabulary)
         self._watcher: StopTextWatcher | None = None
         self._weights_hash: str | None = None
-        self._to_read: deque[tuple[int, SignalTree]] = deque()
+        self._to_read: dict[int, SignalTree] = {}
         self._gathering = Gathering()
         self._decoder = Decoder(
             self._model,
@@ -204,7 +203,7 @@ class TransformersEngine(Engine):
 
     def _take(self, ticket: int, tree: AnyTree) -> None:
         if isinstance(tree, SignalTree):
-            self._to_read.append((ticket, tree))
+            self._to_read[ticket] = tree
             return
         self._check(tree)
         if self._watcher is None and tree.ends_by_text:
@@ -228,34 +227,45 @@ class TransformersEngine(Engine):
             ) from error
 
     def _read(self) -> None:
-        """Read the first tree that waits, or all of sessions once they are worth a pass."""
-        some = {ticket: tree for ticket, tree in self._to_read if tree.session is not None}
-        if not some:
-            some = dict([self._to_read[0]])
-        elif not self._gathering.enough(len(some), self._decoder.active):
-            return
-        tickets = {id(tree): ticket for ticket, tree in some.items()}
+        """Read the first tree of no session, and all of sessions once they are worth a pass."""
+        of_sessions = self._of_sessions()
+        others = (ticket for ticket, tree in self._to_read.items() if tree.session is None)
+        if (first := next(others, None)) is not None:
+            self._read_together([first])
+        if of_sessions and self._gathering.enough(len(of_sessions), self._decoder.active):
+            self._read_together(of_sessions)
 
-        def on_tokens(tree: SignalTree, count: int) -> None:
+    def _of_sessions(self) -> list[int]:
+        """Return the tickets of the trees of sessions that wait to be read."""
+        return [ticket for ticket, tree in self._to_read.items() if tree.session is not None]
+
+    def _read_together(self, tickets: Sequence[int]) -> None:
+        def on_tokens(number: int, count: int) -> None:
             self.pulse += 1
-            self._count(tickets[id(tree)], prefill=count, least=count, block_least=count)
+            self._count(tickets[number], prefill=count, least=count, block_least=count)
 
         reader = TreeReader(
             self._model,
             limits=self._limits,
             on_tokens=on_tokens,
+            held_for=lambda asked, most: self._decoder.session_tokens(
+                asked.session, asked.trunk_ids, most
+            ),
             trunk_for=lambda asked, length, cuts: self._decoder.session_trunk(
                 asked.session, asked.trunk_ids, length, again_from=cuts
             ),
         )
-        found = reader.read(list(some.values()))
-        self._to_read = deque(entry for entry in self._to_read if entry[0] not in some)
-        for ticket, signals in zip(some, found, strict=True):
+        found = reader.read([self._to_read[ticket] for ticket in tickets])
+        for ticket, signals in zip(tickets, found, strict=True):
+            del self._to_read[ticket]
             self._tree_read(ticket, signals)
 
     def _forget(self, tickets: frozenset[int]) -> None:
         self._decoder.drop(tickets)
-        self._to_read = deque(entry for entry in self._to_read if entry[0] not in tickets)
+        self._to_read = {t: tree for t, tree in self._to_read.items() if t not in tickets}
+        if not self._of_sessions():
+            # What was lost by those that are gone is no reason for the next.
+            self._gathering = Gathering()
 
     def end_session(self, session: int) -> None:
         """Free the keys and values that a session holds."""

@@ -231,3 +231,9 @@ def test_those_that_wait_are_let_in_for_less_than_twice_the_best_price(running, 
 
     best = min(price(rhythm) for rhythm in range(every, steps))
     assert lost + passes * running / 2 <= 2 * best + 2 * running + 2
+
+
+def test_nobody_waits_for_more_than_16_passes_beside_a_large_batch():
+    gathering = Gathering()
+    for _ in range(2):
+        assert [gathering.enough(1, 384) for _ in range(16)] == [False] * 15 + [True]

@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from stp.engines.admission import Gathering
 from stp.engines.base import Branch, PromptTree, SamplingParameters
+from stp.engines.fork_attention import Trunk
 from stp.engines.signals import Continuation, SignalTree
 from stp.engines.transformers import TransformersEngine
 from stp.formats import ThinkingFormat, get_family
@@ -136,6 +138,104 @@ def test_what_a_session_forks_is_what_a_new_tree_gives(engine, format):
         assert getattr(seen, name) == pytest.approx(getattr(anew, name), abs=1e-5)
     assert seen.suffix_entropies[0] == pytest.approx(anew.suffix_entropies[0], abs=1e-5)
     assert seen.hidden[1].astype(float) == pytest.approx(anew.hidden[1].astype(float), abs=2e-2)
+
+
+def test_a_continuation_after_the_newest_token_is_read_without_a_copy_of_the_trunk(
+    engine, format, monkeypatch
+):
+    """The newest token has been drawn and not been through the model: the session lacks it."""
+    tree = whole_tree(format, PROMPTS[1], 5, SAMPLINGS[0])
+    pieces = [piece_of(tree, (), boundary_token_ids(format.tokenizer), s, 16) for s in (1, 2)]
+    made = [samples[0][0].token_ids for samples in engine.generate(pieces)]
+    read = [
+        SignalTree(
+            trunk_ids=tree.trunk_ids + ids,
+            cuts=(len(tree.trunk_ids + ids),),
+            end_id=format.end_ids[0],
+            continuations=tuple(
+                Continuation(cut=len(tree.trunk_ids + ids) - back, suffix_ids=format.close_ids)
+                for back in (0, 1)
+            ),
+            session=session,
+        )
+        for session, ids in enumerate(made, 1)
+    ]
+    anew = engine.signals([replace(one, session=None) for one in read])
+
+    def copy(self, length, capacity):
+        raise AssertionError(f"{length} tokens of a trunk are copied")
+
+    before = engine.usage.copy()
+    with monkeypatch.context() as patched:
+        patched.setattr(Trunk, "copy", copy)
+        seen = engine.signals(read)
+    spent = (engine.usage - before).prefill_tokens
+    # The end is read from the token before the first cut on, the newest one again before its
+    # continuation.
+    assert spent == 2 * (2 + 1 + 2 * len(format.close_ids))
+    for session in (1, 2):
+        engine.end_session(session)
+    for mine, theirs in zip(seen, anew, strict=True):
+        assert mine.end_logprob == pytest.approx(theirs.end_logprob, abs=1e-4)
+        for name in ("suffix_logprobs", "suffix_entropies"):
+            for one, other in zip(getattr(mine, name), getattr(theirs, name), strict=True):
+                assert one == pytest.approx(other, abs=1e-4)
+
+
+def waiting_read(format, session, prompt=PROMPTS[0]):
+    ids = format.prompt_ids(prompt)
+    return SignalTree(trunk_ids=ids, cuts=(len(ids),), end_id=format.end_ids[0], session=session)
+
+
+def crowd(format, rows=40):
+    """Return a tree whose samples run for a while."""
+    tree = whole_tree(format, PROMPTS[0], 1, SAMPLINGS[0])
+    branch = replace(tree.branches[0], seeds=tuple(range(rows)))
+    return replace(tree, branches=(branch,), stop_ids=())
+
+
+def test_a_tree_of_no_session_is_read_while_reads_of_sessions_wait(engine, format):
+    engine.submit(crowd(format))
+    engine.step()
+    waits, other = (engine.submit(waiting_read(format, session)) for session in (1, None))
+    (read,) = engine.step().trees
+    assert read.ticket == other
+    assert list(engine._to_read) == [waits]
+    engine.drop()
+
+
+def test_reads_that_are_dropped_do_not_count_for_the_next(engine, format):
+    engine.submit(crowd(format))
+    engine.step()
+    ticket = engine.submit(waiting_read(format, 1))
+    engine.step()
+    assert engine._gathering.lost == 1
+    engine.drop([ticket])
+    assert engine._gathering == Gathering()
+    engine.drop()
+
+
+def test_samples_that_are_dropped_do_not_count_for_the_next(engine, format):
+    engine.submit(crowd(format))
+    engine.step()
+    ticket = engine.submit(whole_tree(format, PROMPTS[1], 1, SAMPLINGS[0]))
+    engine.step()
+    assert engine._decoder._gathering.lost == 1
+    engine.drop([ticket])
+    assert engine._decoder._gathering == Gathering()
+    engine.drop()
+
+
+@pytest.mark.parametrize("session", [None, 1])
+def test_one_tree_that_is_submitted_twice_is_counted_for_both_tickets(engine, format, session):
+    tree = waiting_read(format, session)
+    tickets = [engine.submit(tree) for _ in range(2)]
+    ended = []
+    while len(ended) < 2:
+        ended += engine.step().trees
+    assert [one.ticket for one in ended] == tickets
+    first, second = (one.usage.prefill_tokens for one in ended)
+    assert first == second == len(tree.trunk_ids)
 
 
 def test_ids_that_are_not_the_sessions_are_read_anew(engine, format):

@@ -177,6 +177,11 @@ def test_a_request_turns_the_method_off_or_sets_it(server):
         ({"messages": ASKED, "logit_bias": {"5": 1}}, 400, "logit_bias:"),
         ({"messages": ASKED, "response_format": {"type": "json_object"}}, 400, "response_format:"),
         ({"messages": ASKED, "x" * 10_000: 1}, 400, "does not have it"),
+        ({"messages": ASKED, "\ud800\n": 1}, 400, r"\ud800\n: this server does not have it"),
+        ({"messages": ASKED, "stp": {"y\n" * 10_000: 1}}, 400, r"stp.y\ny\n"),
+        ({"messages": ASKED, "stp": {"setting": "\ud800" + "x" * 10_000}}, 400, "not a setting"),
+        ({"messages": ASKED, "model": "\ud800" + "x" * 10_000}, 404, "there is no model"),
+        ({"messages": ASKED, "max_tokens": 10**4000}, 400, "leaves no room"),
         ({"messages": ASKED, "max_tokens": 0}, 400, "max_tokens"),
         ({"messages": ASKED, "max_tokens": 10**30}, 400, "leaves no room"),
         ({"messages": ASKED, "top_p": float("inf")}, 400, "top_p"),
@@ -187,6 +192,9 @@ def test_a_request_turns_the_method_off_or_sets_it(server):
         ({"messages": [{"role": "tool", "content": "4"}]}, 400, "role"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, 400, "'image_url'"),
         ({"messages": [{"role": "user", "content": ["x"]}]}, 400, "not a text part"),
+        ({"messages": [{"role": "user", "content": ["text"]}]}, 400, "not a text part"),
+        ({"messages": [{"role": "user", "content": [{}]}]}, 400, "names no type"),
+        ({"messages": [{"role": "user", "content": ["\ud800" * 10_000]}]}, 400, "not a text part"),
         ({"messages": [{"role": "user", "content": "\ud800"}]}, 400, "half a character"),
         ({"messages": ASKED, "temperature": 9}, 400, "temperature"),
         ({"messages": ASKED, "stp": {"setting": 0.123}}, 400, "0.123"),
@@ -409,6 +417,32 @@ def test_a_full_queue_says_so_and_a_slow_request_is_ended(ready):
         assert "more than 0.05 seconds" in text
         reply = httpx.post(f"{url}/v1/chat/completions", json=body, timeout=PATIENCE)
         assert reply.status_code == 504
+        assert idle(service, engine)
+
+
+def test_prompts_that_wait_to_be_encoded_count_as_work(ready, monkeypatch):
+    """Those for whom no place is left are not encoded; one that waits too long is given up."""
+    encoded, go = [], threading.Event()
+    job = ChatServer._job
+
+    def slow_job(self, asked, loop):
+        encoded.append(asked)
+        assert go.wait(PATIENCE)
+        return job(self, asked, loop)
+
+    monkeypatch.setattr(ChatServer, "_job", slow_job)
+    with demo_server(ready, batch=1, waiting=1, request_seconds=3.0) as (url, service, engine):
+        body = {"messages": ASKED, "max_tokens": 1}
+
+        def ask(_):
+            return httpx.post(f"{url}/v1/chat/completions", json=body, timeout=PATIENCE)
+
+        with ThreadPoolExecutor(6) as pool:
+            statuses = sorted(reply.status_code for reply in pool.map(ask, range(6)))
+        go.set()
+        assert statuses == [429] * 4 + [504] * 2
+        assert len(encoded) == 1
+        assert ask(None).status_code in (200, 504)
         assert idle(service, engine)
 
 
