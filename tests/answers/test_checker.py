@@ -85,7 +85,14 @@ def test_verdicts_come_in_order_and_each_answer_is_judged_once(
 
 @pytest.mark.parametrize(
     "trouble",
-    ["time.sleep(1000)", "os._exit(3)", "os.kill(os.getpid(), 9)", "os.close(1); time.sleep(1000)"],
+    [
+        "time.sleep(1000)",
+        "os._exit(3)",
+        "os.kill(os.getpid(), 9)",
+        "os.close(1); time.sleep(1000)",
+        # It talks without end, and never ends a line.
+        "[(print('x', end='', flush=True), time.sleep(0.01)) for _ in range(100_000)]",
+    ],
 )
 def test_a_hang_or_a_crash_costs_one_answer(
     trouble: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -124,8 +131,16 @@ def test_waiting_for_a_processor_is_no_part_of_the_limit(monkeypatch: pytest.Mon
     assert limit.is_over()
 
 
-def test_what_a_process_below_waited_counts_too() -> None:
-    """Two processes share one core, each below a shell: each waits half of the time."""
+@pytest.mark.parametrize("children", ["listed", "not listed"])
+def test_what_a_process_below_waited_counts_too(
+    children: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two processes share one core, each below a shell: each waits half of the time.
+
+    Not every kernel lists a process's children.
+    """
+    if children == "not listed":
+        monkeypatch.setattr(deadline, "_OWN_CHILDREN", Path("/proc/none"))
     if not Path("/proc/self/schedstat").exists():
         pytest.skip("this kernel does not count how long processes wait")
     spin = "import time\nstart = time.monotonic()\nwhile time.monotonic() - start < 1.5: pass"
