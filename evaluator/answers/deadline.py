@@ -6,9 +6,11 @@ Limits of CPU time are kept by the kernel; this is the bound behind them, for wh
 import contextlib
 import os
 import time
+from collections import defaultdict
 from pathlib import Path
 
 MOST_LIMITS = 11
+_OWN_CHILDREN = Path("/proc/thread-self/children")
 
 
 class Deadline:
@@ -53,10 +55,27 @@ def _waited_seconds(ancestor: int) -> float:
     0 where the kernel does not count it.
     """
     waited, family = 0, [ancestor]
+    # Only kernels with CONFIG_PROC_CHILDREN list them.
+    below = None if _OWN_CHILDREN.exists() else _children_by_parent()
     while family:
-        tasks = Path(f"/proc/{family.pop()}/task")
+        process_id = family.pop()
+        tasks = Path(f"/proc/{process_id}/task")
+        if below is not None:
+            family += below[process_id]
         with contextlib.suppress(OSError, IndexError):  # it may end meanwhile
             for thread in os.listdir(tasks):  # noqa: PTH208 (names alone)
                 waited = max(waited, int((tasks / thread / "schedstat").read_text().split()[1]))
-                family += map(int, (tasks / thread / "children").read_text().split())
+                if below is None:
+                    family += map(int, (tasks / thread / "children").read_text().split())
     return waited / 1e9
+
+
+def _children_by_parent() -> defaultdict[int, list[int]]:
+    """Return the ids of all processes by that of their parent."""
+    found = defaultdict(list)
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, IndexError):  # it may end meanwhile
+            # The name before it may hold anything, brackets and spaces too.
+            parent = stat.read_text(errors="replace").rpartition(")")[2].split()[1]
+            found[int(parent)].append(int(stat.parent.name))
+    return found

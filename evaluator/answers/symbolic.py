@@ -172,14 +172,14 @@ class SymbolicWorker:
         descriptor = self._process.stdout.fileno()
         deadline = Deadline(self._process.pid, limit_seconds)
         while b"\n" not in self._buffer:
-            if not select.select([descriptor], [], [], deadline.remaining())[0]:
-                if deadline.is_over():
+            if select.select([descriptor], [], [], deadline.remaining())[0]:
+                chunk = os.read(descriptor, 65536)
+                if not chunk:
                     return None
-                continue
-            chunk = os.read(descriptor, 65536)
-            if not chunk:
+                self._buffer += chunk
+            # A reply that is whole counts: it may have lain there while this process had to wait.
+            if b"\n" not in self._buffer and deadline.is_over():
                 return None
-            self._buffer += chunk
         line, _, self._buffer = self._buffer.partition(b"\n")
         return line
 

@@ -138,6 +138,7 @@ class CampaignSource(MeasuredSource):
     def read_questions(self, cell: int) -> list[tuple[str, str, str, str]]:
         """Return id, prompt, reference and fit of a cell's questions."""
         rows = self.store.read_columns(
+            "questions",
             questions_shard(self.manifest.cells[cell].cell),
             ("question_id", "prompt", "reference", "fit"),
         )
@@ -234,12 +235,12 @@ def read_cell(store: Store, config: CampaignConfig, record: CellRecord) -> Grade
 def _unit_numbers(store: Store, unit: Unit, probes: int) -> dict[str, npt.NDArray[Any]] | None:
     """Return a unit's counts in the order of its rows; None if it has no row."""
     positions = store.read_columns(
-        unit.shard("positions"), ("question", "trajectory", "position", "tokens")
+        "positions", unit.shard("positions"), ("question", "trajectory", "position", "tokens")
     )
     if not positions.num_rows:
         return None
-    verdicts = store.read_columns(unit.shard("verdicts"), ("position", "right"))
-    ends = store.read_columns(unit.shard("trajectories"), ("thinking_finish",))
+    verdicts = store.read_columns("verdicts", unit.shard("verdicts"), ("position", "right"))
+    ends = store.read_columns("trajectories", unit.shard("trajectories"), ("thinking_finish",))
     right = verdicts["right"].to_numpy()
     own = verdicts["position"].to_numpy() == ORIGINAL
     first = np.flatnonzero(positions["position"].to_numpy() == 0)

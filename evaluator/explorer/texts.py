@@ -34,7 +34,7 @@ def unit_texts(
 ) -> list[str]:
     """Return the thinking of a unit's trajectories, by (question, trajectory), to be searched."""
     rows = store.read_columns(
-        unit.shard("trajectories"), ("question", "trajectory", "thinking_ids")
+        "trajectories", unit.shard("trajectories"), ("question", "trajectory", "thinking_ids")
     )
     places, ids = _places(rows), rows["thinking_ids"]
     return [visible(tokenizer.show(ids[places[key][0]].as_py()), _THINKING) for key in keys]
@@ -58,7 +58,7 @@ class UnitTexts:
     ) -> None:
         self._tokenizer, self._probes = tokenizer, probes
         self._rows: dict[str, pa.Table] = {
-            table: store.read_columns(unit.shard(table), ("question", "trajectory", *names))
+            table: store.read_columns(table, unit.shard(table), ("question", "trajectory", *names))
             for table, names in _COLUMNS.items()
         }
         verdicts, own = self._rows["verdicts"], pc.field("position") == ORIGINAL
@@ -171,7 +171,7 @@ def _signals(
     name = unit.shard("signals")
     if not store.exists(name):
         return None
-    rows = store.read_columns(name, ("question", "trajectory", *SIGNALS))
+    rows = store.read_columns("signals", name, ("question", "trajectory", *SIGNALS))
     return rows, _places(rows)
 
 

@@ -304,7 +304,7 @@ def _room(store: Store, record: CellRecord) -> pa.Table:
     Read in batches: all prompts of a large benchmark at once would be most of the memory.
     """
     columns = ["question_id", "fit", "thinking_limit", "prompt_ids"]
-    batches = store.read_batches(questions_shard(record.cell), columns)
+    batches = store.read_batches("questions", questions_shard(record.cell), columns)
     parts = [
         pa.table(
             {
@@ -322,7 +322,7 @@ def _first_rows(store: Store, record: CellRecord) -> pa.Table:
 
     def fitting() -> Iterator[pa.RecordBatch]:
         found = 0
-        for batch in store.read_batches(questions_shard(record.cell), None):
+        for batch in store.read_batches("questions", questions_shard(record.cell), None):
             rows = batch.filter(pc.not_equal(batch["fit"], "too_long"))
             yield rows.slice(0, _WARM_UP_TRAJECTORIES - found)
             found += rows.num_rows

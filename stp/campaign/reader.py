@@ -367,7 +367,7 @@ def question_counts(store: Store, config: CampaignConfig, record: CellRecord) ->
     probes = config.probing.everywhere
 
     def columns(unit: Unit, table: TableName, *names: str) -> list[npt.NDArray[Any]]:
-        rows = store.read_columns(unit.shard(table), names)
+        rows = store.read_columns(table, unit.shard(table), names)
         return [numbers(rows[name]) for name in names]
 
     for unit in store.plan(config, record):

@@ -131,7 +131,7 @@ def unit_counts(store: Store, unit: Unit, state: UnitState) -> Counter[str]:
     total: Counter[str] = Counter()
     for table, counts in state.counts.items():
         if counts is None:
-            rows = store.read_columns(unit.shard(table), COUNTED_COLUMNS[table])
+            rows = store.read_columns(table, unit.shard(table), COUNTED_COLUMNS[table])
             counts = count_rows(table, rows)
         total.update(counts)
     return total

@@ -39,6 +39,7 @@ from stp.campaign.tables import (
     content_digest,
     decode_shard,
     encode_shard,
+    said_of_shard,
     shard_info,
 )
 from stp.campaign.units import STAGE_TABLES, Cell, TableName, Unit, plan_units, questions_shard
@@ -424,35 +425,39 @@ class Store:
         buffer = pa.py_buffer(self.read_bytes(name))
         return decode_shard(table, pa.BufferReader(buffer), path=f"{self.url}/{name}")
 
-    def read_columns(self, name: str, columns: Sequence[str]) -> pa.Table:
-        """Return some columns of a shard, where reading all takes too long; each page is checked.
+    def read_columns(self, table: TableName, name: str, columns: Sequence[str]) -> pa.Table:
+        """Return some columns of a shard, where reading all takes too long.
+
+        Its footer is checked, and each page that has a checksum: pages of shards that were written
+        before version 0.2.0 have none.
 
         Raises
         ------
         data.errors.StoreError
             If they cannot be read.
+        stp.campaign.tables.TornShardError
+            If the footer is not one of a shard of the table.
         """
-        with self._opened(name) as file:
+        with self._opened(table, name) as file:
             return file.read(columns=list(columns))
 
     def read_batches(
-        self, name: str, columns: Sequence[str] | None = None
+        self, table: TableName, name: str, columns: Sequence[str] | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a shard, some at a time, all columns or some; each page is checked.
+        """Yield the rows of a shard, some at a time, all columns or some.
 
-        Raises
-        ------
-        data.errors.StoreError
-            If they cannot be read.
+        Checked, and refused, as in :meth:`read_columns`.
         """
-        with self._opened(name) as file:
+        with self._opened(table, name) as file:
             yield from file.iter_batches(batch_size=_BATCH_ROWS, columns=columns)
 
     @contextlib.contextmanager
-    def _opened(self, name: str) -> Iterator[pq.ParquetFile]:
+    def _opened(self, table: TableName, name: str) -> Iterator[pq.ParquetFile]:
         try:
-            with self._fs.open(self._plain(name), "rb") as file:
-                yield pq.ParquetFile(file, page_checksum_verification=True)
+            with self._fs.open(self._plain(name), "rb") as content:
+                file = pq.ParquetFile(content, page_checksum_verification=True)
+                said_of_shard(table, file.metadata, path=f"{self.url}/{name}")
+                yield file
         except (pa.ArrowException, OSError) as error:
             raise StoreError(f"{self.url}/{name}: cannot be read: {error}") from error
 

@@ -295,7 +295,7 @@ def shard_info(name: TableName, content: Any, *, path: str) -> ShardInfo:
         metadata = pq.read_metadata(content)
     except (pa.ArrowException, OSError, EOFError, ValueError) as error:
         raise TornShardError(_torn(name, path, "it is cut off or no Parquet file")) from error
-    return _said(name, metadata, path)
+    return said_of_shard(name, metadata, path=path)
 
 
 def content_digest(table: pa.Table) -> str:
@@ -387,11 +387,11 @@ def _open(name: TableName, content: Any, path: str) -> tuple[ShardInfo, pq.Parqu
         file = pq.ParquetFile(content)
     except (pa.ArrowException, OSError, EOFError, ValueError) as error:
         raise TornShardError(_torn(name, path, "it is cut off or no Parquet file")) from error
-    return _said(name, file.metadata, path), file
+    return said_of_shard(name, file.metadata, path=path), file
 
 
-def _said(name: TableName, metadata: pq.FileMetaData, path: str) -> ShardInfo:
-    """Return what a shard's footer says of it, checked."""
+def said_of_shard(name: TableName, metadata: pq.FileMetaData, *, path: str) -> ShardInfo:
+    """Return what a shard's footer says of it, checked; as :func:`shard_info`."""
     try:
         raw = {k.decode(): v.decode() for k, v in (metadata.metadata or {}).items()}
         version, rows = int(raw["stp.schema"]), int(raw["stp.rows"])

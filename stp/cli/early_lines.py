@@ -19,8 +19,12 @@ LOOKS_EVERY_SECONDS = 0.1
 
 @dataclass(slots=True)
 class _Speaker:
-    """Who speaks: nobody any more where it has ended. When a line was said, or the work began."""
+    """Who speaks: nobody any more where it has ended. When a line was said, or the work began.
 
+    Whoever says a line or ends them holds ``turn``, so that none is said after the end.
+    """
+
+    turn: threading.RLock = field(default_factory=threading.RLock)
     ended: threading.Event = field(default_factory=threading.Event)
     said_at: float | None = None
 
@@ -36,8 +40,9 @@ def progress_is_shown() -> float | None:
     float or None
         Since when nothing was said, by the monotonic clock; None where no line was due.
     """
-    _speaker.ended.set()
-    since, _speaker.said_at = _speaker.said_at, None
+    with _speaker.turn:
+        _speaker.ended.set()
+        since, _speaker.said_at = _speaker.said_at, None
     return since
 
 
@@ -61,7 +66,11 @@ def _speak() -> None:
     begin = said_at = time.monotonic()
     while not _speaker.ended.wait(LOOKS_EVERY_SECONDS):
         now = time.monotonic()
-        if now - said_at >= SECONDS_BETWEEN_LINES:
+        if now - said_at < SECONDS_BETWEEN_LINES:
+            continue
+        with _speaker.turn:
+            if _speaker.ended.is_set():
+                return
             sys.stderr.write(f"at work: {duration(now - begin)} elapsed\n")
             sys.stderr.flush()
             _speaker.said_at = said_at = now

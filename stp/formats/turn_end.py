@@ -72,8 +72,10 @@ class TurnEnd:
         forms
             The bytes of every id, as :func:`stp.tokenizers.token_bytes` has them.
         """
-        if not self.stray_ids.isdisjoint(answer_ids):
-            return True
+        return not self.stray_ids.isdisjoint(answer_ids) or self.begins_next(answer_ids, forms)
+
+    def begins_next(self, answer_ids: Iterable[int], forms: Sequence[bytes]) -> bool:
+        """Return whether an answer's text begins the next turn; as :meth:`runs_on`."""
         if self.next_turn is None:
             return False
         known = (forms[entry] for entry in answer_ids if 0 <= entry < len(forms))

@@ -85,7 +85,12 @@ def test_verdicts_come_in_order_and_each_answer_is_judged_once(
 
 @pytest.mark.parametrize(
     "trouble",
-    ["time.sleep(1000)", "os._exit(3)", "os.kill(os.getpid(), 9)", "os.close(1); time.sleep(1000)"],
+    [
+        "time.sleep(1000)",
+        "os._exit(3)",
+        "os.kill(os.getpid(), 9)",
+        "os.close(1); time.sleep(1000)",
+    ],
 )
 def test_a_hang_or_a_crash_costs_one_answer(
     trouble: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -106,6 +111,25 @@ def test_a_hang_or_a_crash_costs_one_answer(
     assert time.monotonic() - start < 60  # far from the thousand seconds of the hang
 
 
+def test_a_worker_that_never_ends_a_line_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is always something to read from it, so nobody ever waits in vain."""
+    start = time.monotonic()
+
+    def ready(readers: list[int], *_: object) -> tuple[list[int], list[int], list[int]]:
+        assert time.monotonic() - start < 30
+        return readers, [], []
+
+    worker = SymbolicWorker()
+    worker._process = subprocess.Popen(
+        ["cat", "/dev/zero"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
+    )
+    monkeypatch.setattr(symbolic.select, "select", ready)
+    try:
+        assert worker._read_line(0.2) is None
+    finally:
+        worker.kill()
+
+
 def test_waiting_for_a_processor_is_no_part_of_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel says how long a process waited; here it says what the test says."""
     waited = [0.0]
@@ -124,8 +148,16 @@ def test_waiting_for_a_processor_is_no_part_of_the_limit(monkeypatch: pytest.Mon
     assert limit.is_over()
 
 
-def test_what_a_process_below_waited_counts_too() -> None:
-    """Two processes share one core, each below a shell: each waits half of the time."""
+@pytest.mark.parametrize("children", ["listed", "not listed"])
+def test_what_a_process_below_waited_counts_too(
+    children: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two processes share one core, each below a shell: each waits half of the time.
+
+    Not every kernel lists a process's children.
+    """
+    if children == "not listed":
+        monkeypatch.setattr(deadline, "_OWN_CHILDREN", Path("/proc/none"))
     if not Path("/proc/self/schedstat").exists():
         pytest.skip("this kernel does not count how long processes wait")
     spin = "import time\nstart = time.monotonic()\nwhile time.monotonic() - start < 1.5: pass"

@@ -2,8 +2,12 @@
 
 import dataclasses
 import json
+import re
 import shutil
+import types
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -15,12 +19,13 @@ from evaluator.answers.symbolic import SymbolicTimeoutError, SymbolicWorker
 from evaluator.answers.verdict import TROUBLES
 from stp.campaign.config import parse_config
 from stp.campaign.merge import merge_campaigns
-from stp.campaign.row_counts import trouble_of
+from stp.campaign.row_counts import _running_on, trouble_of
 from stp.campaign.run import SilentObserver, run_campaign
 from stp.campaign.status import campaign_shares, campaign_status
 from stp.campaign.store import Store
 from stp.campaign.tables import _COUNTS
 from stp.engines.base import Completion
+from stp.formats.turn_end import TurnEnd
 from tests.campaign.fakes import ScriptedEngine
 from tests.campaign.rows import table_rows
 
@@ -157,6 +162,21 @@ def test_answers_that_go_on_in_ordinary_text(configure, model_folder, tmp_path):
     texts = [tokenizer.decode(row["answer_ids"]) for row in rows]
     assert cell.counts["ran_on"] == sum("\nUSER: " in text for text in texts) > 0
     assert "run on into the next turn" in " ".join(cell.sentences())
+
+
+@pytest.mark.parametrize("strays", [frozenset(), frozenset({2, 5})])
+@pytest.mark.parametrize("next_turn", [None, re.compile(rb"\nU:")])
+def test_answers_that_run_on_are_counted_as_one_by_one(strays, next_turn):
+    rng = np.random.default_rng(21)
+    forms = [b"a", b"b", b"<s>", b"\n", b"U", b"<t>", b":", b""]
+    answers = [rng.integers(0, 9, size).tolist() for size in rng.integers(0, 12, 3000)]
+    answers += [[3, 4, 6], [], [0, 3], [4, 6], [900, 3, 4, 6]]
+    turn_end = TurnEnd(stray_ids=strays, next_turn=next_turn)
+    lists = pa.chunked_array([pa.array(part, pa.list_(pa.int32())) for part in (answers, [], [[]])])
+    form = types.SimpleNamespace(turn_end=turn_end, forms=forms)
+    expected = sum(turn_end.runs_on(ids, forms) for ids in answers)
+    assert _running_on(lists, form) == expected
+    assert bool(expected) == bool(strays or next_turn)
 
 
 class StoreTokenizer:

@@ -223,21 +223,23 @@ def test_files_of_a_campaign_that_have_no_end_are_refused(kind, configure, tmp_p
     names = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]
     assert len(names) > 8
     signal.alarm(120)  # Each would be read for ever.
-    for name in names:
-        kept = (folder / name).read_bytes()
-        (folder / name).unlink()
-        if kind == "pipe":
-            os.mkfifo(folder / name)
-        else:
-            (folder / name).symlink_to("/dev/zero")
-        for read in (campaign_status, load_curves, graded_answers):
-            with contextlib.suppress(StpError):
-                read(folder)
-        with pytest.raises(StoreError, match="a pipe or a device"):
-            Store(folder).read_bytes(str(name))
-        (folder / name).unlink()
-        (folder / name).write_bytes(kept)
-    signal.alarm(0)
+    try:
+        for name in names:
+            kept = (folder / name).read_bytes()
+            (folder / name).unlink()
+            if kind == "pipe":
+                os.mkfifo(folder / name)
+            else:
+                (folder / name).symlink_to("/dev/zero")
+            for read in (campaign_status, load_curves, graded_answers):
+                with contextlib.suppress(StpError):
+                    read(folder)
+            with pytest.raises(StoreError, match="a pipe or a device"):
+                Store(folder).read_bytes(str(name))
+            (folder / name).unlink()
+            (folder / name).write_bytes(kept)
+    finally:
+        signal.alarm(0)
     assert campaign_status(folder).finished
 
 

@@ -2,6 +2,7 @@
 
 import doctest
 import re
+import threading
 import time
 from io import StringIO
 
@@ -233,6 +234,28 @@ def test_a_command_that_loads_long_is_not_silent(monkeypatch, capsys):
             assert early_lines.progress_is_shown() is None
     assert said.startswith("at work: ")
     assert said.endswith(" elapsed\n")
+
+
+def test_no_line_is_said_after_the_end(monkeypatch, capsys):
+    """The lines are ended while one is about to be said: it is said before, or not at all."""
+    about = threading.Event()
+
+    def slow_duration(seconds):
+        about.set()
+        time.sleep(0.2)
+        return lines.duration(seconds)
+
+    monkeypatch.setattr(early_lines, "SECONDS_BETWEEN_LINES", 0.01)
+    monkeypatch.setattr(early_lines, "duration", slow_duration)
+    with early_lines.early_lines():
+        (speaker,) = (one for one in threading.enumerate() if one.name == "early lines")
+        assert about.wait(60)
+        early_lines.progress_is_shown()
+        capsys.readouterr()
+        speaker.join(60)
+        assert not speaker.is_alive()
+        assert capsys.readouterr().err == ""
+        assert early_lines.progress_is_shown() is None
 
 
 def test_a_line_is_due_two_seconds_after_the_last_one_whoever_said_it(clock):
