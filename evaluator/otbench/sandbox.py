@@ -1,7 +1,7 @@
 """The sandbox for third-party methods: bubblewrap, with Python and the method, and nothing else.
 
-In it there is no network, no other process, no key ring, and of files only the system's programs
-and libraries, Python's own, those packages that the method may import, and its own file, all
+In it there is no network, no other process, no key ring, no GPU, and of files only the system's
+programs and libraries, Python's own, those packages that the method may import, and its own file, all
 read-only, beside an empty temporary folder. So a method can read neither the release nor a campaign
 from disk, nor the evaluator's memory, and can change nothing.
 """
@@ -26,26 +26,19 @@ _SYSTEM = (
     *("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d"),
     *("/etc/localtime", "/sys/devices/system/cpu", "/sys/devices/system/node"),
 )
-_OF_GPUS = ("/sys/devices", "/sys/bus/pci", "/sys/module/nvidia")
 _OF_PYTHON = ("bin", "lib", "lib64", "include", "share", "pyvenv.cfg")
 # Of /proc what says how the machine is made. Not the counters of the whole machine, by which a
 # process could tell a later one something, and not what a process sees of its own memory there
-# (pagemap, smaps): which pages of a file are in memory is left by whoever read it before.
+# (pagemap, smaps): which pages of a file are in memory is left by whoever read it before. A GPU's
+# driver needs them, and its memory is a store of its own: so no GPU is shown.
 _OF_MACHINE = ("cpuinfo", "filesystems", "meminfo", "version")
-# A GPU's driver looks at more; then these are hidden.
-_COUNTERS = (
-    *("buddyinfo", "diskstats", "interrupts", "loadavg", "locks", "pagetypeinfo", "pressure"),
-    *("schedstat", "slabinfo", "softirqs", "stat", "timer_list", "uptime", "vmallocinfo"),
-    *("vmstat", "zoneinfo"),
-)
 _NODE_COUNTERS = ("meminfo", "numastat", "vmstat")
-_DEVICES = ("nvidia*", "kfd", "dri")
 _START_SECONDS = 30
 _FOLDER_BYTES = 2**30
 _HOME = "/tmp/home"
 # What a method might need of our environment; keys and tokens are not among it.
 _KEPT = ("PATH", "LD_LIBRARY_PATH", "LANG", "TZ")
-_KEPT_GROUPS = ("LC_", "OMP_", "MKL_", "OPENBLAS_", "NUMBA_", "CUDA_", "NVIDIA_", "HIP_", "TORCH_")
+_KEPT_GROUPS = ("LC_", "OMP_", "MKL_", "OPENBLAS_", "NUMBA_", "TORCH_")
 
 
 @functools.cache
@@ -100,8 +93,6 @@ def sandboxed(
     if bwrap is None:
         return command, []
     around, descriptors = _walls(bwrap, stack)
-    for device in _gpus():
-        around += ["--dev-bind-try", device, device]
     shown = [*_python_folders(), *readable]
     for folder in shown:
         around += ["--ro-bind-try", str(folder), str(folder)]
@@ -119,10 +110,11 @@ def _walls(bwrap: str, stack: contextlib.ExitStack) -> tuple[list[str], list[int
     """Return the options of every command: no process, network or key of ours; system files."""
     around = [bwrap, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     around += ["--dev", "/dev"]
-    around += _machine(bool(_gpus()))
+    for path in (f"/proc/{name}" for name in _OF_MACHINE):
+        around += ["--ro-bind-try", path, path]
     around += ["--size", str(_FOLDER_BYTES), "--tmpfs", "/tmp", "--dir", _HOME]
     around += library_links()
-    for path in (*_SYSTEM, *(_OF_GPUS if _gpus() else ())):
+    for path in _SYSTEM:
         around += ["--ro-bind-try", path, path]
     for node in Path("/sys/devices/system/node").glob("node*"):
         for counter in (str(node / name) for name in _NODE_COUNTERS):
@@ -132,27 +124,6 @@ def _walls(bwrap: str, stack: contextlib.ExitStack) -> tuple[list[str], list[int
         return around, []
     file = stack.enter_context(file_with(rules))
     return [*around, "--seccomp", str(file.fileno())], [file.fileno()]
-
-
-@functools.cache
-def _gpus() -> tuple[str, ...]:
-    """Return the devices of GPUs."""
-    return tuple(str(path) for kind in _DEVICES for path in sorted(Path("/dev").glob(kind)))
-
-
-def _machine(gpus: bool) -> list[str]:
-    """Return bubblewrap's arguments for what is seen of /proc."""
-    if not gpus:
-        shown = (f"/proc/{name}" for name in _OF_MACHINE)
-        return [word for path in shown for word in ("--ro-bind-try", path, path)]
-    counters = (f"/proc/{name}" for name in _COUNTERS)
-    hidden = []
-    for counter in (path for path in map(Path, counters) if path.exists()):
-        if counter.is_dir():
-            hidden += ["--tmpfs", str(counter)]
-        else:
-            hidden += ["--ro-bind", "/dev/null", str(counter)]
-    return ["--proc", "/proc", *hidden, "--remount-ro", "/proc"]
 
 
 def _wherever(hidden: Iterable[Path], shown: Iterable[Path]) -> list[Path]:
