@@ -1,8 +1,8 @@
 """The sandbox for third-party methods: bubblewrap, with Python and the method, and nothing else.
 
 In it there is no network, no other process, no key ring, no GPU, and of files only the system's
-programs and libraries, Python's own, those packages that the method may import, and its own file, all
-read-only, beside an empty temporary folder. So a method can read neither the release nor a campaign
+programs and libraries, Python's own, those packages that the method may import, and its own file,
+all read-only, beside an empty temporary folder. So a method can read neither the release nor a campaign
 from disk, nor the evaluator's memory, and can change nothing.
 """
 
