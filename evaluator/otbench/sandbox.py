@@ -2,8 +2,8 @@
 
 In it there is no network, no other process, no key ring, no GPU, and of files only the system's
 programs and libraries, Python's own, those packages that the method may import, and its own file,
-all read-only, beside an empty temporary folder. So a method can read neither the release nor a campaign
-from disk, nor the evaluator's memory, and can change nothing.
+all read-only, beside an empty temporary folder. So a method can read neither the release nor a
+campaign from disk, nor the evaluator's memory, and can change nothing.
 """
 
 import contextlib

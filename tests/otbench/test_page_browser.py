@@ -87,7 +87,7 @@ FRAME = '<!DOCTYPE html><iframe src="{page}" style="width:{width}px;height:3000p
 
 
 def laid_out(chromium, page, folder, width):
-    """Return what a page measures of itself at a width, without its policy: it allows one script."""
+    """Return what a page measures of itself at a width, without its policy of one script."""
     source = re.sub(
         r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page.read_text(encoding="utf-8")
     )
