@@ -76,11 +76,14 @@ def test_a_node_that_dies_costs_its_units_only(cluster, configure, tmp_path, cap
     def pool(prepared, open_model):
         return RayPool(prepared, open_model=open_model)
 
-    # Both nodes have an actor; the second dies with the unit that it has in work.
-    watch = _Watch(12, lambda: cluster.remove_node(cluster.second, allow_graceful=False))
+    # Both nodes have an actor; the second dies with the unit that it has in work: a moment after a
+    # unit's end, when its actor has been given another.
+    dies = threading.Timer(0.2, cluster.remove_node, [cluster.second], {"allow_graceful": False})
+    watch = _Watch(12, dies.start)
     result = run_campaign(
         config, tmp_path / "pool", open_model=open_scripted, open_pool=pool, observer=watch
     )
+    dies.join()
     assert result.finished and watch.left < 0
     assert "was lost with its actor and is given to another" in caplog.text
     assert rows_of(tmp_path / "pool") == rows_of(tmp_path / "alone")

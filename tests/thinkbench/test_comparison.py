@@ -403,7 +403,7 @@ def test_a_file_in_the_way_of_a_comparison_is_said(runs, tmp_path):
         with pytest.raises(StoreError, match=r"cannot be written: (File exists|Not a directory)"):
             write_page(comparison, folder / "index.html")
     compared = invoke("compare", runs[0], "--replicates", 20, "--out", blocked)
-    assert isinstance(compared.exception, StoreError)
+    assert isinstance(compared.exception, MisuseError)
     assert blocked.read_text() == "mine"
     (tmp_path / "taken" / "tests.csv" / "x").mkdir(parents=True)
     with pytest.raises(StoreError, match=r"tests\.csv: cannot be written: Is a directory"):
