@@ -22,9 +22,10 @@ SHOW_PACKAGES := grep --line-buffered -E '^(Collecting|  Downloading|Installing|
 demo: $(READY)
 	$(BIN)/stp demo --out $(DEMO_OUT)
 
-# Four processes for two cores: some tests wait. Random cases: tests/effort.py.
+# Four processes for two cores: some tests wait. A file stays in one: what its tests share is made
+# once. Random cases: tests/effort.py.
 test: $(TESTABLE)
-	STP_QUICK_TESTS=1 $(BIN)/python -m pytest --numprocesses 4 --dist worksteal -m "not slow and not browser"
+	STP_QUICK_TESTS=1 $(BIN)/python -m pytest --numprocesses 4 --dist loadfile -m "not slow and not browser"
 
 test-all: $(TESTABLE)
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
