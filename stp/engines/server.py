@@ -35,7 +35,7 @@ from stp.engines.base import (
     RequestError,
     SamplingParameters,
 )
-from stp.engines.checks import TreeChecker, check_vllm_sampling, padding_bias
+from stp.engines.checks import TreeChecker, check_vllm_sampling, config_values, padding_bias
 from stp.engines.completions import (
     Client,
     RefusedError,
@@ -501,15 +501,13 @@ def _key(variable: str | None) -> str | None:
 
 def _vocabulary(folder: Path) -> int:
     """Return how many ids the model knows."""
-    path = folder / "config.json"
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        for section in (values, values.get("text_config") or {}):
-            if isinstance(section.get("vocab_size"), int):
-                return int(section["vocab_size"])
-    except (OSError, ValueError, AttributeError) as error:
-        raise MisuseError(f"{path}: cannot be read: {error}") from error
-    raise MisuseError(f"{path}: it does not say how large the vocabulary is (vocab_size)")
+    values = config_values(folder)
+    for section in (values, values.get("text_config")):
+        if isinstance(section, dict) and isinstance(section.get("vocab_size"), int):
+            return int(section["vocab_size"])
+    raise MisuseError(
+        f"{folder / 'config.json'}: it does not say how large the vocabulary is (vocab_size)"
+    )
 
 
 def _completion(reply: dict[str, Any], prompt_ids: list[int], limit: int) -> Completion:
